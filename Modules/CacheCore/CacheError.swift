@@ -4,10 +4,10 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Why a load, or a store's operation, did not succeed.
+/// The error of a load or of a store's operation.
 ///
-/// A struct with a code, so that new reasons can be told without breaking a `switch`. Its ``description`` is one line that names
-/// the thing and the reason.
+/// The ``code`` is extensible: new codes do not break a `switch`. The ``description`` is one line that names the resource and the
+/// reason.
 ///
 /// ```swift
 /// do {
@@ -17,40 +17,40 @@ internal import Foundation
 /// }
 /// ```
 public struct CacheError: Error, Sendable {
-  /// What kind of failure it is; compare with the constants.
+  /// The kind of a failure. Compare it with the constants.
   public struct Code: RawRepresentable, Hashable, Sendable {
-    /// The code's name, stable between versions.
+    /// The name of the code, which is stable between versions.
     public let rawValue: String
 
-    /// A code of one's own, for components outside this package.
+    /// Creates a code, for components outside this package.
     public init(rawValue: String) { self.rawValue = rawValue }
   }
 
-  /// What kind of failure it is.
+  /// The kind of the failure.
   public var code: Code {
     get { boxed.content.code }
     set { boxed.content.code = newValue }
   }
-  /// What happened, in words.
+  /// The cause of the failure, in words.
   public var reason: String {
     get { boxed.content.reason }
     set { boxed.content.reason = newValue }
   }
-  /// The URL that the caller asked for, also if a redirect led elsewhere; see ``failedURL``.
+  /// The URL that the caller asked for, even if a redirect led elsewhere; see ``failedURL``.
   public var url: String? {
     get { boxed.content.url }
     set { boxed.content.url = newValue }
   }
-  /// The URLs that redirects led to, in order; empty if no redirect was followed. The URL that was asked for is not one of them.
+  /// The URLs that redirects led to, in order. They do not include the URL that the caller asked for.
   ///
-  /// The URLs have no user information. Their queries may hold a signature, so ``description`` leaves the queries out.
+  /// The URLs have no user information. Their queries may contain a signature, so ``description`` omits the queries.
   public var redirectTargets: [String] {
     get { boxed.content.redirectTargets }
     set { boxed.content.redirectTargets = newValue }
   }
   /// The URL of the request that failed: the last of ``redirectTargets``, or ``url`` if no redirect was followed.
   public var failedURL: String? { redirectTargets.last ?? url }
-  /// The HTTP status that was answered.
+  /// The HTTP status of the response, if the failure concerns one.
   public var status: Int? {
     get { boxed.content.status }
     set { boxed.content.status = newValue }
@@ -65,18 +65,18 @@ public struct CacheError: Error, Sendable {
     get { boxed.content.errno }
     set { boxed.content.errno = newValue }
   }
-  /// How many requests had been sent for the resource when it failed; nil: not known, or none.
+  /// The number of requests that had been sent for the resource when it failed. `nil` if it is unknown or zero.
   public var attempt: Int? {
     get { boxed.content.attempt }
     set { boxed.content.attempt = newValue }
   }
-  /// The error behind it.
+  /// The error that caused this one, such as an engine's own error or a ``FailureHistory``.
   public var underlying: (any Error)? {
     get { boxed.content.underlying }
     set { boxed.content.underlying = newValue }
   }
 
-  /// An error of its parts.
+  /// Creates an error.
   public init(
     _ code: Code, reason: String, url: String? = nil, redirectTargets: [String] = [], status: Int? = nil,
     path: String? = nil, errno: Int32? = nil, attempt: Int? = nil, underlying: (any Error)? = nil
@@ -87,18 +87,16 @@ public struct CacheError: Error, Sendable {
         attempt: attempt, underlying: underlying))
   }
 
-  /// The caller, or the last of several, gave up.
+  /// The error of a load that was cancelled.
   public static let cancelled = CacheError(.cancelled, reason: "cancelled")
 
-  /// Whether nobody failed: the caller gave up.
+  /// Whether the load was cancelled.
   public var isCancellation: Bool { code == .cancelled }
 
-  /// Whether no answer came at all, or none that is whole: the way to the origin failed and the origin has said nothing, so a
-  /// stored answer may stand in (RFC 9111 §4.2.4).
+  /// Whether no complete response arrived from the origin, so that a stored response may be served instead (RFC 9111 §4.2.4).
   ///
-  /// A body that was damaged on the way (`damagedContentCoding`) is as much a failed answer as one that was cut short: often it
-  /// depends on the place of the damage alone which of them it is. Not among them is what somebody has decided (`tlsFailure`,
-  /// `addressRefused`, `bodyTooLarge`, …).
+  /// A damaged body (`damagedContentCoding`) counts like a truncated one, because the position of the damage decides which of the
+  /// two is reported. Deliberate refusals, such as `tlsFailure`, `addressRefused` and `bodyTooLarge`, do not count.
   public var isUnreachable: Bool {
     [
       .hostNotFound, .connectionRefused, .connectionLost, .timedOut, .offline, .malformedResponse, .truncatedBody,
@@ -106,7 +104,7 @@ public struct CacheError: Error, Sendable {
     ].contains(code)
   }
 
-  /// The same error, about `url` unless it names one already.
+  /// Returns the error with `url` as its URL, unless it has one already.
   package func about(_ url: String?) -> CacheError {
     guard self.url == nil, let url else { return self }
     var named = self
@@ -114,7 +112,7 @@ public struct CacheError: Error, Sendable {
     return named
   }
 
-  /// Whether ``path`` is the file that ``url`` names: then the resource itself could not be read.
+  /// Whether ``path`` is the file that ``url`` names. In that case the resource itself could not be read.
   package var isAboutSourceFile: Bool {
     guard let path, let url, url.hasPrefix("file:") else { return false }
     return URL(string: url)?.path(percentEncoded: false) == path
@@ -136,96 +134,98 @@ public struct CacheError: Error, Sendable {
 }
 
 extension CacheError.Code {
-  /// The caller gave up.
+  /// The caller cancelled the load.
   public static let cancelled = Self(rawValue: "cancelled")
-  /// The text is no URL, or the URL can't be loaded.
+  /// The text is not a URL, or the URL cannot be loaded.
   public static let invalidURL = Self(rawValue: "invalidURL")
-  /// Nobody here loads URLs of this scheme.
+  /// No downloader or scheme handler loads URLs of this scheme.
   public static let unsupportedScheme = Self(rawValue: "unsupportedScheme")
   /// The host's name does not resolve.
   public static let hostNotFound = Self(rawValue: "hostNotFound")
-  /// Nobody listens there.
+  /// No process accepts connections at the host's port.
   public static let connectionRefused = Self(rawValue: "connectionRefused")
-  /// The connection broke before, or in the middle of, the answer.
+  /// The connection was lost before or during the response.
   public static let connectionLost = Self(rawValue: "connectionLost")
-  /// There is no network.
+  /// No network is available.
   public static let offline = Self(rawValue: "offline")
-  /// There is a network, and the request may not use it: see ``NetworkAccess``.
+  /// A network is available, but the request may not use it; see ``NetworkAccess``.
   public static let networkRestricted = Self(rawValue: "networkRestricted")
-  /// The host's address is one that loads may not go to: see ``AddressPolicy``.
+  /// Loads may not connect to the host's address; see ``AddressPolicy``.
   public static let addressRefused = Self(rawValue: "addressRefused")
-  /// The proxy can't be reached, or refuses.
+  /// The proxy cannot be reached, or it refused the connection.
   public static let proxyFailure = Self(rawValue: "proxyFailure")
-  /// Nothing came for too long, or the load's deadline passed.
+  /// No data arrived within the idle timeout, or the load's deadline passed.
   public static let timedOut = Self(rawValue: "timedOut")
-  /// No trusted connection could be made.
+  /// No trusted TLS connection could be established.
   public static let tlsFailure = Self(rawValue: "tlsFailure")
-  /// What came is not HTTP, or breaks its rules.
+  /// The response is not HTTP or violates the protocol.
   public static let malformedResponse = Self(rawValue: "malformedResponse")
-  /// The body ended before the length that was announced.
+  /// The body ended before its announced length.
   public static let truncatedBody = Self(rawValue: "truncatedBody")
-  /// The body broke off and what is missing can't be had: who has kept nothing of it, or can let go of it, may ask for the whole
-  /// anew.
+  /// The body was interrupted and cannot be resumed. A caller that can discard the bytes received so far may load the whole
+  /// resource again.
   public static let bodyInterrupted = Self(rawValue: "bodyInterrupted")
   /// The body's content coding is damaged.
   public static let damagedContentCoding = Self(rawValue: "damagedContentCoding")
   /// The body is larger than allowed.
   public static let bodyTooLarge = Self(rawValue: "bodyTooLarge")
-  /// The body came faster than it was read, and more of it would have to be held than the engine is allowed to.
+  /// The body arrived faster than it was read, and the engine's buffer is full.
   public static let readerTooSlow = Self(rawValue: "readerTooSlow")
-  /// What is stored must be confirmed before it is used (`must-revalidate`, `no-cache`), and nobody could be asked. In HTTP that
-  /// is 504 (RFC 9111 §5.2.2.2). `respond(to:)` throws it, for servers that have to tell 504 from 502; a load, whose caller wants
-  /// to know what is wrong with the network, throws what is `underlying` here.
+  /// The stored response must be revalidated (`must-revalidate`, `no-cache`), and the origin could not be reached.
+  ///
+  /// `respond(to:)` throws it so that a server can return 504 instead of 502 (RFC 9111 §5.2.2.2). Other loads throw the
+  /// ``CacheError/underlying`` error, which tells the caller what is wrong with the network.
   public static let revalidationFailed = Self(rawValue: "revalidationFailed")
-  /// The status is none that was asked for; see ``CacheError/status``.
+  /// The response has a status that the load does not accept; see ``CacheError/status``.
   public static let unacceptableStatus = Self(rawValue: "unacceptableStatus")
-  /// Redirected more often than allowed, or in a circle.
+  /// The redirects exceed the limit, or they form a loop.
   public static let tooManyRedirects = Self(rawValue: "tooManyRedirects")
-  /// A redirect leads where loads may not go.
+  /// A redirect leads to a URL that the load may not use.
   public static let redirectRefused = Self(rawValue: "redirectRefused")
-  /// A hook of the caller's refused the request or the response.
+  /// An interceptor or a hook refused the request or the response.
   public static let refused = Self(rawValue: "refused")
-  /// Only the cache was asked and it holds nothing that may be used.
+  /// The load may use only the cache, which has no usable response.
   public static let notCached = Self(rawValue: "notCached")
-  /// No downloader is set, so there is nobody to ask.
+  /// No downloader is set.
   public static let noDownloader = Self(rawValue: "noDownloader")
-  /// The bytes could not be made into a value.
+  /// The bytes could not be decoded into a value.
   public static let decodingFailed = Self(rawValue: "decodingFailed")
-  /// The value could not be made into bytes.
+  /// The value could not be encoded.
   public static let encodingFailed = Self(rawValue: "encodingFailed")
   /// A file operation failed; see ``CacheError/path`` and ``CacheError/errno``.
   public static let fileSystem = Self(rawValue: "fileSystem")
-  /// The disk, or the quota, is full.
+  /// The disk or the quota is full.
   public static let diskFull = Self(rawValue: "diskFull")
-  /// A stored entry is damaged; it has been, or will be, removed.
+  /// A stored entry is damaged. It has been removed, or will be.
   public static let damagedEntry = Self(rawValue: "damagedEntry")
-  /// The entry is larger than the store takes.
+  /// The entry is larger than the store accepts.
   public static let entryTooLarge = Self(rawValue: "entryTooLarge")
-  /// The store takes no entries.
+  /// The store does not accept new entries.
   public static let readOnly = Self(rawValue: "readOnly")
-  /// The store has more to store than it gets done, and takes nothing until there is room again. A load goes on without it.
+  /// The store has too much pending work and rejects new entries until it catches up. A load continues without it.
   public static let overloaded = Self(rawValue: "overloaded")
-  /// The component has no way to do what was asked of it.
+  /// The component does not support the operation.
   public static let unsupported = Self(rawValue: "unsupported")
-  /// A setting makes no sense.
+  /// A setting is invalid.
   public static let invalidConfiguration = Self(rawValue: "invalidConfiguration")
-  /// The component has been closed.
+  /// The component is closed.
   public static let closed = Self(rawValue: "closed")
-  /// A body was read a second time, or a writer used after its end.
+  /// A body was read twice, or a writer was used after it had finished or was discarded.
   public static let misuse = Self(rawValue: "misuse")
-  /// A scripted test double was asked for what nobody scripted.
+  /// A test double received a request that it has no script for.
   public static let unscripted = Self(rawValue: "unscripted")
-  /// Something that none of the other codes tells.
+  /// A failure that no other code describes.
   public static let other = Self(rawValue: "other")
 }
 
 extension CacheError.Code: CustomStringConvertible {
-  /// The code's name.
+  /// The name of the code.
   public var description: String { rawValue }
 }
 
 extension CacheError: CustomStringConvertible {
-  /// One line: the URL, the redirects, the path, and the reason. Redirect targets have no query, since a signature may be in it.
+  /// One line with the URL, the redirects, the path and the reason. The redirect targets have no query, because it may contain a
+  /// signature.
   public var description: String {
     var parts = [url ?? ""]
     parts += redirectTargets.map { "redirected to \(Self.withoutQuery($0))" }

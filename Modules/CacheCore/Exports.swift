@@ -1,2 +1,2 @@
-// CacheCore's interfaces consist of HTTP requests, responses and fields, so one import brings both.
+// CacheCore's public interface uses HTTP requests, responses and fields, so one import provides both.
 @_exported public import HTTPTypes

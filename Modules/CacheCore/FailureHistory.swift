@@ -1,13 +1,13 @@
-/// The errors of every request that was sent for a resource, as the `underlying` of the error that is thrown.
+/// The errors of all requests for a resource. It is the `underlying` error of the error that a load throws.
 ///
-/// After retries, the last error is thrown. With alternative sources, the error of the primary source is thrown. A response with
-/// a retryable status is listed as `CacheError.Code.unacceptableStatus`.
+/// After retries, the load throws the last error. With alternative sources, it throws the error of the primary source. A response
+/// with a retryable status is listed as `CacheError.Code.unacceptableStatus`.
 ///
 /// ```swift
 /// for failure in (error.underlying as? FailureHistory)?.failures ?? [] { print(failure.url ?? "", failure.reason) }
 /// ```
 public struct FailureHistory: Error, Sendable {
-  /// The errors in the order of the requests. The thrown error is listed as it was before this history became its `underlying`.
+  /// The errors in the order of the requests. The thrown error is listed without this history.
   public let failures: [CacheError]
 
   /// Creates a history from its errors.

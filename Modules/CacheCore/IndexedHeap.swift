@@ -1,6 +1,6 @@
-/// A binary heap, the smallest rank first, whose members can be moved and removed: O(log n) each.
+/// A binary heap whose members can be moved and removed. The smallest rank comes first. Each operation is O(log n).
 ///
-/// Inlinable for the same reason as ``Lock``: other modules call it unspecialised otherwise.
+/// Inlinable for the same reason as ``Lock``: other modules would call it unspecialized otherwise.
 @usableFromInline
 package struct IndexedHeap<Member: Hashable, Rank: Comparable> {
   @usableFromInline var nodes: [(member: Member, rank: Rank)] = []
@@ -15,11 +15,11 @@ package struct IndexedHeap<Member: Hashable, Rank: Comparable> {
   /// The member with the smallest rank.
   @inlinable package var first: (member: Member, rank: Rank)? { nodes.first }
 
-  /// The rank of a member; nil when it is not there.
+  /// Returns the rank of a member, or `nil` if the heap does not contain it.
   @inlinable
   package func rank(of member: Member) -> Rank? { places[member].map { nodes[$0].rank } }
 
-  /// Enters a member, or moves it.
+  /// Inserts a member, or moves it.
   @inlinable
   package mutating func set(_ member: Member, _ rank: Rank) {
     if let place = places[member] {
@@ -32,7 +32,9 @@ package struct IndexedHeap<Member: Hashable, Rank: Comparable> {
     }
   }
 
-  /// - Returns: whether it was there.
+  /// Removes a member.
+  ///
+  /// - Returns: Whether the heap contained it.
   @discardableResult
   @inlinable
   package mutating func remove(_ member: Member) -> Bool {

@@ -5,12 +5,12 @@ public import Synchronization
 #endif
 
 #if TSAN
-/// The one lock of this package, as it is built for the thread sanitizer.
+/// The only lock of this package, as it is built for the thread sanitizer.
 ///
-/// The sanitizer can't see into `Synchronization.Mutex` on Linux (a futex) and reports a race in every contended one, so the
-/// sanitizer's run sets the compilation condition `TSAN` and gets `NSLock`, which it understands.
+/// On Linux, the sanitizer cannot see into `Synchronization.Mutex`, which is a futex, and reports a race whenever one is
+/// contended. Its build sets the compilation condition `TSAN` and uses `NSLock`, which the sanitizer understands.
 package struct Lock<State>: ~Copyable, Sendable {
-  // Proof of `@unchecked Sendable`: `state` is only touched between `lock()` and `unlock()`.
+  // Proof of `@unchecked Sendable`: `state` is accessed only between `lock()` and `unlock()`.
   private final class Storage: @unchecked Sendable {
     let lock = NSLock()
     var state: State
@@ -37,15 +37,14 @@ package struct Lock<State>: ~Copyable, Sendable {
   }
 }
 #else
-/// The one lock of this package: state that can't be reached without holding it.
+/// The only lock of this package. Its state is accessible only while the lock is held.
 ///
-/// Everything that is locked is locked through this type, so that the thread sanitizer's run can swap what is behind it.
-/// Inlinable, because the memory store's hit is little more than one critical section; and usable from inline code as a type,
-/// since the other modules call it unspecialised otherwise, which looks up generic metadata at each turn.
+/// All locking uses this type, so that the thread sanitizer's build can replace the implementation. It is inlinable because a hit
+/// in the memory store is little more than one critical section. It is usable from inline code because other modules would
+/// otherwise call it unspecialized and look up generic metadata each time.
 @usableFromInline
 package struct Lock<State>: ~Copyable, Sendable {
-  // Proof of `@unchecked Sendable`: the value never leaves the mutex; callers see it as `inout` for the length of a critical
-  // section.
+  // Proof of `@unchecked Sendable`: the value never leaves the mutex. Callers access it as `inout` during a critical section.
   @usableFromInline
   struct Guarded: @unchecked Sendable {
     @usableFromInline var state: State
@@ -58,23 +57,23 @@ package struct Lock<State>: ~Copyable, Sendable {
   @inlinable
   package init(_ state: sending State) { mutex = Mutex(Guarded(state: state)) }
 
-  /// Runs `body` while holding the lock. Never call out to a user's code from inside.
+  /// Runs `body` while it holds the lock. `body` must never call user code.
   @inlinable
   package borrowing func withLock<Result, Failure: Error>(
     _ body: (inout State) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    // `Mutex` wants a `sending` result; what comes out here is as sendable as the caller made it, so it travels in a box of the
+    // `Mutex` requires a `sending` result. The result is as sendable as the caller made it, so it is passed in a box with the
     // same proof.
     try mutex.withLock { guarded throws(Failure) in Passed(value: try body(&guarded.state)) }.value
   }
 
-  /// The same, unless somebody else holds the lock: nil then, without waiting.
+  /// Runs `body` unless another thread holds the lock. In that case it returns `nil` without waiting.
   @inlinable
   package borrowing func withLockIfAvailable<Result>(_ body: (inout State) -> Result) -> Result? {
     mutex.withLockIfAvailable { guarded in Passed(value: body(&guarded.state)) }?.value
   }
 
-  // Proof of `@unchecked Sendable`: one value, handed once from the critical section to the caller who made it there.
+  // Proof of `@unchecked Sendable`: the value is passed once, from the critical section to the caller that created it there.
   @usableFromInline
   struct Passed<Value>: @unchecked Sendable {
     @usableFromInline let value: Value

@@ -1,15 +1,15 @@
-/// Waiters by priority: the highest level first, and within one level in order of arrival, or the last one first.
+/// A queue of waiters, ordered by priority. Within one level, the first or the last waiter to arrive comes first.
 ///
-/// Each step is O(log n). A waiter's level is stored here, so choosing the next waiter reads no ``LoadPriority``;
-/// ``raise(_:to:)`` keeps it current.
+/// Each operation is O(log n). The queue stores the level of each waiter, so it reads no ``LoadPriority`` to choose the next one.
+/// ``raise(_:to:)`` updates the level.
 package struct PriorityQueue {
-  /// A waiter. Numbers are given in the order of arrival.
+  /// The number of a waiter, assigned in the order of arrival.
   package typealias Ticket = UInt64
 
-  /// The position of a waiter: the smaller rank is served first.
+  /// The rank of a waiter. The smallest rank is served first.
   package struct Rank: Comparable {
     fileprivate var level: LoadPriority.Level
-    /// Whether the waiter continues work that it has begun. Goes before the other waiters of its level.
+    /// Whether the waiter continues work that it has begun. Such a waiter precedes the others of its level.
     fileprivate let isContinuing: Bool
     fileprivate let place: Int64
 
@@ -20,7 +20,7 @@ package struct PriorityQueue {
     }
   }
 
-  /// The number of turns of which one is the oldest waiter's, where turns are counted.
+  /// The number of turns per turn of the oldest waiter, if turns are counted.
   package static let turn = 8
 
   private let newestFirst: Bool
@@ -28,7 +28,7 @@ package struct PriorityQueue {
   private var aged = IndexedHeap<Ticket, Ticket>()
   private var served = 0
 
-  /// - Parameter newestFirst: within one level the last waiter that came is served first.
+  /// - Parameter newestFirst: Whether the last waiter to arrive is served first within a level.
   package init(newestFirst: Bool = false) { self.newestFirst = newestFirst }
 
   package var isEmpty: Bool { ranked.isEmpty }
@@ -37,14 +37,14 @@ package struct PriorityQueue {
   /// The rank of the waiter with the highest priority.
   package var bestRank: Rank? { ranked.first?.rank }
 
-  /// The waiter that came first.
+  /// The waiter that arrived first.
   package var oldest: Ticket? { aged.first?.member }
 
   package func contains(_ ticket: Ticket) -> Bool { ranked.rank(of: ticket) != nil }
 
-  /// The next waiter. It is not removed.
+  /// Returns the next waiter without removing it.
   ///
-  /// - Parameter isTurn: it is the oldest waiter's turn, whatever the count of this queue says.
+  /// - Parameter isTurn: Whether to return the oldest waiter regardless of the number of counted turns.
   package func next(isTurn: Bool = false) -> Ticket? {
     isTurn || served % Self.turn == Self.turn - 1 ? aged.first?.member : ranked.first?.member
   }
@@ -56,9 +56,9 @@ package struct PriorityQueue {
     aged.set(ticket, ticket)
   }
 
-  /// Raises the level of a waiter. Never lowers it.
+  /// Raises the level of a waiter. It never lowers the level.
   ///
-  /// - Returns: whether its level has changed: false too when it does not wait.
+  /// - Returns: Whether the level changed. It is `false` if the queue does not contain the waiter.
   @discardableResult
   package mutating func raise(_ ticket: Ticket, to level: LoadPriority.Level) -> Bool {
     guard var rank = ranked.rank(of: ticket), level > rank.level else { return false }
@@ -67,13 +67,15 @@ package struct PriorityQueue {
     return true
   }
 
-  /// - Returns: whether it waited.
+  /// Removes a waiter.
+  ///
+  /// - Returns: Whether the queue contained it.
   @discardableResult
   package mutating func remove(_ ticket: Ticket) -> Bool {
     aged.remove(ticket)
     return ranked.remove(ticket)
   }
 
-  /// Counts a turn. A queue whose turns are not counted serves strictly by rank.
+  /// Counts a turn. A queue that never counts turns serves strictly by rank.
   package mutating func countServed() { served += 1 }
 }

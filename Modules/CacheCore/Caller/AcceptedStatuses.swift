@@ -1,4 +1,4 @@
-/// The statuses that a load takes for a success.
+/// The statuses that a load accepts as success.
 ///
 /// ```swift
 /// options.acceptedStatuses = AcceptedStatuses(200..<300, 304..<305)
@@ -6,13 +6,13 @@
 public struct AcceptedStatuses: Hashable, Sendable {
   private let ranges: [Range<Int>]
 
-  /// The statuses in any of the ranges.
+  /// Creates a set of the statuses in the given ranges.
   public init(_ ranges: Range<Int>...) { self.ranges = ranges }
 
-  /// 200 to 299.
+  /// The statuses from 200 to 299.
   public static let success = AcceptedStatuses(200..<300)
 
-  /// Whether `status` is one of them.
+  /// Returns whether the set contains `status`.
   public func contains(_ status: Int) -> Bool { ranges.contains { $0.contains(status) } }
 }
 

@@ -4,22 +4,24 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Another source to ask if the original cannot be loaded.
+/// Another source for a resource, requested if the original cannot be loaded.
 ///
 /// ```swift
 /// let options = RequestOptions { $0.alternatives = [.mirror(elsewhere), .lowData(thumbnail)] }
 /// ```
 ///
-/// The request to it has the load's own method and fields, without conditions. At another origin it has no credentials and
+/// The request to it has the load's method and fields, without conditions. At another origin it also has no credentials and no
 /// cookies.
 public enum AlternativeSource: Hashable, Sendable {
-  /// The same resource at another URL, which may be a `file:` URL if the manager has a handler for it. Its response is stored
-  /// under the original's URL, without the validators (`ETag`, `Last-Modified`) of the other server: the original is never asked
-  /// about bytes that are not its own.
+  /// The same resource at another URL. The URL may be a `file:` URL if the manager has a handler for it.
+  ///
+  /// The response is stored under the original's URL, without the other server's validators (`ETag`, `Last-Modified`). The
+  /// original is therefore never asked to revalidate bytes that it did not send.
   case mirror(URL)
   /// A smaller resource for networks in low-data mode (``NetworkAccess/constrained``). It is requested only if the original needs
-  /// a network that may not be used. Its response is stored under its own URL, so the original is loaded in full when the network
-  /// allows it again.
+  /// a network that may not be used.
+  ///
+  /// The response is stored under its own URL, so the original is loaded in full when the network allows it again.
   case lowData(URL)
 
   /// The URL of the source.

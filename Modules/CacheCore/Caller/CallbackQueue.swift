@@ -4,14 +4,15 @@ public import Dispatch
 public enum CallbackQueue: Sendable {
   /// The main queue, asynchronously.
   case mainAsync
-  /// Immediately if the caller is on the main queue already, otherwise the main queue, asynchronously.
+  /// The main queue. The call is immediate if the caller is already on that queue, and asynchronous otherwise.
   case mainCurrentOrAsync
-  /// Immediately, on the thread that ended the work.
+  /// No queue: immediately, on the thread that completed the work.
   case immediate
   /// The given queue, asynchronously.
   case dispatch(DispatchQueue)
 
-  /// ``mainCurrentOrAsync`` on Apple platforms, ``immediate`` elsewhere, because servers usually run no main queue.
+  /// The default queue: ``mainCurrentOrAsync`` on Apple platforms, ``immediate`` elsewhere, because servers usually run no main
+  /// queue.
   public static var platformDefault: CallbackQueue {
     #if canImport(Darwin)
     .mainCurrentOrAsync
@@ -31,8 +32,8 @@ public enum CallbackQueue: Sendable {
     }
   }
 
-  /// A mark on the main queue: unlike `Thread.isMainThread` it needs no Foundation, and it also tells the truth on Linux, where
-  /// the main queue may be served by another thread.
+  /// A key that marks the main queue. Unlike `Thread.isMainThread` it needs no Foundation. It is also correct on Linux, where
+  /// another thread may serve the main queue.
   private static let mark: DispatchSpecificKey<Bool> = {
     let key = DispatchSpecificKey<Bool>()
     DispatchQueue.main.setSpecific(key: key, value: true)

@@ -1,23 +1,24 @@
-/// Where a load may take its answer from, and when it asks the network.
+/// A policy that decides when a load uses a cached response and when it sends a request.
 public enum LoadPolicy: Hashable, Sendable {
-  /// RFC 9111: fresh → the cache; stale → a conditional request; not storable → not stored. An answer that states no lifetime is
-  /// revalidated, never guessed fresh.
+  /// Follows RFC 9111: uses a fresh response and revalidates a stale one. A response without an explicit lifetime is revalidated,
+  /// never assumed to be fresh.
   case standard
-  /// Whatever is cached and not expired by the store's own time to live, without a request; else the network.
+  /// Uses any cached response that has not reached the store's own time to live. Otherwise the load sends a request.
   case cacheFirst
-  /// A conditional request when something is stored.
+  /// Sends a conditional request if a response is stored.
   ///
   /// - Parameters:
-  ///   - atMostEvery: an answer that was stored or confirmed less than this ago is used without asking.
-  ///   - showCachedAfter: when the network takes longer, the stored answer is shown; asking goes on behind it.
+  ///   - atMostEvery: The minimum interval. A response that was stored or revalidated more recently is used without a request.
+  ///   - showCachedAfter: The time after which the stored response is used if the network is slower. The request continues in the
+  ///     background.
   case revalidate(atMostEvery: Duration? = nil, showCachedAfter: Duration? = nil)
-  /// Ignores the cache for reading, stores the answer.
+  /// Reads nothing from the cache, but stores the response.
   case reload
-  /// Never the network; whatever is stored, however old. A miss is an error that says so.
+  /// Sends no request and uses any stored response, however old. A miss throws ``CacheError/Code/notCached``.
   case cacheOnly
-  /// Memory, else the network; the disk is not read.
+  /// Uses the memory store, or else sends a request. The disk is not read.
   case memoryElseReload
-  /// The stored answer now, and the fresh one when it comes (RFC 5861 §3): the event stream yields both, the other forms answer
-  /// with the stored one.
+  /// Returns the stored response at once and revalidates it in the background (RFC 5861 §3). The event stream also delivers the
+  /// updated response; other calls return only the stored one.
   case staleWhileRevalidate
 }

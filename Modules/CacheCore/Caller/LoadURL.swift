@@ -4,19 +4,19 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The URL that an event is about. Its text has no user information, but it has the query. Use ``withoutQuery`` for logs.
+/// The URL of an event. The text has no user information, but it includes the query. Use ``withoutQuery`` for logs.
 ///
-/// The text is made when it is asked for: most observers count, and a hit in memory takes less time than the text.
+/// The text is computed on demand, because most observers only count and a hit in memory takes less time than the text.
 public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
   private let url: URL
 
   /// Creates the URL of an event, for tests.
   public init(_ url: URL) { self.url = url }
 
-  /// The URL without user information. A very long one, such as that of a `data:` URL, is shortened.
+  /// The URL without user information. A very long URL, such as a `data:` URL, is shortened.
   public var description: String { url.address }
 
-  /// The URL without user information, query and fragment, which may hold signatures and tokens. Of a `data:` URL, the part
+  /// The URL without user information, query and fragment, which may contain signatures and tokens. For a `data:` URL, the part
   /// before the comma.
   public var withoutQuery: String {
     let text = url.address
@@ -26,7 +26,7 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension URL {
-  /// The URL as text for errors and events: without user information, and shortened if it is very long, as `data:` URLs are.
+  /// The URL as text for errors and events, without user information. Very long URLs, such as `data:` URLs, are shortened.
   package var address: String {
     var text = absoluteString
     if user() != nil, let colon = text.firstIndex(of: ":"), let at = text[colon...].firstIndex(of: "@") {

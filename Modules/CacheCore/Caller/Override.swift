@@ -1,4 +1,4 @@
-/// A component that a request uses in place of its manager's. `nil` means the manager's.
+/// A request's replacement for a component of its manager. A `nil` override means the manager's component.
 public enum Override<Wrapped: Sendable>: Sendable {
   /// Uses this component.
   case use(Wrapped)
@@ -6,7 +6,7 @@ public enum Override<Wrapped: Sendable>: Sendable {
   case disabled
   /// Uses the component that the closure makes from the manager's. If the manager has no component, the request has none.
   ///
-  /// The closure is called for each load. To keep state over many loads, wrap the manager's component instead.
+  /// The closure is called for each load. To keep state across loads, wrap the manager's component instead.
   ///
   /// ```swift
   /// let patient = RequestOptions { $0.downloader = .adapted { $0.retrying(.standard) } }

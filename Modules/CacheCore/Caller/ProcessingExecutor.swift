@@ -6,8 +6,10 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A task executor for work that computes, such as decoding images. Its threads are not those of the cooperative pool, so that
-/// long computations do not delay tasks that wait for the network or the disk. Jobs start in the order in which they arrive.
+/// A task executor for CPU-bound work, such as decoding images.
+///
+/// Its threads are separate from the cooperative pool, so long computations do not delay tasks that wait for the network or the
+/// disk. Jobs start in the order in which they arrive.
 ///
 /// ```swift
 /// configuration.executor = ProcessingExecutor()
@@ -16,7 +18,7 @@ internal import Foundation
 public final class ProcessingExecutor: TaskExecutor {
   private struct State {
     var waiting: [UnownedJob] = []
-    /// The position of the next job. Earlier ones have been taken.
+    /// The index of the next job. Earlier jobs have been taken.
     var next = 0
     var running = 0
 
@@ -38,17 +40,17 @@ public final class ProcessingExecutor: TaskExecutor {
   private let queue: DispatchQueue
   private let state = Lock(State())
 
-  /// Creates an executor with threads of its own.
+  /// Creates an executor with its own threads.
   ///
   /// - Parameter width: The maximum number of jobs at the same time, at least 1, or `nil` for the number of cores.
   public init(width: Int? = nil) {
     self.width = max(width ?? ProcessInfo.processInfo.activeProcessorCount, 1)
-    // Callers wait for the results. With `.utility`, Dispatch on Linux makes the threads, and those that libvips starts from
-    // them, nice: on a busy machine they get little time.
+    // Callers wait for the results. With `.utility`, Dispatch on Linux raises the nice value of the threads, and of those that
+    // libvips starts from them. On a busy machine they would get little processor time.
     queue = DispatchQueue(label: "Etagere.ProcessingExecutor", qos: .default, attributes: .concurrent)
   }
 
-  /// Creates an executor on a dispatch queue. A concurrent queue decides how many jobs run at the same time.
+  /// Creates an executor on a dispatch queue. A concurrent queue itself limits the number of jobs that run at the same time.
   public init(queue: DispatchQueue) {
     self.queue = queue
     width = .max
@@ -65,7 +67,7 @@ public final class ProcessingExecutor: TaskExecutor {
     if needsThread { queue.async { self.work() } }
   }
 
-  /// Runs waiting jobs until there is none.
+  /// Runs waiting jobs until none is left.
   private func work() {
     while let job = state.withLock({ state in
       let job = state.take()

@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A redirect that a load has met (RFC 9110 §15.4), and the request that follows it.
+/// A redirect of a load (RFC 9110 §15.4), and the request that follows it.
 public struct Redirection: Sendable {
   /// The URL that redirects.
   public let from: URL
@@ -16,11 +16,12 @@ public struct Redirection: Sendable {
   public let response: HTTPResponse
   /// The number of the redirect in its load, counted from 1.
   public let number: Int
-  /// The request that is sent next. The proposal has no credentials, cookies and conditions if it goes to another origin. After a
-  /// 303, and after a POST that met a 301 or 302, it is a GET without content. A changed request is sent as it is, also its
-  /// credentials.
+  /// The next request. Set it to change what is sent.
+  ///
+  /// The proposed request has no credentials, cookies or conditions if it goes to another origin. After a 303, and after a POST
+  /// with a 301 or 302 response, it is a GET without content. A changed request is sent unmodified, including its credentials.
   public var request: HTTPRequest
-  /// Whether the redirect is followed. If not, its response is judged by the statuses that the load accepts.
+  /// Whether the redirect is followed. If not, the load checks the redirect's status against the statuses that it accepts.
   public var isFollowed = true
 
   /// Creates a redirect, for tests of interceptors.

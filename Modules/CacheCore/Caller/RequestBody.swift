@@ -4,36 +4,37 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What a load sends with its request. It can be had again: a redirect with 307 or 308 sends it once more, and so does a request
-/// that is repeated.
+/// The content that a load sends with its request.
+///
+/// It can be sent more than once: a redirect with 307 or 308 sends it again, and so does a retry.
 ///
 /// ```swift
 /// let request = ResourceRequest(url, method: .post, body: RequestBody(json, contentType: "application/json"))
 /// ```
 public struct RequestBody: Sendable {
-  /// The media type, which becomes `Content-Type` where the request states none.
+  /// The media type. It becomes the `Content-Type` field if the request has none.
   public var contentType: String?
   private let open: @Sendable () async throws(CacheError) -> ResourceBody
 
-  /// Bytes that are at hand.
+  /// Creates a body from bytes in memory.
   ///
   /// - Parameters:
-  ///   - data: the bytes.
-  ///   - contentType: the media type; nil: none is stated.
+  ///   - data: The bytes.
+  ///   - contentType: The media type, or `nil` to state none.
   public init(_ data: Data, contentType: String? = nil) {
     self.init(contentType: contentType) { () throws(CacheError) in ResourceBody(data) }
   }
 
-  /// A body that is made anew each time that it is sent: from a file, or from whatever can produce it again.
+  /// Creates a body from a closure that produces it for each request, for example from a file.
   ///
   /// - Parameters:
-  ///   - contentType: the media type; nil: none is stated.
-  ///   - open: makes the body, of the same bytes each time. What it throws ends the load. Called on no actor.
+  ///   - contentType: The media type, or `nil` to state none.
+  ///   - open: Creates the body, with the same bytes each time. An error ends the load. It runs on no actor.
   public init(contentType: String? = nil, opening open: @escaping @Sendable () async throws(CacheError) -> ResourceBody) {
     self.contentType = contentType
     self.open = open
   }
 
-  /// A body that nobody has read from yet.
+  /// Returns a new body that has not been read.
   public func opened() async throws(CacheError) -> ResourceBody { try await open() }
 }

@@ -1,13 +1,13 @@
 public import HTTPTypes
 
-/// Changes requests, or refuses them, at up to three stages of a load.
+/// Changes or refuses requests at up to three stages of a load.
 ///
-/// - `willLookUp` is called once for each load and for each alternative source, before the cache is looked at. A change takes
-///   part in the resource's identity and in `Vary`, as if the caller had made it.
+/// - `willLookUp` is called once for each load and for each alternative source, before the cache lookup. A change affects the
+///   resource's identity and `Vary`, as if the caller had made it.
 /// - `willRedirect` is called for each redirect, whether its response came from the network or from the cache. A change applies
 ///   to the request that follows the redirect.
-/// - `willSend` is called for each request that goes to the downloader: redirects, conditional requests and alternatives
-///   included. The cache does not see the change.
+/// - `willSend` is called for each request that goes to the downloader, including redirects, conditional requests and
+///   alternatives. The cache does not see the change.
 ///
 /// ```swift
 /// configuration.interceptor = RequestInterceptor(
@@ -18,32 +18,34 @@ public import HTTPTypes
 ///   })
 /// ```
 ///
-/// To refuse a request is to throw. The load ends with that error if it is a ``CacheError``, and with
-/// ``CacheError/Code/refused`` otherwise. Nothing is sent.
+/// To refuse a request, throw an error. The load ends with that error if it is a ``CacheError``, and with
+/// ``CacheError/Code/refused`` otherwise. No request is sent.
 ///
 /// A downloader that retries sends a request again without a further call. To change each attempt, put the interceptor below the
 /// retries: `engine.intercepted(by: interceptor).retrying(.standard)`.
 ///
-/// - Important: `willSend` is called for the target of a redirect as well. A credential that is set without a look at scheme and
-///   host is sent to each host that a server redirects to.
+/// - Important: `willSend` is also called for the target of a redirect. Check the scheme and the host before you set a
+///   credential. Otherwise it is sent to each host that a server redirects to.
 public struct RequestInterceptor: Component {
-  /// Equal for interceptors that do the same. Loads share work only if the stages after the look-up have equal identities.
+  /// The identity, which is equal for interceptors that do the same. Loads share work only if the stages after the lookup have
+  /// equal identities.
   public let id: ComponentID
 
   private let lookUp: (@Sendable (inout HTTPRequest) throws -> Void)?
   private let redirect: (@Sendable (inout Redirection) async throws -> Void)?
   private let send: (@Sendable (inout DownloadRequest) async throws -> Void)?
 
-  /// Creates an interceptor from closures, which are held strongly. Create it once and use it for many loads.
+  /// Creates an interceptor from closures, which it holds strongly. Create it once and use it for many loads.
   ///
   /// - Parameters:
-  ///   - id: equal for interceptors that do the same. The default is equal to no other.
-  ///   - willLookUp: changes a load's request. Looking up and removing call it too, because they must find what a load would.
-  ///     It runs on the caller's thread, so it must return quickly.
-  ///   - willRedirect: changes the request that follows a redirect, or decides not to follow it. A refusal ends the load with
-  ///     ``CacheError/Code/redirectRefused``. The rules of the load still apply: the redirect limit, only `http` and `https`, and
-  ///     from `https` to `http` only if that is allowed.
-  ///   - willSend: changes a request for `http` or `https` on its way to the downloader. It may wait, for a token for example.
+  ///   - id: The identity, which is equal for interceptors that do the same. The default is unique.
+  ///   - willLookUp: Changes a load's request. Lookups and removals also call it, so that they find the same entry as a load. It
+  ///     runs on the caller's thread, so it must return quickly.
+  ///   - willRedirect: Changes the request that follows a redirect, or decides not to follow it. A refusal ends the load with
+  ///     ``CacheError/Code/redirectRefused``. The load's own rules still apply: the redirect limit, only `http` and `https`, and
+  ///     `https` to `http` only if that is allowed.
+  ///   - willSend: Changes an `http` or `https` request on its way to the downloader. It may suspend, for example to wait for a
+  ///     token.
   public init(
     id: ComponentID = .unique(RequestInterceptor.self),
     willLookUp: (@Sendable (inout HTTPRequest) throws -> Void)? = nil,
@@ -54,17 +56,17 @@ public struct RequestInterceptor: Component {
     (lookUp, redirect, send) = (willLookUp, willRedirect, willSend)
   }
 
-  /// Whether the interceptor has a say before the cache is looked at.
+  /// Whether the interceptor is called before the cache lookup.
   package var interceptsLookups: Bool { lookUp != nil }
-  /// Whether the interceptor has a say about redirects.
+  /// Whether the interceptor is called for redirects.
   package var interceptsRedirects: Bool { redirect != nil }
-  /// Whether the interceptor has a say about requests to the downloader.
+  /// Whether the interceptor is called for requests to the downloader.
   package var interceptsSending: Bool { send != nil }
 
-  /// The interceptor with the stages after the look-up only.
+  /// The interceptor without the lookup stage.
   package var withoutLookups: RequestInterceptor { RequestInterceptor(id: id, willRedirect: redirect, willSend: send) }
 
-  /// Changes a load's request before the cache is looked at.
+  /// Changes a load's request before the cache lookup.
   package func willLookUp(_ request: inout HTTPRequest) throws(CacheError) {
     do {
       try lookUp?(&request)
@@ -96,7 +98,7 @@ public struct RequestInterceptor: Component {
 }
 
 extension CacheError {
-  /// The error of a load whose interceptor threw `error`.
+  /// Returns the error of a load whose interceptor threw `error`.
   fileprivate static func refusal(_ error: any Error) -> CacheError {
     if let error = error as? CacheError { return error }
     if error is CancellationError { return .cancelled }

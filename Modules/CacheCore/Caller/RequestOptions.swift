@@ -40,11 +40,11 @@ extension OptionSet where Element == Self {
 public struct RequestOptions: Sendable {
   /// The downloader.
   public var downloader: Override<any Downloader>?
-  /// The store in memory.
+  /// The memory store.
   public var memory: Override<any MemoryStoring>?
   /// The durable store.
   public var store: Override<any CacheStore>?
-  /// The validator. Without one, the request goes by the time to live alone.
+  /// The validator. Without one, the load considers only the time to live.
   public var validator: Override<any ResponseValidator>?
   /// The observer.
   public var observer: Override<any LoadObserver>?
@@ -52,42 +52,41 @@ public struct RequestOptions: Sendable {
   public var clock: (any CacheClock)?
   /// The interceptor, which changes or refuses the load's requests.
   public var interceptor: Override<RequestInterceptor>?
-  /// Other sources to ask, in this order, if the original cannot be loaded. For GET and HEAD only.
+  /// The sources to try, in this order, if the original cannot be loaded. They apply only to GET and HEAD.
   public var alternatives: [AlternativeSource] = []
   /// The executor on which values are decoded and processed, such as a ``ProcessingExecutor``.
   public var executor: (any TaskExecutor)?
-  /// The queue that callbacks are called on.
+  /// The queue for callbacks.
   public var callbackQueue: CallbackQueue?
-  /// The policy that says when a stored response is used.
+  /// The policy that decides when a stored response is used.
   public var policy: LoadPolicy?
-  /// The resource's identity in the cache in place of its URL, or `nil` for the URL. For presigned URLs, whose query changes each
-  /// time.
+  /// The resource's identity in the cache, or `nil` for the URL. Set it for presigned URLs, whose query changes each time.
   public var key: String?
-  /// The partition of the cache, such as one for each signed-in user, or `nil` for the common part.
+  /// The partition of the cache, such as one for each signed-in user, or `nil` for the default partition.
   public var partition: String?
   /// The layers that may be read.
   public var reads: CacheLayers = .all
   /// The layers that may be written.
   public var writes: CacheLayers = .all
-  /// The policy that says whether originals, transformed values or both are stored durably.
+  /// The policy that decides whether originals, transformed values or both are stored durably.
   public var storagePolicy: StoragePolicy?
   /// The time to live of the response in the stores, or `nil` for the stores' own.
   public var expiration: Expiration?
   /// The priority of the load.
   public var priority: LoadPriority.Level = .normal
-  /// The time that the whole load may take.
+  /// The maximum duration of the whole load.
   public var timeout: Duration?
   /// The longest time without received data before the engine gives up, or `nil` for the engine's own.
   public var idleTimeout: Duration?
-  /// The statuses that are a success.
+  /// The statuses that count as success.
   public var acceptedStatuses: AcceptedStatuses?
-  /// The number of redirects that are followed. With 0, a redirect is a response like any other.
+  /// The maximum number of redirects. With 0, a redirect is a response like any other.
   public var redirectLimit: Int?
   /// Whether a redirect may lead from https to http.
   public var allowsInsecureRedirects: Bool?
-  /// The networks that may be used.
+  /// The networks that the load may use.
   public var networkAccess: NetworkAccess?
-  /// The largest body that is taken, in bytes.
+  /// The maximum size of a body, in bytes.
   public var maximumBodySize: Int64?
 
   /// Creates options that set nothing.

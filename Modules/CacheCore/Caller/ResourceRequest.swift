@@ -6,23 +6,23 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What a caller wants: a URL, header fields, perhaps something to send, and options for this one load.
+/// A request for a resource: a URL, a method, header fields, an optional body, and options for this load.
 ///
-/// Only a GET without a body is answered from what is stored, and stored. Every other request goes to the network for itself
-/// alone.
+/// Only a GET without a body can be served from the cache and stored in it. Every other request goes to the network and is not
+/// shared with other loads.
 public struct ResourceRequest: Sendable {
-  /// The resource.
+  /// The URL of the resource.
   public var url: URL
-  /// GET, unless it is set otherwise.
+  /// The method, GET by default.
   public var method: HTTPRequest.Method
-  /// Fields that are sent along.
+  /// The header fields to send.
   public var headerFields: HTTPFields
-  /// What is sent with it.
+  /// The content to send.
   public var body: RequestBody?
-  /// What this load wants otherwise than its manager.
+  /// The settings of this load that differ from the manager's.
   public var options: RequestOptions
 
-  /// A request for a URL.
+  /// Creates a request for a URL.
   public init(
     _ url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], body: RequestBody? = nil,
     options: RequestOptions = RequestOptions()
@@ -34,9 +34,9 @@ public struct ResourceRequest: Sendable {
     self.options = options
   }
 
-  /// A request for a URL in text.
+  /// Creates a request for a URL given as text.
   ///
-  /// - Throws: ``CacheError/Code/invalidURL`` when the text is no absolute URL.
+  /// - Throws: ``CacheError/Code/invalidURL`` if the text is not an absolute URL.
   public init(
     _ text: String, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], body: RequestBody? = nil,
     options: RequestOptions = RequestOptions()

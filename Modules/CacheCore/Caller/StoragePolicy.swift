@@ -1,18 +1,18 @@
-/// What of a load goes into the durable store: the original's bytes, the value that its ``ResourceTransform`` made of them,
-/// encoded, or both.
+/// A policy that decides what the durable store receives: the original bytes, the encoded value of a ``ResourceTransform``, or
+/// both.
 ///
-/// What is in the store is used under every policy. A transform that has no encoder can't be kept, so its original is, whatever
-/// the policy says; so it is with loads of plain bytes, and into files.
+/// Loads use any matching entry of the store under every policy. If a transform has no encoder, its original is stored whatever
+/// the policy says. The same is true for loads of plain bytes and for loads into files.
 public enum StoragePolicy: String, Hashable, Sendable, CaseIterable {
-  /// The originals alone. Every transform is made of them again, without the network.
+  /// Stores only the originals. Every transform can be applied to them again without the network.
   case originals
-  /// The encoded values alone: they take the least room. Another transform of the same resource is loaded anew.
+  /// Stores only the encoded values, which use the least space. Another transform of the same resource is loaded again.
   case variants
-  /// Both.
+  /// Stores both.
   case all
-  /// Both where that saves work: the original always, and the encoded value beside it when it takes fewer bytes.
+  /// Stores the original, and also the encoded value if it is smaller.
   ///
-  /// A store that runs out of room lets go of what is used least. Where the same variant is shown again and again, that is the
-  /// original: what stays is what is used.
+  /// A full store evicts the least used entries. If the same transformed value is shown repeatedly, its original is evicted
+  /// first.
   case automatic
 }

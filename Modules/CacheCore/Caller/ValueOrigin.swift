@@ -1,4 +1,4 @@
-/// The place that the value of a load came from. ``ResourceSource`` tells where the response came from.
+/// The origin of a load's value. ``ResourceSource`` states the origin of the response.
 public enum ValueOrigin: String, Hashable, Sendable, CaseIterable {
   /// The load asked for the bytes, which need no transform.
   case original

@@ -4,16 +4,21 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Makes a value of bytes. Its type's name and its ``Component/id``'s parameters become part of the cache key: the parameters
-/// must name every setting.
+/// Decodes bytes into a value.
+///
+/// The name of the type and the parameters of its ``Component/id`` become part of the cache key, so the parameters must include
+/// every setting.
 public protocol ResourceDecoder<Value>: Component {
   associatedtype Value: Sendable
-  /// The value, or ``CacheError/Code/decodingFailed`` with the reason.
+  /// Returns the decoded value.
+  ///
+  /// - Throws: ``CacheError/Code/decodingFailed`` with the reason.
   func decode(_ data: Data, _ metadata: StoredMetadata) throws(CacheError) -> Value
-  /// What a value weighs in memory, in bytes.
+  /// Returns the memory cost of a value, in bytes.
   func cost(of value: Value) -> Int
-  /// How many bytes decoding takes for as long as it lasts, the value included, beside `data`: so many are decoded at once as a
-  /// manager's memory budget has room for. 0, unless the decoder says otherwise: next to nothing.
+  /// Returns the additional memory that decoding `data` needs while it runs, including the value, in bytes.
+  ///
+  /// A manager limits concurrent decoding so that the sum stays within its memory budget. The default is 0.
   func workingMemory(for data: Data, _ metadata: StoredMetadata) -> Int
 }
 

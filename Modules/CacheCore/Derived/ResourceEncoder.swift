@@ -4,18 +4,22 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Makes bytes of a value, for a durable store. Its type's name and its ``Component/id``'s parameters become part of the cache
-/// key: the parameters must name every setting.
+/// Encodes a value into bytes for a durable store.
+///
+/// The name of the type and the parameters of its ``Component/id`` become part of the cache key, so the parameters must include
+/// every setting.
 public protocol ResourceEncoder<Value>: Component {
   associatedtype Value: Sendable
-  /// Whether its bytes would hold all that is to be kept of a value: always, unless said otherwise. A value of which they would
-  /// not is never stored; its original is, whatever the ``StoragePolicy``.
+  /// Returns whether the encoded bytes can represent `value` completely. The default is `true`.
+  ///
+  /// A value that cannot be encoded is never stored. Its original is stored instead, whatever the ``StoragePolicy``.
   func canEncode(_ value: Value) -> Bool
-  /// Bytes that a decoder makes the value of again, or ``CacheError/Code/encodingFailed`` with the reason.
+  /// Returns bytes that a decoder can decode into the value again.
   ///
   /// - Parameters:
-  ///   - value: what is to be kept.
-  ///   - metadata: the original's.
+  ///   - value: The value to encode.
+  ///   - metadata: The metadata of the original.
+  /// - Throws: ``CacheError/Code/encodingFailed`` with the reason.
   func encode(_ value: Value, _ metadata: StoredMetadata) throws(CacheError) -> Data
 }
 

@@ -5,26 +5,26 @@ public import Foundation
 #endif
 
 extension ResourceTransform {
-  /// The encoding in which a durable store keeps a value.
+  /// An encoding of a value for a durable store.
   public struct Coding: Sendable {
-    /// The name of the encoding, with its settings.
+    /// The name of the encoding, including its settings.
     public let id: String
     /// Returns whether the encoding can represent a value completely.
     public let canEncode: @Sendable (Value) -> Bool
     /// Encodes a value. It runs on no actor.
     public let encode: @Sendable (Value, StoredMetadata) throws(CacheError) -> Data
-    /// Decodes an encoded value. The metadata is that of the original. It runs on no actor.
+    /// Decodes an encoded value. The metadata is the original's. It runs on no actor.
     public let decode: @Sendable (Data, StoredMetadata) throws(CacheError) -> Value
   }
 
-  /// Creates a transform from a decoder, processors, and an encoder that lets a durable store keep the value: see
+  /// Creates a transform from a decoder, processors, and an encoder that allows a durable store to store the value; see
   /// ``StoragePolicy``.
   ///
   /// ```swift
-  /// let thumbnail = ResourceTransform(decoder: Pictures(), processors: [Resize(to: 400)], encoder: JPEG(quality: 0.8))
+  /// let thumbnail = ResourceTransform(decoder: PhotoDecoder(), processors: [Resize(to: 400)], encoder: JPEG(quality: 0.8))
   /// ```
   ///
-  /// After a lossy encoder, later loads get the decoded copy, so the loss occurs once.
+  /// With a lossy encoder, later loads receive the decoded copy. The loss occurs only once.
   ///
   /// - Parameters:
   ///   - decoder: Decodes the original's bytes.
@@ -43,7 +43,7 @@ extension ResourceTransform {
     self = ResourceTransform(decoder: decoder, processors: processors).with(coding: coding)
   }
 
-  /// Returns the transform with an encoding that lets a durable store keep the value: see ``StoragePolicy``.
+  /// Returns the transform with an encoding that allows a durable store to store the value; see ``StoragePolicy``.
   ///
   /// ```swift
   /// let words = ResourceTransform(decoder: UTF8Text()).map("upper") { $0.uppercased() }
@@ -51,7 +51,7 @@ extension ResourceTransform {
   /// ```
   ///
   /// - Parameters:
-  ///   - id: The name of the encoding, with its settings. It becomes part of the transform's ``id``.
+  ///   - id: The name of the encoding, including its settings. It becomes part of the transform's ``id``.
   ///   - encode: Encodes a value, or throws ``CacheError/Code/encodingFailed``.
   ///   - decode: Decodes an encoded value. If it throws ``CacheError/Code/decodingFailed``, the stored bytes are removed and the
   ///     value is made again.

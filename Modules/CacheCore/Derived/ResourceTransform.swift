@@ -4,28 +4,29 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A description of how the bytes of a response become a value: a decoder, followed by processors. It can also describe how the
-/// value is encoded for the disk.
+/// A description of how the bytes of a response become a value: a decoder, followed by processors. It can also describe how a
+/// durable store encodes the value.
 ///
 /// ```swift
 /// let greeting = ResourceTransform(decoder: UTF8Text()).map("upper") { $0.uppercased() }
 /// let resource = try await manager.load(url, as: greeting)
 /// ```
 public struct ResourceTransform<Value: Sendable>: Sendable {
-  /// A function that makes a value from the original's bytes.
+  /// A function that makes a value from the original bytes.
   public typealias Maker = @Sendable @concurrent (ResourceBody, StoredMetadata) async throws(CacheError) -> Value
 
-  /// A step after the first. It changes the value.
+  /// A step after the first one, which changes the value.
   package struct Change: Sendable {
     package let id: String
     package let apply: @Sendable (Value, StoredMetadata) throws(CacheError) -> Value
   }
 
-  /// The identity of the transform: the names and parameters of its decoder, processors and encoder. It is empty for ``bytes``.
+  /// The identity of the transform: the names and parameters of its decoder, processors and encoder. The identity of ``bytes`` is
+  /// empty.
   public private(set) var id: String
   /// Returns the cost of a value in memory, in bytes.
   public var cost: @Sendable (Value) -> Int
-  /// The encoding in which a durable store keeps the value, or `nil` if only the original is stored.
+  /// The encoding for a durable store, or `nil` if only the original is stored.
   public private(set) var coding: Coding?
   private let firstID: String
   /// The first step.
@@ -86,26 +87,26 @@ public struct ResourceTransform<Value: Sendable>: Sendable {
     self = decoded.with(changes, coding: nil)
   }
 
-  /// Returns the identity of the transform that consists of the first step and `count` changes. Loads whose transforms share a
-  /// stem share its work.
+  /// Returns the identity of the first step and the next `count` changes. Loads whose transforms have an equal stem share its
+  /// work.
   package func stem(_ count: Int) -> String { changes.prefix(count).reduce(firstID) { "\($0)|\($1.id)" } }
 
-  /// Makes the value from the bytes of a response. It runs on no actor.
+  /// Returns the value that the transform makes from the bytes of a response. It runs on no actor.
   @concurrent public func make(_ body: ResourceBody, _ metadata: StoredMetadata) async throws(CacheError) -> Value {
     var value = try await first(body, metadata)
     for change in changes { value = try change.apply(value, metadata) }
     return value
   }
 
-  /// Returns a component's type name and its parameters with their length, so that no two lists of steps have the same text. The
-  /// name is not the full one, because that contains addresses for private types.
+  /// Returns a component's type name and its parameters, with the length of the parameters, so that different lists of steps have
+  /// different texts. The name is not the full one, because full names of private types contain addresses.
   static func step(_ component: any Component) -> String {
     let parameters = component.id.parameters
     return "\(String(describing: type(of: component)))#\(parameters.utf8.count):\(parameters)"
   }
 
-  /// Returns the transform with one more step. The type of the value stays the same. An existing encoding is kept and encodes the
-  /// value after the new step.
+  /// Returns the transform with one more step, which does not change the type of the value. An existing encoding remains and
+  /// encodes the value after the new step.
   ///
   /// - Parameters:
   ///   - id: The name of the step, with its parameters.

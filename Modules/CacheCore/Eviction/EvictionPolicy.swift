@@ -1,29 +1,27 @@
-/// Decides which entry leaves a full store.
+/// A policy that decides which entry a full store evicts.
 ///
-/// A policy orders numbered slots and knows nothing of keys, values, files or locks: the store calls it inside its critical
-/// section. Every call must be quick, and none may be re-entered. A store of several shards gives each a copy.
+/// A policy orders numbered slots. It knows no keys, values, files or locks. The store calls it inside its critical section, so
+/// every call must be quick and must not call the store. A sharded store gives each shard its own copy.
 public protocol EvictionPolicy: Sendable {
-  /// What the store, or this shard of it, may hold: bytes and entries, `Int.max` where there is no bound. Told before the first
-  /// entry comes.
+  /// Receives the limits of the store, or of its shard, before the first insertion. A limit is `Int.max` if there is none.
   mutating func bound(cost: Int, count: Int)
-  /// A new entry came to live in `slot`, which is free.
+  /// Records a new entry in `slot`, which is free.
   ///
   /// - Parameters:
-  ///   - slot: a small number that stands for the entry until it leaves.
-  ///   - fingerprint: a hash of the entry's key, for policies that remember what they evicted.
-  ///   - cost: bytes.
+  ///   - slot: A small number that identifies the entry until it leaves.
+  ///   - fingerprint: A hash of the entry's key, for policies that remember evicted entries.
+  ///   - cost: The cost of the entry, in bytes.
   mutating func insert(_ slot: Int, fingerprint: Int, cost: Int)
-  /// The entry in `slot` was hit.
+  /// Records a hit of the entry in `slot`.
   mutating func access(_ slot: Int)
-  /// Another entry took the place of the one in `slot`, under the same key. Unless a policy says otherwise: a removal and an
-  /// insertion.
+  /// Records that the entry in `slot` was replaced by another one under the same key. The default is a removal and an insertion.
   mutating func replace(_ slot: Int, fingerprint: Int, cost: Int)
-  /// The entry in `slot` is gone: removed, or expired.
+  /// Records that the entry in `slot` was removed or has expired.
   mutating func remove(_ slot: Int)
-  /// Forgets the entry that should leave next, and names its slot; nil when none should: a newcomer that finds no room then is
-  /// refused.
+  /// Forgets the next entry to evict and returns its slot. If it returns `nil`, nothing is evicted and a new entry that needs the
+  /// space is refused.
   ///
-  /// - Parameter cost: what room is made for, in bytes; 0 when the store just shrinks.
+  /// - Parameter cost: The cost of the new entry, in bytes, or 0 if the store only shrinks.
   mutating func evict(toFit cost: Int) -> Int?
 }
 
@@ -31,7 +29,7 @@ extension EvictionPolicy {
   /// Does nothing.
   public mutating func bound(cost: Int, count: Int) {}
 
-  /// Removes and inserts.
+  /// Removes the slot and inserts it again.
   public mutating func replace(_ slot: Int, fingerprint: Int, cost: Int) {
     remove(slot)
     insert(slot, fingerprint: fingerprint, cost: cost)

@@ -1,13 +1,13 @@
-/// Small numbers under 64-bit fingerprints: open addressing, linear probing, no tombstones.
+/// A hash table from 64-bit fingerprints to small numbers, with open addressing, linear probing and no tombstones.
 ///
-/// Fingerprints must be hashes already: their low bits are the place. Where `Dictionary` would hash the hash again and keep whole
-/// keys, a cell has 16 bytes. Several numbers may lie under one fingerprint.
+/// Fingerprints must already be hashes, because their low bits select the cell. A cell has 16 bytes, while `Dictionary` would
+/// hash the hash again and store whole keys. A fingerprint may have several numbers.
 @usableFromInline
 package struct FingerprintTable: Sendable {
   @usableFromInline
   struct Cell: Sendable {
     @usableFromInline var fingerprint: Int
-    /// -1: the cell is free.
+    /// The number, or -1 if the cell is free.
     @usableFromInline var number: Int
 
     @inlinable
@@ -20,7 +20,7 @@ package struct FingerprintTable: Sendable {
 
   package init() {}
 
-  /// The first number under `fingerprint` that is the right one.
+  /// Returns the first number under `fingerprint` that satisfies the predicate.
   @inlinable
   package func first(_ fingerprint: Int, where isRight: (Int) -> Bool) -> Int? {
     guard count > 0 else { return nil }
@@ -46,7 +46,7 @@ package struct FingerprintTable: Sendable {
       if cells[hole].number < 0 { return }
       hole = (hole + 1) & mask
     }
-    // What was put behind its place because of this cell moves up.
+    // Move up the cells that were displaced because of this one.
     var next = (hole + 1) & mask
     while cells[next].number >= 0 {
       let home = cells[next].fingerprint & mask

@@ -1,12 +1,12 @@
-/// What was evicted lately: fingerprints and costs without entries, first in, first out. O(1), amortised.
+/// A first-in, first-out queue of the fingerprints and costs of recently evicted entries. Every operation is amortised O(1).
 struct GhostQueue: Sendable {
   private struct Ghost {
     var fingerprint: Int
-    /// -1: it was taken out.
+    /// The cost, or -1 if the ghost was removed.
     var cost: Int
   }
 
-  // A ring, whose length is a power of two; positions only rise.
+  // A ring whose length is a power of two. Positions only increase.
   private var ring: [Ghost] = []
   private var first = 0
   private var end = 0
@@ -15,7 +15,7 @@ struct GhostQueue: Sendable {
 
   var count: Int { places.count }
 
-  /// Whether `fingerprint` was there; it no longer is.
+  /// Removes `fingerprint` and returns whether the queue contained it.
   mutating func take(_ fingerprint: Int) -> Bool {
     guard let place = places.first(fingerprint, where: { _ in true }) else { return false }
     drop(place)
@@ -32,7 +32,7 @@ struct GhostQueue: Sendable {
     end += 1
   }
 
-  /// Forgets the oldest one.
+  /// Removes the oldest ghost.
   mutating func pop() {
     while first < end {
       let place = first & (ring.count - 1)
@@ -47,7 +47,7 @@ struct GhostQueue: Sendable {
     ring[place].cost = -1
   }
 
-  /// Closes the gaps, and grows when they were few.
+  /// Closes the gaps, and grows the ring if there were few.
   private mutating func makeRoom() {
     let ghosts = (first..<end).map { ring[$0 & (ring.count - 1)] }.filter { $0.cost >= 0 }
     let length = ghosts.count * 2 > ring.count ? ring.count * 2 : max(16, ring.count)

@@ -1,11 +1,11 @@
-/// Evicts the entry that was used least often, the one that is used least recently among equals. Every operation is O(1).
+/// A policy that evicts the least frequently used entry, and the least recently used one among equals. Every operation is O(1).
 ///
-/// Uses age: after ten uses for each entry all counts are halved, so that what was popular once does not stay for ever. Counts
-/// end at 63.
+/// All counts are halved after an average of ten uses per entry, so that formerly popular entries do not stay forever. The
+/// maximum count is 63.
 public struct LeastFrequentlyUsed: EvictionPolicy {
   private struct Frequency {
     var count: UInt8
-    /// How often all counts had been halved when this one was written.
+    /// The number of halvings before this count was written.
     var halvings: UInt32
   }
 
@@ -14,15 +14,15 @@ public struct LeastFrequentlyUsed: EvictionPolicy {
 
   private var links = SlotLinks()
   private var frequencies: [Frequency] = []
-  // A queue for each count. Halving joins them in pairs; the counts that entries carry are halved when they are read.
+  // One queue for each count. Halving joins the queues in pairs. The counts of the entries are halved when they are read.
   private var queues = [SlotQueue](repeating: SlotQueue(), count: most + 1)
-  /// A bit for each queue that is not empty.
+  /// A bit mask of the queues that are not empty.
   private var inUse: UInt64 = 0
   private var halvings: UInt32 = 0
   private var residents = 0
   private var uses = 0
 
-  /// An empty order.
+  /// Creates an empty policy.
   public init() {}
 
   public mutating func insert(_ slot: Int, fingerprint: Int, cost: Int) {

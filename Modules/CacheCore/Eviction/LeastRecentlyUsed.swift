@@ -1,9 +1,9 @@
-/// Evicts the entry that was not used for the longest time. Every operation is O(1).
+/// A policy that evicts the least recently used entry. Every operation is O(1).
 public struct LeastRecentlyUsed: EvictionPolicy {
   private var links = SlotLinks()
   private var queue = SlotQueue()
 
-  /// An empty order.
+  /// Creates an empty policy.
   public init() {}
 
   public mutating func insert(_ slot: Int, fingerprint: Int, cost: Int) { links.push(slot, onto: &queue) }

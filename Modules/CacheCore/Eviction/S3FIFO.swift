@@ -1,14 +1,16 @@
-/// Evicts by three first-in-first-out queues: most newcomers leave soon, what is used stays, and what comes back soon is kept.
+/// A policy with three first-in, first-out queues. It evicts most new entries early and retains entries that are used again.
 ///
-/// Newcomers pass a small queue (a tenth of the room). Who was used twice there moves to the main queue; the others leave, and
-/// their fingerprints are remembered in a ghost queue, of as many bytes or entries as the main queue may hold: whoever returns
-/// while remembered goes to the main queue at once. In the main queue, who was used goes round again, three times at most. A scan
-/// passes through without pushing out what is in use, and a hit changes a two-bit count and moves nothing. By bytes or by
-/// entries, whichever bound is nearer.
+/// New entries enter a small queue, a tenth of the capacity. An entry that is used twice there moves to the main queue; the
+/// others are evicted. A ghost queue remembers the fingerprints of evicted entries, up to 90 % of the capacity. A remembered
+/// entry that returns goes directly to the main queue.
 ///
-/// Every operation is O(1), `evict` amortised: each round in the main queue was paid for by a use.
+/// An entry in the main queue gets another round for each use, at most three. A scan passes through without displacing entries in
+/// use. A hit increments a two-bit count and moves nothing. Capacity is measured in bytes or in entries, whichever limit is
+/// nearer.
 ///
-/// Source: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you need for cache eviction", SOSP '23, with the numbers of its
+/// Every operation is O(1). For `evict` that is amortised, because each round in the main queue was paid for by a use.
+///
+/// Source: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you need for cache eviction", SOSP '23, with the parameters of the
 /// authors' libCacheSim.
 public struct S3FIFO: EvictionPolicy {
   private struct Resident {
@@ -25,12 +27,12 @@ public struct S3FIFO: EvictionPolicy {
 
   private static let usesForMain: UInt8 = 2
   private static let mostUses: UInt8 = 3
-  /// Entries that weigh nothing must not be remembered without end.
+  /// Limits the number of ghosts, because entries without a cost would otherwise be remembered without limit.
   private static let ghostsForEach = 8
 
   private var links = SlotLinks()
   private var residents: [Resident] = []
-  // Apart from the rest: a hit touches one byte, which is near the others.
+  // Separate from the other properties: a hit touches a single byte, close to those of other slots.
   private var uses: [UInt8] = []
   private var small = Queue()
   private var main = Queue()
@@ -39,7 +41,7 @@ public struct S3FIFO: EvictionPolicy {
   private var countBound = Int.max
   private var hasEvicted = false
 
-  /// An empty order.
+  /// Creates an empty policy.
   public init() {}
 
   public mutating func bound(cost: Int, count: Int) { (costBound, countBound) = (cost, count) }
@@ -51,7 +53,8 @@ public struct S3FIFO: EvictionPolicy {
     }
     uses[slot] = 0
     residents[slot] = Resident(fingerprint: fingerprint, cost: cost)
-    // Until the first eviction, what the small queue can't hold goes on to the main queue: nobody has to leave for it yet.
+    // Until the first eviction, entries that the small queue has no space for go to the main queue, because nothing must be
+    // evicted for them yet.
     let isKnown = ghosts.take(fingerprint)
     if isKnown || (!hasEvicted && isSmallFull) { pushMain(slot) } else { pushSmall(slot) }
   }
@@ -60,7 +63,7 @@ public struct S3FIFO: EvictionPolicy {
     if uses[slot] < Self.mostUses { uses[slot] += 1 }
   }
 
-  /// A new value is no use: whoever asked for it has looked here before.
+  /// Updates the cost. A replacement does not count as a use, because its load has just looked up the same key.
   public mutating func replace(_ slot: Int, fingerprint: Int, cost: Int) {
     let change = cost - residents[slot].cost
     residents[slot].cost = cost
@@ -117,7 +120,7 @@ public struct S3FIFO: EvictionPolicy {
 
   // MARK: Shares
 
-  /// What the queues are measured in, and what they may hold.
+  /// The unit in which the queues are measured, and their capacities.
   private struct Room {
     let inCost: Bool
     let mainShare: Int
@@ -136,8 +139,8 @@ public struct S3FIFO: EvictionPolicy {
     small.cost >= max(1, Self.smallShare(of: costBound)) || small.count >= max(1, Self.smallShare(of: countBound))
   }
 
-  /// The whole is what is there and what comes, as far as the bound allows both; a shard may hold more than its part of the
-  /// store's bounds, or less.
+  /// Returns the capacities for an eviction. The total is the resident amount plus the new entry, up to the limit. A shard may
+  /// exceed its part of the store's limits or stay below it.
   private func room(toFit cost: Int) -> Room {
     let (held, count) = (small.cost + main.cost, small.count + main.count)
     let inCost = Double(held) * Double(countBound) >= Double(count) * Double(costBound)

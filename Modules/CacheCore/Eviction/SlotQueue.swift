@@ -1,4 +1,4 @@
-/// The ends of a queue of slots; what lies between is in ``SlotLinks``.
+/// The ends of a queue of slots. ``SlotLinks`` stores the links between them.
 struct SlotQueue: Sendable {
   var oldest: Int32 = -1
   var newest: Int32 = -1
@@ -6,8 +6,8 @@ struct SlotQueue: Sendable {
   var isEmpty: Bool { oldest < 0 }
 }
 
-/// Doubly linked queues through one array: slot numbers are the links, so nothing is allocated for an entry and a hit touches no
-/// reference count.
+/// Doubly linked queues in one array. The links are slot numbers, so an entry needs no allocation and a hit touches no reference
+/// count.
 struct SlotLinks: Sendable {
   private struct Link {
     var older: Int32
@@ -37,7 +37,7 @@ struct SlotLinks: Sendable {
     return slot
   }
 
-  /// What is in `newer` comes behind what is in `older`.
+  /// Returns a queue with the slots of `older`, followed by those of `newer`.
   mutating func join(_ older: SlotQueue, _ newer: SlotQueue) -> SlotQueue {
     guard !older.isEmpty, !newer.isEmpty else { return older.isEmpty ? newer : older }
     links[Int(older.newest)].newer = newer.oldest

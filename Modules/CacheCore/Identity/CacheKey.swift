@@ -1,16 +1,16 @@
 /// The key of a cache entry: a resource, one of its variants, and the transform that made the value.
 ///
-/// The hash is computed once, at initialisation, and `==` compares it first. Keys are compared by their UTF-8 bytes: "é" as one
-/// code point and as two are different keys, although the strings are equal.
+/// The hash is computed once, at initialization, and `==` compares it first. Keys are compared by their UTF-8 bytes. The composed
+/// and the decomposed form of "é" are therefore different keys, although the strings are equal.
 public struct CacheKey: Hashable, Sendable {
-  /// The parts that most keys do not have. They share one object, so that copying a key touches one reference count.
+  /// The parts that most keys do not have. They share one object, so copying a key touches only one reference count.
   @usableFromInline
   struct Detail: Sendable {
     @usableFromInline let variant: String
     @usableFromInline let transform: String
   }
 
-  /// Partition and effective URI, or the caller's own key; see ``ResourceID``.
+  /// The partition and the effective URI, or the caller's own key; see ``ResourceID``.
   public let resource: String
   @usableFromInline let detail: Detail?
   @usableFromInline let hash: Int
@@ -20,9 +20,9 @@ public struct CacheKey: Hashable, Sendable {
     self.init(resource, hash: Int(truncatingIfNeeded: KeyHash.ofProcess(resource)), variant, transform)
   }
 
-  /// A key with another hash than the process's own.
+  /// Creates a key with a hash other than the process's own.
   ///
-  /// For tests: shards and eviction policies go by hashes, and with fixed coefficients they do the same in each run.
+  /// It is for tests: shards and eviction policies depend on hashes, and fixed coefficients make them repeatable.
   package init(resource: String, hashedBy hash: KeyHash) {
     self.init(resource, hash: Int(truncatingIfNeeded: hash(resource)), "", "")
   }
@@ -44,12 +44,13 @@ public struct CacheKey: Hashable, Sendable {
   /// The ``ResourceTransform/id`` of the transform that made the value, or an empty string for the original bytes.
   public var transform: String { detail?.transform ?? "" }
 
-  /// The hash, for tables of a store's own; another one in each process.
+  /// The hash, for a store's own tables. It differs between processes.
   @inlinable package var fingerprint: Int { hash }
 
   public func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
-  // The hash goes by bytes, so that `String`'s `==`, which does not, has no say in the matter but for a chance of 2⁻⁶⁴.
+  // The hash is computed from bytes. It decides for `String`'s `==`, which compares canonically, except with a probability of
+  // 2⁻⁶⁴.
   @inlinable
   public static func == (a: Self, b: Self) -> Bool {
     guard a.hash == b.hash, a.resource == b.resource else { return false }
@@ -63,7 +64,7 @@ public struct CacheKey: Hashable, Sendable {
   /// Returns the key of the same resource and variant with another transform. An empty `transform` means the original.
   public func with(transform: String) -> CacheKey {
     guard let detail else {
-      // The resource's own hash is there already.
+      // The resource's hash has been computed already.
       return transform.isEmpty ? self : CacheKey(resource, hash: hash, "", transform)
     }
     return transform.isEmpty && detail.transform.isEmpty

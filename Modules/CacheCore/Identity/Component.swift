@@ -1,14 +1,14 @@
 private import Synchronization
 
-/// Says when two components answer alike, so that requests which use them may share one piece of work.
+/// The identity of a component. Requests may share work if their components have equal identities.
 ///
-/// Never an address: structs and closures have none, and an address is used again after its owner is gone.
+/// It is never an address: structs and closures have none, and addresses are reused after deallocation.
 public struct ComponentID: Hashable, Sendable {
   private let metatype: Any.Type
-  /// Everything that changes the component's answers, written out.
+  /// A text that includes every setting that affects the component's results.
   public let parameters: String
 
-  /// Components of one type with equal `parameters` answer alike.
+  /// Creates an identity. Components of the same type with equal `parameters` must produce equal results.
   public init(_ type: Any.Type, parameters: String = "") {
     metatype = type
     self.parameters = parameters
@@ -17,17 +17,17 @@ public struct ComponentID: Hashable, Sendable {
   /// The component's type.
   public var type: ObjectIdentifier { ObjectIdentifier(metatype) }
 
-  /// An identity that no other component of this process has: for components that hold closures or state.
+  /// Returns an identity that is unique in this process, for components with closures or state.
   public static func unique(_ type: Any.Type) -> ComponentID {
     ComponentID(type, parameters: "#\(serial.wrappingAdd(1, ordering: .relaxed).newValue)")
   }
 
   private static let serial = Atomic<UInt64>(0)
 
-  /// Equal for the same type with the same parameters.
+  /// Returns whether two identities have the same type and equal parameters.
   public static func == (a: Self, b: Self) -> Bool { a.type == b.type && a.parameters == b.parameters }
 
-  /// By type and parameters.
+  /// Hashes the type and the parameters.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(type)
     hasher.combine(parameters)
@@ -35,15 +35,15 @@ public struct ComponentID: Hashable, Sendable {
 }
 
 extension ComponentID: CustomStringConvertible {
-  /// The type's name with its module, and the parameters: `CacheTransport.FileDownloader`, `MemoryStore.MemoryCache(#3)`.
+  /// The qualified name of the type, and the parameters: `CacheTransport.FileDownloader`, `MemoryStore.MemoryCache(#3)`.
   public var description: String {
     let name = String(reflecting: metatype)
     return parameters.isEmpty ? name : "\(name)(\(parameters))"
   }
 }
 
-/// A replaceable part of a load: a downloader, a store, a validator, a decoder, a processor.
+/// A replaceable part of a load, such as a downloader, a store, a validator, a decoder or a processor.
 public protocol Component: Sendable {
-  /// Equal for components that answer alike; see ``ComponentID``.
+  /// The identity, which is equal for components that produce equal results; see ``ComponentID``.
   var id: ComponentID { get }
 }

@@ -1,19 +1,20 @@
-/// The hash of a key's text: keyed, universal, and much quicker than a general one.
+/// A keyed universal hash of a key's text, faster than a general-purpose hash.
 ///
-/// The text's length and its 64-bit words are multiplied by random coefficients of 128 bits, and the upper half of the sum is
-/// taken (multilinear hashing: Dietzfelbinger, STACS '96; Lemire and Kaser, "Strongly universal string hashing is fast", 2014).
-/// Whatever two different texts of up to 256 bytes somebody chooses, they share a hash with a chance of 2⁻⁶⁴, over the
-/// coefficients of the process. Longer ones go through the standard library's `Hasher` (SipHash-1-3).
+/// The length and the 64-bit words of the text are multiplied by random 128-bit coefficients, and the upper half of the sum is
+/// the result. This is multilinear hashing (Dietzfelbinger, STACS '96; Lemire and Kaser, "Strongly universal string hashing is
+/// fast", 2014). Any two different texts of up to 256 bytes collide with a probability of 2⁻⁶⁴ over the coefficients of the
+/// process. Longer texts use the standard library's `Hasher` (SipHash-1-3).
 ///
-/// So nobody can prepare keys that fall into one place of a table. It is no digest: who is shown hashes can work out the
-/// coefficients, and they must not leave the process.
+/// An attacker therefore cannot prepare keys that collide in a table. It is not a digest: hashes reveal the coefficients, so they
+/// must not leave the process.
 package struct KeyHash: Sendable {
-  // Proof of `@unchecked Sendable`: written in `init` and never again. It is not freed: there is one for the process.
+  // Proof of `@unchecked Sendable`: the memory is written only in `init`. It is not freed, because there is one instance per
+  // process.
   private struct Coefficients: @unchecked Sendable {
     let values: UnsafePointer<UInt128>
   }
 
-  /// Of this process.
+  /// The hash of this process.
   package static let ofProcess = {
     var generator = SystemRandomNumberGenerator()
     return KeyHash(using: &generator)
@@ -22,9 +23,9 @@ package struct KeyHash: Sendable {
   private static let longest = 256
   private let coefficients: Coefficients
 
-  /// One with coefficients of its own, for as long as the process runs.
+  /// Creates a hash with its own coefficients, which stay allocated while the process runs.
   package init(using generator: inout some RandomNumberGenerator) {
-    // Two for the start and the length, one for each word.
+    // Two for the start and the length, and one for each word.
     let count = 2 + Self.longest / 8
     let values = UnsafeMutablePointer<UInt128>.allocate(capacity: count)
     for index in 0..<count {
@@ -34,19 +35,19 @@ package struct KeyHash: Sendable {
     coefficients = Coefficients(values: values)
   }
 
-  /// The hash of the text's UTF-8 bytes.
+  /// Returns the hash of the text's UTF-8 bytes.
   package func callAsFunction(_ text: String) -> UInt64 {
     if let hash = text.utf8.withContiguousStorageIfAvailable({ self(UnsafeRawBufferPointer($0)) }) { return hash }
     var copy = text
     return copy.withUTF8 { self(UnsafeRawBufferPointer($0)) }
   }
 
-  /// The hash of three texts, which are told apart: the hash of their hashes. The first one's is there already.
+  /// Returns the hash of three texts as the hash of their hashes, so their boundaries count. The first hash is already computed.
   package func callAsFunction(digest first: UInt64, _ second: String, _ third: String) -> UInt64 {
     withUnsafeBytes(of: (first, self(second), self(third))) { self($0) }
   }
 
-  /// The hash of bytes.
+  /// Returns the hash of bytes.
   package func callAsFunction(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
     guard bytes.count <= Self.longest else {
       var hasher = Hasher()
@@ -68,7 +69,7 @@ package struct KeyHash: Sendable {
     return Self.mixed(sum &+ next.pointee &* UInt128(start.loadUnaligned(fromByteOffset: count - 8, as: UInt64.self)))
   }
 
-  /// Less than eight bytes in one word: another one for any others of the same number.
+  /// Packs fewer than eight bytes into one word. Different bytes of the same count give different words.
   private static func word(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
     let count = bytes.count
     if count >= 4 {
@@ -79,8 +80,8 @@ package struct KeyHash: Sendable {
     return UInt64(bytes[0]) | UInt64(bytes[count / 2]) << 8 | UInt64(bytes[count - 1]) << 16
   }
 
-  /// The upper half, its bits stirred: texts that differ by a step have hashes that do, and a table that goes by some of the bits
-  /// would notice.
+  /// Returns the upper half with its bits mixed. Without mixing, texts that differ by a fixed step would have hashes that do,
+  /// too, and a table that uses only some of the bits would suffer.
   private static func mixed(_ sum: UInt128) -> UInt64 {
     var hash = UInt64(truncatingIfNeeded: sum >> 64)
     hash = (hash ^ hash >> 32) &* 0xD6E8_FEB8_6659_FD93

@@ -5,11 +5,11 @@ package import Foundation
 #endif
 
 extension ResourceID {
-  /// Returns the effective URI of a URL if that is the text of the URL itself, as it nearly always is. No text is made then.
+  /// Returns the text of a URL if it is already the effective URI, as is usually the case. It makes no new text.
   ///
-  /// The scheme is `http` or `https`. The host consists of small letters, digits, dots and hyphens. The port is not the default
-  /// port of the scheme. There is a path, and it has only bytes that need no encoding. `nil` says nothing about the URL:
-  /// ``uri(of:)`` decides by the request that is made of it.
+  /// The scheme must be `http` or `https`. The host must consist of lowercase letters, digits, dots and hyphens. The port must
+  /// not be the scheme's default. There must be a path, with only bytes that need no encoding. If the result is `nil`, use
+  /// ``uri(of:)`` with the URL's request.
   package static func plainURI(of url: URL) -> String? {
     var text = url.absoluteString
     return text.withUTF8(isPlainURI) ? text : nil
@@ -42,7 +42,7 @@ extension ResourceID {
       port = port * 10 + Int(text[place] - 48)
       place += 1
     }
-    // Another number is written without a zero in front.
+    // A port in normal form has no leading zero.
     guard (1...65_535).contains(port), port != standard, text[start] != UInt8(ascii: "0") else { return nil }
     return place
   }
@@ -56,7 +56,7 @@ extension ResourceID {
 
   private static func isPlainInPath(_ byte: UInt8) -> Bool {
     switch byte {
-    // Slash, colon, semicolon, equals, question mark and at sign are among them.
+    // The ranges include the slash, the colon, the semicolon, the question mark and the at sign.
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "/")...UInt8(ascii: ";"), UInt8(ascii: "?")...UInt8(ascii: "Z"),
       UInt8(ascii: "="), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "&"),
       UInt8(ascii: "+"), UInt8(ascii: ","), UInt8(ascii: "%"):

@@ -1,24 +1,24 @@
 public import HTTPTypes
 
-/// The rules that make the text of ``CacheKey/resource``.
+/// The rules for the text of ``CacheKey/resource``.
 ///
-/// The text is the effective URI (RFC 9110 §7.1) or the caller's own key, for example of a presigned URL. A partition (tenant)
-/// goes in front of it. The URI has no fragment and no user information. Its scheme and host are in lower case, and a default
-/// port is left out (RFC 3986 §6.2.2, §6.2.3). An international host is in ASCII (`xn--…`, RFC 5891).
+/// The text is the effective URI (RFC 9110 §7.1) or the caller's own key, for example for a presigned URL. A partition (tenant)
+/// precedes it. The URI has no fragment and no user information. Its scheme and host are in lower case, and the default port is
+/// omitted (RFC 3986 §6.2.2, §6.2.3). An international host is in ASCII (`xn--…`, RFC 5891).
 ///
-/// URIs, keys, partitions and names never collide: a control character, which no URI contains, marks each kind, and a partition
-/// carries its length.
+/// URIs, keys, partitions and names never collide. Each kind is marked by a control character, which no URI contains, and a
+/// partition carries its length.
 public enum ResourceID {
   private static let mark = "\u{1F}"
 
-  /// The resource that a request names.
+  /// Returns the text for a resource.
   public static func make(uri: String, key: String? = nil, partition: String? = nil) -> String {
     let name = key.map { "\(mark)k\($0)" } ?? uri
     guard let partition, !partition.isEmpty else { return name }
     return "\(mark)p\(partition.utf8.count):\(partition)\(name)"
   }
 
-  /// The resource of bytes that are stored under a name, without a request.
+  /// Returns the text for bytes that are stored under a name, without a request.
   package static func make(name: String) -> String { "\(mark)n\(name)" }
 
   /// The parts of a resource's text.
@@ -39,10 +39,10 @@ public enum ResourceID {
     package var kind: Kind
   }
 
-  /// Returns the parts of a text that this type made.
+  /// Returns the parts of a text that `make` returned.
   package static func parts(of resource: String) -> Parts {
-    // Bytes, not characters: a partition or a key may begin with a combining mark, which would hide the mark's letter in front of
-    // it.
+    // Compares bytes, not characters: a partition or a key may begin with a combining mark, which would hide the letter after the
+    // control character.
     var rest = resource.utf8[...]
     var partition: String?
     if rest.starts(with: "\(mark)p".utf8), let colon = rest.firstIndex(of: UInt8(ascii: ":")),
@@ -57,7 +57,7 @@ public enum ResourceID {
     return Parts(partition: partition, text: String(Substring(rest)), kind: kind)
   }
 
-  /// The resource as a person would write it: `partition / …` in front where there is one, no control characters.
+  /// Returns the text without control characters, for people to read. A partition precedes it as `partition / …`.
   public static func readable(_ resource: String) -> String {
     let parts = parts(of: resource)
     var text = parts.partition.map { "\($0) / " } ?? ""
@@ -66,7 +66,7 @@ public enum ResourceID {
     return text
   }
 
-  /// An authority without a port that is empty or the scheme's own.
+  /// Returns the authority without a port that is empty or the scheme's default.
   private static func withoutStandardPort(_ authority: String, _ scheme: String) -> Substring {
     guard authority.utf8.contains(UInt8(ascii: ":")) else { return Substring(authority) }
     let standard = scheme == "http" ? ":80" : scheme == "https" ? ":443" : nil
@@ -78,20 +78,20 @@ public enum ResourceID {
     return Substring(bytes)
   }
 
-  /// The authority with its host in ASCII, so that every spelling of an international host names one resource. A host without an
-  /// ASCII form is unchanged: no engine loads it.
+  /// Returns the authority with its host in ASCII, so that every spelling of an international host names one resource. A host
+  /// without an ASCII form is unchanged, because no engine loads it.
   private static func inASCII(_ authority: String, _ scheme: String) -> String {
     guard scheme == "http" || scheme == "https" else { return authority }
     return (try? HostName.ascii(authority: authority)) ?? authority
   }
 
-  /// In lower case; mostly it is already, and what is costs no copy.
+  /// Returns the text in lower case. A text that already is in lower case is not copied.
   private static func lowercased(_ text: String) -> String {
     let isLowercase = text.utf8.allSatisfy { $0 < 0x80 && !(UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
     return isLowercase ? text : text.lowercased()
   }
 
-  /// The effective URI of a request in normal form, or nil when the request names no absolute resource.
+  /// Returns the effective URI of a request in normal form, or `nil` if the request has no absolute URI.
   public static func uri(of request: HTTPRequest) -> String? {
     if let scheme = request.scheme, scheme == "http" || scheme == "https", let authority = request.authority,
       isInNormalForm(authority, scheme)
@@ -107,7 +107,7 @@ public enum ResourceID {
     return uri(scheme, authority, request.path ?? "")
   }
 
-  /// Returns whether `text` is the effective URI of a request. Usually no text is made for the comparison.
+  /// Returns whether `text` is the effective URI of a request, usually without building that URI.
   package static func isURI(_ text: String, of request: HTTPRequest) -> Bool {
     guard let scheme = request.scheme, scheme == "http" || scheme == "https", let authority = request.authority,
       isInNormalForm(authority, scheme)
@@ -123,8 +123,8 @@ public enum ResourceID {
     return rest.elementsEqual((path.isEmpty ? "/" : path).utf8)
   }
 
-  /// Whether there is nothing to change in an authority, as nearly always: small letters, digits, dots and hyphens, and a port
-  /// that is not the scheme's own.
+  /// Returns whether an authority needs no change, as is usually the case. It must consist of lowercase letters, digits, dots and
+  /// hyphens, with a port other than the scheme's default.
   private static func isInNormalForm(_ authority: String, _ scheme: String) -> Bool {
     var authority = authority
     return authority.withUTF8 { bytes in

@@ -1,9 +1,9 @@
-/// SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, "SipHash: a fast short-input PRF", and its reference
-/// implementation's 128-bit variant): a keyed digest that nobody without the key can steer into a collision.
+/// SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, "SipHash: a fast short-input PRF", and the 128-bit variant of its
+/// reference implementation). It is a keyed digest: without the key, collisions cannot be constructed.
 ///
-/// Names files in `DiskStore` and stands for secret header fields in variants. It is no signature.
+/// `DiskStore` names its files with it, and variants contain it in place of secret header fields. It is not a signature.
 package struct SipHash: Sendable {
-  /// 128 bits of key.
+  /// A key of 128 bits.
   package struct Key: Hashable, Sendable {
     package let first, second: UInt64
 
@@ -17,16 +17,16 @@ package struct SipHash: Sendable {
 
   private var v0, v1, v2, v3: UInt64
 
-  /// The digest of `bytes` under `key`, as two 64-bit words.
+  /// Returns the digest of `bytes` under `key`, as two 64-bit words.
   package static func digest(_ bytes: [UInt8], key: Key) -> (UInt64, UInt64) { bytes.withUnsafeBytes { digest($0, key: key) } }
 
-  /// The digest of a text's UTF-8 bytes.
+  /// Returns the digest of a text's UTF-8 bytes.
   package static func digest(_ text: String, key: Key) -> (UInt64, UInt64) {
     var text = text
     return text.withUTF8 { digest(UnsafeRawBufferPointer($0), key: key) }
   }
 
-  /// The digest of a number's eight bytes, the least significant first.
+  /// Returns the digest of a number's eight bytes, least significant byte first.
   package static func digest(_ number: UInt64, key: Key) -> (UInt64, UInt64) {
     var state = SipHash(key: key)
     state.absorb(number)
@@ -34,7 +34,7 @@ package struct SipHash: Sendable {
     return state.finish()
   }
 
-  // Not generic over sequences: it is called from other modules, where a generic one would run unspecialised, ten times slower.
+  // Not generic over sequences: other modules would call a generic function unspecialized, ten times slower.
   private static func digest(_ bytes: UnsafeRawBufferPointer, key: Key) -> (UInt64, UInt64) {
     var state = SipHash(key: key)
     let words = bytes.count / 8
@@ -45,7 +45,7 @@ package struct SipHash: Sendable {
     return state.finish()
   }
 
-  /// The digest of a text's UTF-8 bytes as 32 hexadecimal digits.
+  /// Returns the digest of a text's UTF-8 bytes as 32 hexadecimal digits.
   package static func hexadecimal(_ text: String, key: Key) -> String {
     let (a, b) = digest(text, key: key)
     return Hexadecimal.text(a.byteSwapped) + Hexadecimal.text(b.byteSwapped)
@@ -92,11 +92,11 @@ package struct SipHash: Sendable {
   }
 }
 
-/// Hexadecimal digits from a table: `String(format:)` takes 45 µs for 32 bytes on Linux.
+/// Hexadecimal digits from a table, because `String(format:)` takes 45 µs for 32 bytes on Linux.
 package enum Hexadecimal {
   private static let digits = Array("0123456789abcdef".utf8)
 
-  /// 16 digits, the most significant first.
+  /// Returns 16 digits, most significant first.
   package static func text(_ word: UInt64) -> String {
     String(unsafeUninitializedCapacity: 16) { buffer in
       for index in 0..<16 { buffer[index] = digits[Int(word >> UInt64(60 - 4 * index) & 15)] }

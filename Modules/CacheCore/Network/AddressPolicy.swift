@@ -1,63 +1,63 @@
-/// Which addresses may be connected to: for servers that load what their users name, so that a URL can't make them ask their own
-/// network.
+/// A policy that decides which addresses a load may connect to. A server that loads URLs from its users needs it to protect its
+/// own network.
 ///
-/// A name says nothing about where it leads, so a policy looks at addresses, after the name has been resolved, and again at each
-/// redirect. How strong the guarantee is depends on the engine: one that resolves the name a second time can be told two things
-/// (DNS rebinding).
+/// A host name does not tell where it leads, so the policy checks addresses after the name is resolved, again for each redirect.
+/// The strength of the guarantee depends on the engine: one that resolves the name a second time may get a different address (DNS
+/// rebinding).
 ///
 /// ```swift
 /// let policy = AddressPolicy.publicOnly
-/// IPAddress("169.254.169.254").map(policy.allows)  // false: what a cloud tells its machines
+/// IPAddress("169.254.169.254").map(policy.allows)  // false: the metadata service of a cloud
 /// ```
 public struct AddressPolicy: Hashable, Sendable {
-  /// Kinds of addresses that are not of the public Internet, as a set. An address may be of several.
+  /// A set of kinds of addresses outside the public Internet. An address may have several kinds.
   public struct Kinds: OptionSet, Hashable, Sendable {
-    /// One bit a kind.
+    /// The bits of the set, one for each kind.
     public let rawValue: UInt16
 
-    /// A set of its bits.
+    /// Creates a set from its bits.
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    /// This machine: `127.0.0.0/8`, `::1` (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3).
+    /// The local machine: `127.0.0.0/8`, `::1` (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3).
     public static let loopback = Kinds(rawValue: 1)
-    /// Networks of one's own: `10/8`, `172.16/12`, `192.168/16` (RFC 1918), `fc00::/7` (RFC 4193), `fec0::/10` (RFC 3879), a
+    /// Private networks: `10/8`, `172.16/12`, `192.168/16` (RFC 1918), `fc00::/7` (RFC 4193), `fec0::/10` (RFC 3879), and a
     /// carrier's `100.64/10` (RFC 6598).
     public static let privateUse = Kinds(rawValue: 2)
-    /// The link alone: `169.254/16` (RFC 3927), `fe80::/10` (RFC 4291 §2.5.6).
+    /// The local link: `169.254/16` (RFC 3927), `fe80::/10` (RFC 4291 §2.5.6).
     public static let linkLocal = Kinds(rawValue: 4)
-    /// Where clouds tell a machine its secrets: `169.254.169.254`, `169.254.170.2`, `fd00:ec2::254`, `100.100.100.200`,
-    /// `168.63.129.16`.
+    /// The metadata services of cloud providers, which reveal secrets of a machine: `169.254.169.254`, `169.254.170.2`,
+    /// `fd00:ec2::254`, `100.100.100.200`, `168.63.129.16`.
     public static let metadata = Kinds(rawValue: 8)
-    /// Several receivers: `224/4`, `ff00::/8`, and the broadcast address.
+    /// Multicast and broadcast: `224/4`, `ff00::/8`, and `255.255.255.255`.
     public static let multicast = Kinds(rawValue: 16)
-    /// No address of anybody: `0/8`, `::`, what is reserved, for documentation or for benchmarks (RFC 6890 and IANA's
-    /// special-purpose registries).
+    /// Reserved addresses: `0/8`, `::`, and addresses for documentation or benchmarks (RFC 6890 and IANA's special-purpose
+    /// registries).
     public static let reserved = Kinds(rawValue: 32)
 
-    /// Everything that is not of the public Internet.
+    /// All kinds outside the public Internet.
     public static let all: Kinds = [.loopback, .privateUse, .linkLocal, .metadata, .multicast, .reserved]
   }
 
-  /// Kinds that may not be connected to.
+  /// The kinds that are refused.
   public var refused: Kinds
-  /// Addresses that may be connected to though their kind is refused: a service of one's own.
+  /// Addresses that are allowed although their kind is refused, such as that of an internal service.
   public var exceptions: Set<IPAddress>
 
-  /// A policy of its parts.
+  /// Creates a policy.
   public init(refusing refused: Kinds, except exceptions: Set<IPAddress> = []) {
     self.refused = refused
     self.exceptions = exceptions
   }
 
-  /// Only the public Internet.
+  /// A policy that allows only the public Internet.
   public static let publicOnly = AddressPolicy(refusing: .all)
 
-  /// Whether `address` may be connected to. One of version 6 that carries one of version 4 is judged by both.
+  /// Returns whether a load may connect to `address`. An IPv6 address that embeds an IPv4 address is judged by both.
   public func allows(_ address: IPAddress) -> Bool {
     exceptions.contains(address) || refused.isDisjoint(with: Self.kinds(of: address))
   }
 
-  /// What kinds an address is of; empty for one of the public Internet.
+  /// Returns the kinds of an address. The set is empty for an address of the public Internet.
   public static func kinds(of address: IPAddress) -> Kinds {
     var kinds = Kinds()
     for range in address.isV6 ? rangesV6 : rangesV4 where address.hasPrefix(range.prefix, length: range.length) {
@@ -67,10 +67,10 @@ public struct AddressPolicy: Hashable, Sendable {
     return kinds
   }
 
-  /// That `address` is refused, as the error a load ends with.
+  /// Returns the error of a load whose host has the refused `address`.
   public static func refusal(of address: IPAddress, host: String) -> CacheError {
-    let subject = host == address.description ? host : "\(host) is at \(address), which"
-    return CacheError(.addressRefused, reason: "\(subject) is no address that may be loaded from")
+    let subject = host == address.description ? host : "\(host) at \(address)"
+    return CacheError(.addressRefused, reason: "loads may not connect to \(subject)")
   }
 
   private struct Range {
@@ -80,7 +80,7 @@ public struct AddressPolicy: Hashable, Sendable {
 
     init(_ prefix: [UInt8], _ length: Int, _ kinds: Kinds) { (self.prefix, self.length, self.kinds) = (prefix, length, kinds) }
 
-    /// A range of version 6, by its first 16-bit groups.
+    /// Creates an IPv6 range from its first 16-bit groups.
     init(groups: [UInt16], _ length: Int, _ kinds: Kinds) {
       prefix = (groups + Array(repeating: 0, count: 8 - groups.count)).flatMap { [UInt8($0 >> 8), UInt8($0 & 0xff)] }
       (self.length, self.kinds) = (length, kinds)
@@ -115,7 +115,7 @@ public struct AddressPolicy: Hashable, Sendable {
     Range(groups: [0, 0, 0, 0, 0, 0, 0, 1], 128, .loopback),
     Range(groups: [0x64, 0xff9b, 1], 48, .privateUse),
     Range(groups: [0x100], 64, .reserved),
-    // Teredo and the other protocol assignments: what they lead to can't be told from outside.
+    // Teredo and other protocol assignments. Their targets are unknown to the client.
     Range(groups: [0x2001], 23, .reserved),
     Range(groups: [0x2001, 0xdb8], 32, .reserved),
     Range(groups: [0x3fff], 20, .reserved),

@@ -1,11 +1,11 @@
 public import HTTPTypes
 private import Synchronization
 
-/// A request as ``DownloaderHooks`` see it.
+/// A request and its attempt number, as ``DownloaderHooks`` receive it.
 public struct DownloadExchange: Hashable, Sendable, Identifiable {
-  /// An identifier that no other request of this process has.
+  /// An identifier that is unique in this process.
   public let id: UInt64
-  /// The request as it is sent.
+  /// The request that is sent.
   public let request: HTTPRequest
   /// The number of the request for this resource, counted from 1.
   public let attempt: Int

@@ -1,24 +1,25 @@
 public import HTTPTypes
 
-/// What an engine is asked: one hop. Redirects, retries, decoding limits and resumption go around it.
+/// A request to a downloader for a single exchange. Wrappers around the downloader handle redirects, retries, size limits and
+/// resumption.
 public struct DownloadRequest: Sendable {
-  /// Method, URL and fields, as they go out.
+  /// The method, the URL and the fields that are sent.
   public var head: HTTPRequest
-  /// What is sent with it, streamed. Read once: who sends the request a second time needs another one.
+  /// The content to send, as a stream. It can be read only once, so a repeated request needs a new body.
   public var body: ResourceBody?
-  /// How urgent it is; may rise meanwhile.
+  /// The priority, which may rise while the request waits or runs.
   public var priority: LoadPriority
-  /// How long nothing may come before the engine gives up; nil: the engine's default.
+  /// The maximum time without received data, or `nil` for the engine's default.
   public var idleTimeout: Duration?
-  /// How long head and body together may take, from the call on; nil: as long as bytes keep coming.
+  /// The maximum duration of the whole exchange, from the call to the end of the body, or `nil` for no limit.
   public var timeout: Duration?
-  /// The networks that may be used. Heeded where the platform tells them apart (Apple's); what is not allowed fails with
-  /// ``CacheError/Code/networkRestricted``.
+  /// The networks that may be used. A request that needs another network fails with ``CacheError/Code/networkRestricted``. Only
+  /// Apple platforms distinguish networks.
   public var networkAccess: NetworkAccess
-  /// Counted from 1: how often the resource has been asked for, this time included.
+  /// The number of this request for the resource, counted from 1.
   public var attempt: Int
 
-  /// A request for one hop.
+  /// Creates a request.
   public init(
     head: HTTPRequest, body: ResourceBody? = nil, priority: LoadPriority = LoadPriority(), idleTimeout: Duration? = nil,
     timeout: Duration? = nil, networkAccess: NetworkAccess = .all, attempt: Int = 1
@@ -33,16 +34,16 @@ public struct DownloadRequest: Sendable {
   }
 }
 
-/// An engine's answer, returned as soon as the head is there. To reject it is to cancel its body unread.
+/// A downloader's response, returned as soon as its header arrives. To reject it, cancel its body without reading it.
 public struct DownloadResponse: Sendable {
-  /// Status and fields. When the engine decoded the body (`Content-Encoding`), the fields describe the decoded bytes.
+  /// The status and the fields. If the engine decoded the body (`Content-Encoding`), the fields describe the decoded bytes.
   public var head: HTTPResponse
-  /// The bytes. Throws ``CacheError/Code/truncatedBody`` when fewer come than were announced.
+  /// The body. It throws ``CacheError/Code/truncatedBody`` if it is shorter than announced.
   public var body: ResourceBody
-  /// What was measured up to now; complete once the body has ended.
+  /// Returns the metrics so far. They are complete when the body has ended.
   public var metrics: @Sendable () -> TransferMetrics
 
-  /// An answer of its parts.
+  /// Creates a response.
   public init(
     head: HTTPResponse, body: ResourceBody, metrics: @escaping @Sendable () -> TransferMetrics = { TransferMetrics() }
   ) {
@@ -52,17 +53,19 @@ public struct DownloadResponse: Sendable {
   }
 }
 
-/// An HTTP engine: one request, one answer, every status an answer (304 and 404 too), redirects not followed.
+/// An HTTP engine that sends one request and returns one response. Any status is a response, including 304 and 404. It does not
+/// follow redirects.
 ///
-/// Ends when the calling task is cancelled, with ``CacheError/cancelled``. Errors carry no URL: who asked knows it.
+/// A download ends with ``CacheError/cancelled`` when the calling task is cancelled. Its errors contain no URL, because the
+/// caller knows it.
 public protocol Downloader: Component {
-  /// Sends the request and returns when the answer's head is there.
+  /// Sends the request and returns when the header of the response has arrived.
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse
 
-  /// Where a load that asks this engine does best to run: where its answers arrive, so that no answer has to change threads on
-  /// its way. Asked once for each load; nil, the default: the cooperative pool.
+  /// The executor on which a load that uses this engine runs best, or `nil` for the cooperative pool. The default is `nil`.
   ///
-  /// A decorator hands its base's on.
+  /// An engine returns the executor on which its responses arrive, so that they do not change threads. It is read once for each
+  /// load. A wrapper returns the executor of its base.
   var preferredExecutor: (any TaskExecutor)? { get }
 }
 

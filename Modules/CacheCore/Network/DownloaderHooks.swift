@@ -6,8 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The hooks through which an app observes downloads, and accepts or refuses their responses. Each has a default that does
-/// nothing.
+/// Hooks that observe downloads, and accept or refuse their responses. Each hook has a default implementation that does nothing.
 ///
 /// For each request, in this order:
 ///
@@ -16,12 +15,11 @@ public import Foundation
 /// 3. ``mayContinue(_:of:)`` is called with the head of the response, and may refuse it before the body is read.
 /// 4. ``received(_:of:)`` is called with each chunk before the reader gets it, and may replace or refuse it.
 /// 5. ``finished(_:with:)`` is called once for each request that was started.
-/// 6. ``decoded(_:count:of:)`` is called after a success, with the body as the reader got it: without content codings, and with
-///   the
-///    chunks that step 4 replaced.
+/// 6. ``decoded(_:count:of:)`` is called after a success with the body as the reader received it: without content codings, and
+///   with the chunks that step 4 replaced.
 ///
-/// Each request has its own calls: a hook that is slow with one request, or refuses it, does not affect another one. The calls
-/// for one request never overlap. Those for different requests may.
+/// The calls for one request never overlap; those for different requests may. A hook that delays or refuses one request does not
+/// affect other requests.
 ///
 /// To change or refuse a request before it is sent, use a ``RequestInterceptor``.
 ///
@@ -33,39 +31,39 @@ public import Foundation
 /// }
 /// ```
 ///
-/// - Important: The hooks are an object that the app owns, so they are held weakly. After the object is released, no more calls
-///   are made.
+/// - Important: The hooks are an object that the app owns, so the downloader references them weakly. No hook is called after the
+///   object is released.
 public protocol DownloaderHooks: AnyObject, Sendable {
-  /// A request is about to be sent. `exchange.request` has every field that the engine adds by its settings.
+  /// Called before a request is sent. `exchange.request` includes every field that the engine's settings add.
   func willStart(_ exchange: DownloadExchange)
 
-  /// Whether a response with this status is accepted. Otherwise the download ends with ``CacheError/Code/unacceptableStatus``,
-  /// and the body is not read. To refuse a 304 breaks revalidation.
+  /// Returns whether a response with this status is accepted. If not, the download ends with
+  /// ``CacheError/Code/unacceptableStatus`` and the body is not read. Refusing a 304 breaks revalidation.
   func isValid(_ status: HTTPResponse.Status, of exchange: DownloadExchange) -> Bool
 
-  /// Returns whether the body of this response is wanted.
+  /// Returns whether the download continues with the body of this response.
   func mayContinue(_ response: HTTPResponse, of exchange: DownloadExchange) async -> DownloadVerdict
 
   /// Receives the next bytes of the body, which are never empty.
   ///
-  /// - Returns: the bytes for the reader: the given ones, or others of the same number. After
-  ///   ``DownloadVerdict/proceedReplacingBody``, any number of bytes, also none.
-  /// - Throws: an error that refuses the bytes. It ends the body and stops the transfer.
+  /// - Returns: The bytes for the reader: the given ones, or the same number of other bytes. After
+  ///   ``DownloadVerdict/proceedReplacingBody``, any number of bytes, including none.
+  /// - Throws: An error to refuse the bytes. It ends the body and stops the transfer.
   func received(_ data: Data, of exchange: DownloadExchange) async throws(CacheError) -> Data
 
-  /// The request has ended: with the head of a response that is complete, or with an error. A body that is released before its
-  /// end is a cancellation.
+  /// Called when the request has ended, with the header of a complete response or with an error. A body that is released early
+  /// counts as cancelled.
   func finished(_ exchange: DownloadExchange, with result: Result<HTTPResponse, CacheError>)
 
-  /// The reader got the whole body. Called after ``finished(_:with:)``, which has the head.
+  /// Called after ``finished(_:with:)``, if the reader received the whole body.
   ///
   /// - Parameters:
-  ///   - body: The bytes as the reader got them, or `nil` if there were more than ``decodedDataLimit``.
+  ///   - body: The bytes that the reader received, or `nil` if there were more than ``decodedDataLimit``.
   ///   - count: The number of bytes.
   ///   - exchange: The request.
   func decoded(_ body: Data?, count: Int64, of exchange: DownloadExchange)
 
-  /// The largest body in bytes that is kept for ``decoded(_:count:of:)``. The default is 0.
+  /// The largest body, in bytes, that is collected for ``decoded(_:count:of:)``. The default is 0.
   var decodedDataLimit: Int { get }
 }
 
@@ -88,17 +86,19 @@ extension DownloaderHooks {
   /// Does nothing.
   public func decoded(_ body: Data?, count: Int64, of exchange: DownloadExchange) {}
 
-  /// Keeps no body.
+  /// Collects no body.
   public var decodedDataLimit: Int { 0 }
 }
 
 /// A hook's decision about a response.
 public enum DownloadVerdict: Hashable, Sendable {
-  /// The response is accepted, with its bytes as they are received.
+  /// Accepts the response with the bytes that arrive.
   case proceed
-  /// The response is accepted, and ``DownloaderHooks/received(_:of:)`` may change the number of bytes. The head loses its
-  /// `Content-Length`, and `Accept-Ranges` is `none`, because a part of the server's bytes is no part of the replaced ones.
+  /// Accepts the response and allows ``DownloaderHooks/received(_:of:)`` to change the number of bytes.
+  ///
+  /// The header loses its `Content-Length`. Its `Accept-Ranges` becomes `none`, because a range of the server's bytes is not a
+  /// range of the replaced ones.
   case proceedReplacingBody
-  /// The response is refused: the body is not read, and the download ends with ``CacheError/Code/refused`` and this reason.
+  /// Refuses the response. The body is not read, and the download ends with ``CacheError/Code/refused`` and this reason.
   case refuse(String)
 }

@@ -1,5 +1,5 @@
 extension Substring.UTF8View {
-  /// Without the spaces and tabs at both ends (`OWS`, RFC 9110 §5.6.3).
+  /// Returns the view without leading and trailing spaces and tabs (`OWS`, RFC 9110 §5.6.3).
   package func trimmingBlanks() -> Self {
     var view = self
     while let first = view.first, first == 0x20 || first == 0x09 { view = view.dropFirst() }

@@ -6,14 +6,14 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// A body whose chunks pass hooks as they are read. The hooks run in the reader's task.
+/// A body that passes its chunks through hooks. The hooks run in the reader's task.
 package final class HookedBody: ResourceBody.Source {
   private struct State {
     /// The number of bytes that the engine delivered.
     var taken: Int64 = 0
-    /// The number of bytes that the reader got.
+    /// The number of bytes that the reader received.
     var given: Int64 = 0
-    /// The bytes that the reader got, unless they exceed the limit.
+    /// The bytes that the reader received, or `nil` if they exceed the limit.
     var kept: Data?
     var outcome: Outcome?
   }
@@ -30,7 +30,7 @@ package final class HookedBody: ResourceBody.Source {
 
   /// - Parameters:
   ///   - length: The number of bytes that `base` delivers, or `nil` if it is unknown.
-  ///   - replaces: Whether the hooks may return another number of bytes than they were given.
+  ///   - replaces: Whether the hooks may return a different number of bytes than they receive.
   package init(
     _ base: any ResourceBody.Source, length: Int64?, head: HTTPResponse, replaces: Bool, exchange: HookedExchange
   ) {
@@ -43,7 +43,7 @@ package final class HookedBody: ResourceBody.Source {
     state = Lock(State(kept: keepLimit > 0 ? Data() : nil))
   }
 
-  /// A body that is released is complete if all announced bytes were read.
+  /// A body that is released counts as complete if all announced bytes were read.
   deinit { exchange.finish(isWhole ? .success(head) : .failure(.cancelled)) }
 
   package func next() async throws(CacheError) -> Data? {
@@ -59,7 +59,7 @@ package final class HookedBody: ResourceBody.Source {
       }
       return end()
     } catch {
-      // A second task has read at the same time. The first one goes on.
+      // Two tasks read at the same time. The read of the first one continues.
       guard error.code != .misuse || state.withLock({ $0.outcome }) != nil else { throw error }
       state.withLock { $0.outcome = .failed(error) }
       base.cancel()
@@ -87,7 +87,7 @@ package final class HookedBody: ResourceBody.Source {
     if let hooks = exchange.hooks {
       passed = try await hooks.received(data, of: exchange.exchange)
       guard replaces || passed.count == data.count else {
-        let reason = "a hook made \(passed.count) of \(data.count) bytes, and had not said that it replaces the body"
+        let reason = "a hook returned \(passed.count) bytes for \(data.count) without proceedReplacingBody"
         let error = CacheError(.invalidConfiguration, reason: reason)
         throw error
       }

@@ -31,13 +31,13 @@ package final class HookedDownloader: Downloader {
 }
 
 extension Downloader {
-  /// Returns this downloader with hooks, for engines that do not have hooks themselves. Its identity is equal to no other,
-  /// because hooks cannot be compared.
+  /// Returns this downloader with hooks, for engines without their own. The result's identity is unique, because hooks cannot be
+  /// compared.
   ///
   /// ```swift
-  /// let watched = engine.hooked(by: watcher)  // `watcher` is held weakly
+  /// let watched = engine.hooked(by: watcher)  // references `watcher` weakly
   /// ```
   ///
-  /// - Parameter hooks: held weakly. After they are released, the downloader works without hooks.
+  /// - Parameter hooks: The hooks, referenced weakly. After they are released, the downloader works without hooks.
   public func hooked(by hooks: any DownloaderHooks) -> some Downloader { HookedDownloader(self, hooks: hooks) }
 }

@@ -1,6 +1,6 @@
 package import HTTPTypes
 
-/// One request and the calls of its ``DownloaderHooks``: in order, and the last ones once.
+/// A request that calls its ``DownloaderHooks`` in order and reports its end only once.
 package final class HookedExchange: Sendable {
   private struct State {
     weak var hooks: (any DownloaderHooks)?
@@ -17,10 +17,11 @@ package final class HookedExchange: Sendable {
   var hooks: (any DownloaderHooks)? { state.withLock { $0.hooks } }
   var exchange: DownloadExchange { state.withLock { $0.exchange } }
 
-  /// The first call.
+  /// Makes the first call.
   package func willStart() { hooks?.willStart(exchange) }
 
-  /// The second and third call. Returns the response with a body that makes the other calls. A refused response is cancelled.
+  /// Makes the second and the third call. Returns the response with a body that makes the other calls. A refused response is
+  /// cancelled.
   package func admit(_ response: DownloadResponse) async throws(CacheError) -> DownloadResponse {
     do {
       let replaces = try await judge(response.head)
@@ -40,7 +41,7 @@ package final class HookedExchange: Sendable {
     }
   }
 
-  /// The fifth call. Later ends of the same request are not reported.
+  /// Makes the fifth call. Later ends of the same request are not reported.
   package func finish(_ result: Result<HTTPResponse, CacheError>) {
     let isFirst = state.withLock { state in
       defer { state.isFinished = true }

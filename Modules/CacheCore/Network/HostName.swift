@@ -6,27 +6,27 @@ internal import Foundation
 
 /// The ASCII form of host names (IDNA, RFC 5891). DNS, TLS, the `Host` field and cache keys use this form.
 ///
-/// Foundation does the conversion, with ICU. FoundationEssentials alone cannot do it: its URL types call a hook that
-/// FoundationInternationalization installs when it is loaded. So CacheCore does not link ICU, and converts hosts in every program
-/// that does.
+/// Foundation converts names with ICU. FoundationEssentials cannot do so alone: its URL types call a hook that
+/// FoundationInternationalization installs when it is loaded. CacheCore therefore does not link ICU, but converts host names in
+/// every program that does.
 package enum HostName {
-  /// Returns the ASCII form of a host name. A name that is ASCII already, and an address in brackets, are returned unchanged.
+  /// Returns the ASCII form of a host name. An ASCII name or an address in brackets is returned unchanged.
   ///
-  /// - Parameter host: the host of an authority (RFC 3986 §3.2.2), without a port. It may be percent-encoded.
+  /// - Parameter host: The host of an authority (RFC 3986 §3.2.2), without a port. It may be percent-encoded.
   /// - Throws: ``CacheError/Code/invalidURL`` if the name has no ASCII form.
   package static func ascii(_ host: String) throws(CacheError) -> String {
-    // The percent sign of an address belongs to its zone (RFC 6874).
+    // The percent sign in an address introduces its zone (RFC 6874).
     guard needsConversion(host), host.utf8.first != UInt8(ascii: "["), IPAddress(host) == nil else { return host }
     guard let name = percentDecoded(host[...]) else {
       throw CacheError(.invalidURL, reason: "the host '\(host)' is not percent-encoded UTF-8")
     }
-    // Foundation encodes a name with escapes as it stands: `ü%2E` becomes `xn--%2e-…`. Decoding that would name another host.
+    // Foundation encodes escapes literally: `ü%2E` becomes `xn--%2e-…`. Decoding that would give another host.
     let isMixed = host.utf8.contains(UInt8(ascii: "%")) && name.lowercased().contains("xn--")
     guard !isMixed, let ascii = converted(name) else { throw refusal(of: name, hasIDNA: converted("ü") != nil) }
     return ascii
   }
 
-  /// Returns an authority whose host is in ASCII. User information and the port stay as they are.
+  /// Returns an authority whose host is in ASCII. User information and port are unchanged.
   ///
   /// - Throws: ``CacheError/Code/invalidURL`` if the host has no ASCII form.
   package static func ascii(authority: String) throws(CacheError) -> String {
@@ -35,15 +35,14 @@ package enum HostName {
     guard needsConversion(hostAndPort), hostAndPort.utf8.first != UInt8(ascii: "[") else { return authority }
     let end = hostAndPort.utf8.lastIndex(of: UInt8(ascii: ":")) ?? hostAndPort.endIndex
     let host = try ascii(String(hostAndPort[..<end]))
-    // By bytes: a combining mark behind the `@` is not a character of its own.
+    // Compares bytes: a combining mark after the `@` is not a separate character.
     return "\(Substring(authority.utf8.dropLast(hostAndPort.utf8.count)))\(host)\(hostAndPort[end...])"
   }
 
-  /// Returns the ASCII form of a host in lower case, for comparisons. A host that cannot be converted is returned in lower case
-  /// only.
+  /// Returns the lowercase ASCII form of a host, for comparisons. A host that cannot be converted is only lowercased.
   package static func comparable(_ host: String) -> String { ((try? ascii(host)) ?? host).lowercased() }
 
-  /// The reason why Foundation makes no URL of a text, if the text's host is the reason.
+  /// Returns the error for a text that Foundation does not parse as a URL, if the host is the cause.
   package static func refusal(ofURL text: String) -> CacheError? {
     guard let start = text.firstRange(of: "://")?.upperBound else { return nil }
     let authority = text[start...].prefix { !"/?#".contains($0) }
@@ -84,7 +83,8 @@ package enum HostName {
     text.utf8.contains { $0 >= 0x80 || $0 == UInt8(ascii: "%") }
   }
 
-  /// Foundation percent-encodes what it cannot convert. Brackets would make an address of a name.
+  /// Returns `nil` if Foundation percent-encoded the name, which means that it could not convert it. It also rejects brackets,
+  /// which would turn a name into an address.
   private static func converted(_ name: String) -> String? {
     var components = URLComponents()
     components.scheme = "https"

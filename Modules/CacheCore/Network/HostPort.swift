@@ -1,6 +1,7 @@
-/// A host with a port, or without one, as they stand in an authority (RFC 3986 §3.2).
+/// A host with an optional port, as in an authority (RFC 3986 §3.2).
 package enum HostPort {
-  /// The parts; nil when the port is none or the brackets don't match. A bare address of version 6 has no port.
+  /// Returns the parts, or `nil` if the port is invalid or the brackets do not match. An IPv6 address without brackets has no
+  /// port.
   package static func split(_ text: String) -> (host: String, port: Int?)? {
     if text.hasPrefix("[") {
       guard let end = text.firstIndex(of: "]") else { return nil }
@@ -16,9 +17,9 @@ package enum HostPort {
     return (String(text[..<colon]), port)
   }
 
-  /// An authority without the user information in front of its last `@`.
+  /// Returns an authority without the user information before its last `@`.
   ///
-  /// By bytes, as everything that each load does with a URL: characters cost many times as much.
+  /// It searches bytes because every load calls it, and characters are many times slower.
   package static func withoutUserInformation(_ authority: String) -> String {
     guard authority.utf8.contains(UInt8(ascii: "@")), let at = authority.utf8.lastIndex(of: UInt8(ascii: "@")) else {
       return authority

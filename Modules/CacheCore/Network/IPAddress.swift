@@ -6,22 +6,21 @@ internal import Musl
 internal import Glibc
 #endif
 
-/// An Internet address: 4 bytes (RFC 791) or 16 (RFC 4291), in network order.
+/// An IP address of 4 bytes (RFC 791) or 16 bytes (RFC 4291), in network order.
 public struct IPAddress: Hashable, Sendable {
-  /// 4 or 16 bytes, the most significant first.
+  /// The 4 or 16 bytes, most significant first.
   public let bytes: [UInt8]
 
-  /// An address of its bytes; nil unless there are 4 or 16.
+  /// Creates an address from 4 or 16 bytes. Returns `nil` for any other number of bytes.
   public init?(bytes: [UInt8]) {
     guard bytes.count == 4 || bytes.count == 16 else { return nil }
     self.bytes = bytes
   }
 
-  /// An address of its usual notation: `192.0.2.1`, `2001:db8::1`, also in brackets and with a zone (`fe80::1%eth0`), which is
-  /// dropped.
+  /// Creates an address from its text form, such as `192.0.2.1` or `2001:db8::1`. Brackets are allowed, and a zone
+  /// (`fe80::1%eth0`) is dropped.
   ///
-  /// Nil for anything else. Shorthand that resolvers take, such as `127.1` or `0x7f000001`, is a name here: let the resolver say
-  /// what it means.
+  /// Returns `nil` for any other text. Shorthand that resolvers accept, such as `127.1` or `0x7f000001`, is treated as a name.
   public init?(_ text: String) {
     var text = Substring(text)
     if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }
@@ -33,7 +32,7 @@ public struct IPAddress: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// The address inside one of the system's socket addresses; nil for a family that is not the Internet's.
+  /// Creates an address from a socket address of the system. Returns `nil` for other address families.
   package init?(socketAddress: UnsafeRawPointer, family: Int32) {
     switch family {
     case AF_INET:
@@ -46,11 +45,11 @@ public struct IPAddress: Hashable, Sendable {
     }
   }
 
-  /// Whether it is one of version 6.
+  /// Whether the address is an IPv6 address.
   public var isV6: Bool { bytes.count == 16 }
 
-  /// The address of version 4 that is inside one of version 6: mapped or compatible (RFC 4291 §2.5.5), NAT64 (RFC 6052 §2.1) or
-  /// 6to4 (RFC 3056 §2). Nil for every other.
+  /// The IPv4 address that an IPv6 address embeds, or `nil` if it embeds none. It may be mapped or compatible (RFC 4291 §2.5.5),
+  /// NAT64 (RFC 6052 §2.1) or 6to4 (RFC 3056 §2).
   public var embedded: IPAddress? {
     guard isV6 else { return nil }
     let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
@@ -62,7 +61,7 @@ public struct IPAddress: Hashable, Sendable {
     return isCompatible ? IPAddress(bytes: Array(bytes[12...])) : nil
   }
 
-  /// Whether the first `length` bits are those of `prefix`.
+  /// Returns whether the first `length` bits equal those of `prefix`.
   func hasPrefix(_ prefix: [UInt8], length: Int) -> Bool {
     guard length <= bytes.count * 8, prefix.count * 8 >= length else { return false }
     let whole = length / 8
@@ -74,7 +73,7 @@ public struct IPAddress: Hashable, Sendable {
 }
 
 extension IPAddress: CustomStringConvertible {
-  /// The usual notation, that of version 6 shortened as RFC 5952 §4 has it.
+  /// The text form; for IPv6 as defined by RFC 5952 §4.
   public var description: String {
     var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
     guard inet_ntop(isV6 ? AF_INET6 : AF_INET, bytes, &text, socklen_t(text.count)) != nil else { return "" }

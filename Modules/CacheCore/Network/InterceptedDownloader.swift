@@ -1,9 +1,9 @@
 internal import HTTPTypes
 
-/// A downloader whose requests pass an interceptor first.
+/// A downloader that passes its requests through an interceptor.
 ///
-/// The interceptor stands below the cache, which stores the response under the request as the cache knows it. If the interceptor
-/// adds credentials, the response gets `Cache-Control: no-store`: the cache cannot tell for whom it is.
+/// The interceptor runs below the cache, which stores the response under the original request. If the interceptor adds
+/// credentials, the response gets `Cache-Control: no-store`, because the cache does not know which user it belongs to.
 package struct InterceptedDownloader: Downloader {
   package let id: ComponentID
   private let base: any Downloader
@@ -23,7 +23,7 @@ package struct InterceptedDownloader: Downloader {
     try await interceptor.willSend(&changed)
     var response = try await base.download(changed)
     if Self.adds(changed.head.headerFields, to: request.head.headerFields) {
-      // The whole field is replaced: `must-understand` beside `no-store` would overrule it (RFC 9111 §5.2.2.3).
+      // Replace the whole field: a `must-understand` directive would override `no-store` (RFC 9111 §5.2.2.3).
       response.head.headerFields[.cacheControl] = "no-store"
     }
     return response
@@ -37,17 +37,17 @@ package struct InterceptedDownloader: Downloader {
 }
 
 extension Downloader {
-  /// Returns this downloader with an interceptor in front of it. Only the stage `willSend` applies here.
+  /// Returns this downloader with an interceptor in front of it. Only the `willSend` stage applies.
   ///
-  /// The cache does not see what the interceptor changes. A response to a request that got an `Authorization`, `Cookie` or
-  /// `Proxy-Authorization` field here is marked `Cache-Control: no-store`. To cache responses to credentials, set them in the
-  /// request itself or at the stage `willLookUp`.
+  /// The cache does not see the interceptor's changes. If the interceptor adds an `Authorization`, `Cookie` or
+  /// `Proxy-Authorization` field, the response is marked `Cache-Control: no-store`. To cache such responses, set the credentials
+  /// in the request itself or in the `willLookUp` stage.
   ///
   /// ```swift
   /// let downloader = engine.intercepted(by: signature).retrying(.standard)  // signs each attempt
   /// ```
   ///
-  /// - Parameter interceptor: called for each request, also when it is a retry from outside.
+  /// - Parameter interceptor: The interceptor. It is called for each request, including retries from outside.
   public func intercepted(by interceptor: RequestInterceptor) -> some Downloader {
     InterceptedDownloader(self, by: interceptor)
   }

@@ -1,4 +1,4 @@
-/// The priority of a load, as a handle: it may be raised while the request waits or runs.
+/// The priority of a load. It is a shared handle: it may be raised while the request waits or runs.
 public final class LoadPriority: Sendable {
   /// The levels of priority.
   public enum Level: Int, Sendable, Hashable, Comparable, CaseIterable {
@@ -7,7 +7,7 @@ public final class LoadPriority: Sendable {
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
   }
 
-  /// The registration of an observer. It ends with ``cancel()``, at the latest when the observation is released.
+  /// The registration of an observer. It ends with ``cancel()`` or when the observation is released.
   public final class Observation: Sendable {
     private let priority: LoadPriority
     private let id: UInt64
@@ -18,10 +18,10 @@ public final class LoadPriority: Sendable {
 
     /// Removes the observer and releases it, in O(1). Later calls do nothing.
     ///
-    /// A raise that has begun on this or another thread may still call the observer, once.
+    /// A raise that is already running may still call the observer once.
     public func cancel() {
       let observer = priority.state.withLock { $0.observers.removeValue(forKey: id) }
-      // Released after the lock: what the observer captures may run code of its own then.
+      // Release the observer outside the lock, because its captured values may run their own code.
       withExtendedLifetime(observer) {}
     }
   }
@@ -34,7 +34,7 @@ public final class LoadPriority: Sendable {
 
   private let state: Lock<State>
 
-  /// A handle that starts at `level`.
+  /// Creates a priority that starts at `level`.
   public init(_ level: Level = .normal) { state = Lock(State(level: level)) }
 
   /// The current level.
@@ -43,9 +43,9 @@ public final class LoadPriority: Sendable {
   /// The number of observers.
   package var observers: Int { state.withLock { $0.observers.count } }
 
-  /// Raises the level. Never lowers it, since other loads may wait for the same transfer.
+  /// Raises the level. It never lowers the level, because other loads may wait for the same transfer.
   ///
-  /// Returns after every observer was called, in the order of registration.
+  /// It returns after all observers were called in the order of registration.
   public func raise(to level: Level) {
     let observers: [UInt64: @Sendable (Level) -> Void] = state.withLock { state in
       guard level > state.level else { return [:] }
@@ -55,12 +55,12 @@ public final class LoadPriority: Sendable {
     for (_, observer) in observers.sorted(by: { $0.key < $1.key }) { observer(level) }
   }
 
-  /// Calls `observer` with the new level at each raise from now on, until the observation ends.
+  /// Calls `observer` with the new level on each raise, until the observation ends.
   ///
-  /// Keep the observation while the observer is needed. The observer captures the observation's owner weakly.
+  /// Keep the observation while the observer is needed. The closure must not capture the observation's owner strongly.
   ///
-  /// - Parameter observer: called on the thread that raises, without a lock held. Two concurrent raises may call it in
-  ///   either order, so it ignores a level below an earlier one.
+  /// - Parameter observer: The closure to call, without a lock held, on the thread that raises the level. Concurrent raises may
+  ///   call it in either order, so it must ignore a level below an earlier one.
   public func onRaise(_ observer: @escaping @Sendable (Level) -> Void) -> Observation {
     let id = state.withLock { state in
       state.lastID += 1

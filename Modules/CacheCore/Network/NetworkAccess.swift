@@ -1,23 +1,23 @@
-/// Networks that a request may use, beside the ordinary one, as a set.
+/// A set of restricted networks that a request may use in addition to the unrestricted ones.
 public struct NetworkAccess: OptionSet, Hashable, Sendable {
-  /// One bit a kind.
+  /// The bits of the set, one for each kind.
   public let rawValue: UInt8
 
-  /// A set of its bits.
+  /// Creates a set from its bits.
   public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-  /// A mobile network.
+  /// Cellular networks.
   public static let cellular = NetworkAccess(rawValue: 1)
-  /// One that the system thinks of as expensive: mobile, or a personal hotspot.
+  /// Networks that the system considers expensive, such as cellular networks and personal hotspots.
   public static let expensive = NetworkAccess(rawValue: 2)
-  /// One that the user has put into low-data mode.
+  /// Networks for which the user has turned on Low Data Mode.
   public static let constrained = NetworkAccess(rawValue: 4)
-  /// Every network.
+  /// All networks.
   public static let all: NetworkAccess = [.cellular, .expensive, .constrained]
 }
 
 extension NetworkAccess: CustomStringConvertible {
-  /// The networks' names in brackets.
+  /// The names of the networks in brackets.
   public var description: String {
     names([(.cellular, "cellular"), (.expensive, "expensive"), (.constrained, "constrained")])
   }

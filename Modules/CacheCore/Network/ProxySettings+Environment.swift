@@ -1,16 +1,17 @@
 extension ProxySettings {
-  /// The settings that a process's environment holds: `http_proxy`, `https_proxy`, `all_proxy` for both where they have none of
-  /// their own, and `no_proxy`. Each in small letters or in capitals, the small ones first; an empty value means none,
-  /// `all_proxy` not asked.
+  /// Creates settings from environment variables: `http_proxy`, `https_proxy`, `all_proxy` as the default of both, and
+  /// `no_proxy`.
   ///
-  /// `HTTP_PROXY` in capitals is what a CGI server makes of a client's field `Proxy`, so anybody could set it: where
-  /// `REQUEST_METHOD` or `GATEWAY_INTERFACE` shows such a server, it is not read (CVE-2016-5385), and curl never reads it.
+  /// Lowercase names take precedence over uppercase ones. An empty value means no proxy, without a fallback to `all_proxy`.
+  ///
+  /// `HTTP_PROXY` in upper case is not read in a CGI program, which `REQUEST_METHOD` or `GATEWAY_INTERFACE` indicates. A CGI
+  /// server sets it from the client's `Proxy` field, so any client could choose the proxy (CVE-2016-5385). curl never reads it.
   ///
   /// - Parameters:
-  ///   - environment: names and values, as `ProcessInfo` has them.
-  ///   - readsCapitalHTTP: false to be as strict as curl.
-  /// - Throws: ``CacheError/Code/invalidConfiguration`` when a value is no proxy. It names the variable, not the value, in which
-  ///   a password may stand.
+  ///   - environment: The names and values of the environment, as in `ProcessInfo`.
+  ///   - readsCapitalHTTP: Whether `HTTP_PROXY` is read at all. Pass `false` to match curl.
+  /// - Throws: ``CacheError/Code/invalidConfiguration`` if a value is not a proxy. The error names the variable, but not the
+  ///   value, which may contain a password.
   public init(environment: [String: String], readsCapitalHTTP: Bool = true) throws(CacheError) {
     let isCGI = environment["REQUEST_METHOD"] != nil || environment["GATEWAY_INTERFACE"] != nil
     let httpNames = readsCapitalHTTP && !isCGI ? ["http_proxy", "HTTP_PROXY"] : ["http_proxy"]
@@ -21,12 +22,12 @@ extension ProxySettings {
     exceptions = list.split { $0 == "," || $0 == " " || $0 == "\t" }.map(String.init)
   }
 
-  /// The outer nil: no such variable. The inner one: it is there and empty.
+  /// Returns the outer `nil` if no variable is set, and the inner `nil` if the variable is empty.
   private static func proxy(_ names: [String], in environment: [String: String]) throws(CacheError) -> Proxy?? {
     guard let name = names.first(where: { environment[$0] != nil }), let value = environment[name] else { return nil }
     guard value.contains(where: { !$0.isWhitespace }) else { return .some(nil) }
     guard let proxy = Proxy(value) else {
-      throw CacheError(.invalidConfiguration, reason: "the environment's \(name) is not the address of a proxy")
+      throw CacheError(.invalidConfiguration, reason: "the environment variable \(name) is not a valid proxy address")
     }
     return proxy
   }

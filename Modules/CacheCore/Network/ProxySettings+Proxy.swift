@@ -1,28 +1,28 @@
 extension ProxySettings {
-  /// One proxy.
+  /// A proxy server.
   public struct Proxy: Hashable, Sendable {
-    /// How it is spoken to.
+    /// The protocol between client and proxy.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
-      /// HTTP, in the clear.
+      /// HTTP without encryption.
       case http
       /// HTTP over TLS.
       case https
-      /// SOCKS 5 (RFC 1928), names resolved by the proxy.
+      /// SOCKS 5 (RFC 1928). The proxy resolves host names.
       case socks5
     }
 
-    /// How it is spoken to.
+    /// The protocol between client and proxy.
     public var kind: Kind
-    /// Its name or address; one of version 6 without brackets.
+    /// The name or the address of the proxy. An IPv6 address has no brackets.
     public var host: String
-    /// Its port, 1 to 65,535.
+    /// The port, from 1 to 65,535.
     public var port: Int
-    /// Who asks, where it wants to know.
+    /// The user name, if the proxy requires one.
     public var user: String?
-    /// With what password.
+    /// The password of the user.
     public var password: String?
 
-    /// A proxy of its parts.
+    /// Creates a proxy.
     public init(kind: Kind = .http, host: String, port: Int, user: String? = nil, password: String? = nil) {
       self.kind = kind
       self.host = host
@@ -31,8 +31,10 @@ extension ProxySettings {
       self.password = password
     }
 
-    /// A proxy as the environment has it: `http://user:password@host:port`, `host:port`. Without a scheme it is HTTP; without a
-    /// port it is 1080, and 443 with `https`, as curl has it. Nil for what is none.
+    /// Creates a proxy from the value of an environment variable: `http://user:password@host:port` or `host:port`.
+    ///
+    /// As in curl, the default scheme is `http`, and the default port is 443 for `https` and 1080 otherwise. Returns `nil` if the
+    /// text is not a proxy.
     public init?(_ text: String) {
       var rest = Substring(Substring(text).utf8.trimmingBlanks())
       kind = .http
@@ -66,6 +68,6 @@ extension ProxySettings {
 }
 
 extension ProxySettings.Proxy: CustomStringConvertible {
-  /// Scheme, host and port: never the password.
+  /// The scheme, the host and the port, without the password.
   public var description: String { "\(kind.rawValue)://\(host.contains(":") ? "[\(host)]" : host):\(port)" }
 }

@@ -4,31 +4,35 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Which proxy a request goes through, as a decision without I/O: the same for every engine.
+/// The proxies of HTTP requests. All engines use the same rules.
 ///
 /// ```swift
 /// let proxy = ProxySettings.Proxy(host: "127.0.0.1", port: 8080)
 /// let settings = ProxySettings(http: proxy, https: proxy, exceptions: ["localhost", ".example.org"])
-/// settings.proxy(for: url)  // nil: goes there directly
+/// settings.proxy(for: url)  // nil for a direct connection
 /// ```
 public struct ProxySettings: Hashable, Sendable {
-  /// For `http:` URLs.
+  /// The proxy for `http:` URLs.
   public var http: Proxy?
-  /// For `https:` URLs: a tunnel is opened through it (CONNECT, RFC 9110 §9.3.6), so it sees the host's name and nothing else.
+  /// The proxy for `https:` URLs. It opens a tunnel (CONNECT, RFC 9110 §9.3.6), so it sees only the host name and the port.
   public var https: Proxy?
-  /// Hosts that are reached directly, in the notation of `no_proxy`: a name, which stands for all below it too (`example.org` and
-  /// `.example.org` mean the same), an address, a range of addresses (`10.0.0.0/8`), each with a port or without
-  /// (`example.org:8080`, `[::1]:80`), or `*` for all.
+  /// The hosts that are reached directly, in the notation of `no_proxy`.
+  ///
+  /// Each item is one of these, with or without a port (`example.org:8080`, `[::1]:80`):
+  /// - A name, which includes its subdomains. `example.org` and `.example.org` mean the same.
+  /// - An address.
+  /// - A range of addresses, such as `10.0.0.0/8`.
+  /// - `*` for all hosts.
   public var exceptions: [String]
 
-  /// Settings of their parts; without any, everything is reached directly.
+  /// Creates settings. By default, all hosts are reached directly.
   public init(http: Proxy? = nil, https: Proxy? = nil, exceptions: [String] = []) {
     self.http = http
     self.https = https
     self.exceptions = exceptions
   }
 
-  /// The proxy for a URL; nil: none, it is reached directly. A scheme that is neither `http` nor `https` has none.
+  /// Returns the proxy for a URL, or `nil` for a direct connection. Schemes other than `http` and `https` have no proxy.
   public func proxy(for url: URL) -> Proxy? {
     guard let proxy = candidate(for: url) else { return nil }
     guard let host = url.host(percentEncoded: false), !host.isEmpty else { return nil }
@@ -72,6 +76,6 @@ public struct ProxySettings: Hashable, Sendable {
 extension String {
   fileprivate var trimmingBlanks: String { String(Substring(Substring(self).utf8.trimmingBlanks())) }
 
-  /// `example.org.` and `example.org` are one name (RFC 1034 §3.1).
+  /// The text without the root dot: `example.org.` and `example.org` are the same name (RFC 1034 §3.1).
   fileprivate var trimmingRootDot: String { hasSuffix(".") ? String(dropLast()) : self }
 }

@@ -1,33 +1,34 @@
-/// What was measured of one transfer, or of a chain of them: the same for every engine.
+/// The measurements of a transfer, or of a chain of transfers. They mean the same for every engine.
 ///
-/// A duration that is nil was not measured, or did not happen: a connection that was used again needs no name and no handshake.
+/// A duration is `nil` if the step was not measured or did not occur. A reused connection, for example, needs no name lookup and
+/// no handshake.
 public struct TransferMetrics: Hashable, Sendable {
-  /// How long it waited for its turn before it was sent: in a queue of limits, or for a free connection.
+  /// The time before the request was sent, while it waited for a limit or for a free connection.
   public var queued: Duration?
-  /// Looking the host's name up.
+  /// The duration of the host name lookup.
   public var nameLookup: Duration?
-  /// Connecting, TLS included.
+  /// The duration of the connection setup, including TLS.
   public var connect: Duration?
-  /// The TLS handshake, a part of ``connect``.
+  /// The duration of the TLS handshake, which is part of ``connect``.
   public var tls: Duration?
-  /// From the request's start, after ``queued``, to its head: the first byte.
+  /// The time from the start of the request, after ``queued``, to the first byte of the response.
   public var timeToHead: Duration?
-  /// From the call to the body's last byte; nil before it.
+  /// The time from the call to the last byte of the body, or `nil` before that.
   public var total: Duration?
-  /// Body bytes as they crossed the network, before any content decoding, as far as the engine can tell.
+  /// The number of body bytes on the network, before content decoding, if the engine knows it.
   public var bytesOnWire: Int64
-  /// Body bytes as they were handed over, after content decoding.
+  /// The number of body bytes after content decoding.
   public var bytesDecoded: Int64
-  /// The protocol's name as ALPN has it (RFC 7301): `http/1.1`, `h2`, `h3`.
+  /// The ALPN name of the protocol (RFC 7301): `http/1.1`, `h2` or `h3`.
   public var protocolName: String?
-  /// Whether a connection that was there already was used.
+  /// Whether an existing connection was reused.
   public var isReusedConnection: Bool?
-  /// How many redirects were followed.
+  /// The number of redirects that were followed.
   public var redirects: Int
-  /// How many requests were sent in order to have one answer: 1 where nothing was sent again.
+  /// The number of requests that were sent for this response. It is 1 without retries.
   public var attempts: Int
 
-  /// Metrics of their parts.
+  /// Creates metrics.
   public init(
     queued: Duration? = nil, nameLookup: Duration? = nil, connect: Duration? = nil, tls: Duration? = nil,
     timeToHead: Duration? = nil, total: Duration? = nil, bytesOnWire: Int64 = 0, bytesDecoded: Int64 = 0,

@@ -7,10 +7,9 @@ public import Foundation
 #endif
 
 extension HTTPRequest {
-  /// Creates a request for a URL. User information becomes an `Authorization` field (Basic, RFC 7617), and the fragment is left
-  /// out.
+  /// Creates a request for a URL. User information becomes an `Authorization` field (Basic, RFC 7617). The fragment is omitted.
   ///
-  /// An international host becomes its ASCII form (`xn--…`), so that every spelling of a host names the same resource.
+  /// An international host is converted to its ASCII form (`xn--…`), so that every spelling of a host names the same resource.
   ///
   /// - Throws: ``CacheError/Code/invalidURL`` if the URL is relative, or if the host of an HTTP URL is missing or has no ASCII
   ///   form.
@@ -29,8 +28,8 @@ extension HTTPRequest {
     }
   }
 
-  /// Creates a request from the parts of a URL, which Foundation parses and copies. ``init(resource:method:headerFields:)`` does
-  /// without that where the text of the URL has the parts as they are sent.
+  /// Creates a request from the parts of a URL, which Foundation parses and copies. ``init(resource:method:headerFields:)``
+  /// avoids that if the text of the URL already has the parts in the form in which they are sent.
   package init(
     parsing url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:]
   ) throws(CacheError) {
@@ -48,7 +47,7 @@ extension HTTPRequest {
       throw CacheError(.invalidURL, reason: "the URL has no host", url: url.absoluteString)
     }
     if host.utf8.first != UInt8(ascii: "["), host.utf8.contains(UInt8(ascii: ":")) { host = "[\(host)]" }
-    // Foundation returns an international host percent-encoded here, although the URL's own text has its ASCII form.
+    // Foundation returns an international host percent-encoded, although the text of the URL has its ASCII form.
     if scheme == "http" || scheme == "https" { host = try Self.asciiHost(host, of: url) }
     var authority = host
     if let port = url.port {
@@ -76,7 +75,7 @@ extension HTTPRequest {
     }
   }
 
-  /// Converts an international host of the authority to its ASCII form. Does nothing for other schemes than `http` and `https`.
+  /// Converts an international host in the authority to its ASCII form. Does nothing for schemes other than `http` and `https`.
   ///
   /// - Throws: ``CacheError/Code/invalidURL`` if the host has no ASCII form.
   package mutating func convertHost() throws(CacheError) {
@@ -85,7 +84,7 @@ extension HTTPRequest {
     if converted != authority { self.authority = converted }
   }
 
-  /// The URL that the request names, or nil when it names none.
+  /// The URL of the request, or `nil` if the request has no scheme or no path.
   public var absoluteURL: URL? {
     guard let scheme, let path else { return nil }
     if scheme == "data" { return URL(string: "data:\(path)") }

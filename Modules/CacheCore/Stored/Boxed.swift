@@ -1,8 +1,8 @@
-/// A value behind one reference: as cheap to hand on as an object, and as separate from its copies as any value.
+/// A value behind a reference: as cheap to pass as an object, with the semantics of a value.
 ///
-/// What passes through many asynchronous calls is kept in it: each of them holds room for its arguments, its result and its
-/// error, and a large value is copied by every one. A change makes a new object, so it is for what is handed on far more often
-/// than changed.
+/// It is for values that pass through many asynchronous calls. Each call reserves space for its arguments, its result and its
+/// error, and would copy a large value. A change allocates a new object, so such a value should be passed far more often than
+/// changed.
 struct Boxed<Content: Sendable>: Sendable {
   private final class Box: Sendable {
     let content: Content
@@ -23,7 +23,7 @@ struct Boxed<Content: Sendable>: Sendable {
     }
   }
 
-  /// Whether both are one object still: then they are equal.
+  /// Returns whether both still refer to the same object and are therefore equal.
   func isSame(as other: Self) -> Bool { box === other.box }
 }
 

@@ -1,6 +1,6 @@
-/// Appends numbers (little-endian) and length-prefixed texts: what the stores' formats are made of.
+/// A writer of little-endian numbers and length-prefixed texts, which the formats of the stores consist of.
 ///
-/// Inlinable: other modules call it with sequences of their own, which would be walked byte by byte, unspecialised, otherwise.
+/// It is inlinable because other modules pass their own sequences, which unspecialized code would append byte by byte.
 @usableFromInline
 package struct ByteWriter {
   @usableFromInline package internal(set) var bytes: [UInt8] = []
@@ -8,7 +8,7 @@ package struct ByteWriter {
   @inlinable
   package init() {}
 
-  /// Makes room for so many bytes.
+  /// Reserves space for `count` bytes.
   package mutating func reserve(_ count: Int) { bytes.reserveCapacity(count) }
 
   @inlinable
@@ -16,35 +16,35 @@ package struct ByteWriter {
     withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
   }
 
-  /// Zeros until there are `count` bytes.
+  /// Appends zeros until there are `count` bytes.
   package mutating func zeros(upTo count: Int) {
     if count > bytes.count { bytes.append(contentsOf: [UInt8](repeating: 0, count: count - bytes.count)) }
   }
 
-  /// Puts a number over bytes that were written before.
+  /// Overwrites earlier bytes with a number.
   @inlinable
   package mutating func overwrite(_ value: some FixedWidthInteger, at offset: Int) {
     let end = offset + MemoryLayout.size(ofValue: value)
     withUnsafeBytes(of: value.littleEndian) { bytes.replaceSubrange(offset..<end, with: $0) }
   }
 
-  /// Raw bytes, without a length.
+  /// Appends raw bytes without a length.
   @inlinable
   package mutating func raw(_ sequence: some Sequence<UInt8>) { bytes.append(contentsOf: sequence) }
 
-  /// Bytes with their count (32 bits) in front.
+  /// Appends bytes after their count (32 bits).
   @inlinable
   package mutating func counted(_ collection: some Collection<UInt8>) {
     integer(UInt32(truncatingIfNeeded: collection.count))
     bytes.append(contentsOf: collection)
   }
 
-  /// UTF-8 with its count in bytes in front.
+  /// Appends UTF-8 after its count of bytes.
   @inlinable
   package mutating func text(_ text: String) { counted(text.utf8) }
 }
 
-/// Reads what ``ByteWriter`` wrote. Every step can fail, none traps, whatever the bytes.
+/// A reader for the output of ``ByteWriter``. A read of invalid bytes returns `nil` and never traps.
 package struct ByteReader {
   private var rest: ArraySlice<UInt8>
 
@@ -68,11 +68,11 @@ package struct ByteReader {
     return raw(count)
   }
 
-  /// Invalid UTF-8 is nil, not repaired: a key must come back as it was.
+  /// Returns a text. Invalid UTF-8 gives `nil` and is not repaired, because a key must be read back unchanged.
   package mutating func text() -> String? {
     counted()?.withUnsafeBufferPointer { bytes in
-      // `String(validating:as:)` is generic, and takes three times as long. Repairing changes every invalid byte, so what is the
-      // same was valid.
+      // `String(validating:as:)` is generic and three times slower. Repairing changes every invalid byte, so an equal text was
+      // valid.
       let text = String(decoding: bytes, as: UTF8.self)
       return text.utf8.elementsEqual(bytes) ? text : nil
     }

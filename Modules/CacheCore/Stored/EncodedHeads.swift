@@ -1,9 +1,9 @@
 internal import HTTPTypes
 internal import Synchronization
 
-/// Heads as bytes, which were checked to be some.
+/// Encoded message heads that have been checked.
 final class EncodedHeads: Sendable {
-  /// Where the parts lie in the bytes.
+  /// The positions of the parts.
   struct Places {
     var request: Range<Int>
     var response: Range<Int>
@@ -19,7 +19,7 @@ final class EncodedHeads: Sendable {
     self.places = places
   }
 
-  /// Two threads that ask at once may both make the values; one of them is kept.
+  /// The decoded heads. Two concurrent callers may both decode them; the first result is kept.
   var decoded: MessageHeadsBox {
     if let made = made.load() { return made }
     let heads = bytes.withUnsafeBytes { bytes in

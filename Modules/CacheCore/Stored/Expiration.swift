@@ -1,16 +1,16 @@
-/// A store's own time to live, apart from HTTP freshness: what `.cacheFirst` goes by.
+/// A store's own time to live, which is independent of HTTP freshness. The policy ``LoadPolicy/cacheFirst`` uses it.
 ///
-/// It counts from the moment an answer was stored or confirmed by a 304, and never slides on reading: a sliding time to live
-/// keeps a much shown picture stale for ever.
+/// It starts when a response is stored or confirmed by a 304. Reading does not extend it, because an entry that is read often
+/// would otherwise stay stale forever.
 public enum Expiration: Hashable, Sendable {
-  /// Until it is evicted or removed.
+  /// The entry remains until it is evicted or removed.
   case never
-  /// So long after it was stored or last confirmed; zero or less: expired at once.
+  /// The entry expires this long after it was stored or last confirmed. With zero or less it expires at once.
   case after(Duration)
-  /// At that time.
+  /// The entry expires at this time.
   case at(Timestamp)
 
-  /// The moment from which an entry that was stored (or confirmed) at `start` is a miss.
+  /// Returns the time from which an entry that was stored or confirmed at `start` is a miss.
   public func deadline(from start: Timestamp) -> Timestamp {
     switch self {
     case .never: .distantFuture
@@ -19,7 +19,7 @@ public enum Expiration: Hashable, Sendable {
     }
   }
 
-  /// The one of two that ends earlier for an entry that was stored (or confirmed) at `start`.
+  /// Returns the earlier of two expirations for an entry that was stored or confirmed at `start`.
   package static func earlier(_ a: Expiration?, _ b: Expiration?, from start: Timestamp) -> Expiration? {
     guard let a, let b else { return a ?? b }
     return a.deadline(from: start) <= b.deadline(from: start) ? a : b

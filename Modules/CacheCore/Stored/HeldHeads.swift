@@ -1,15 +1,14 @@
-/// The heads as values, or as the bytes that a store has read, of which the values are made when somebody asks first.
+/// The message heads of stored metadata, either as values or as encoded bytes that are decoded at first use.
 ///
-/// Making strings of every field takes as long as reading a small file does, and who looks into a store often goes by the facts
-/// alone.
+/// Creating strings for every field takes as long as reading a small file, and many uses of a store need only the freshness.
 enum HeldHeads: Sendable {
   case values(MessageHeadsBox)
   case encoded(EncodedHeads)
 
   init(_ heads: MessageHeads) { self = .values(MessageHeadsBox(heads)) }
 
-  /// The values, made now if they were not yet. By reference: who reads one field neither copies the heads nor goes through a
-  /// coroutine for each level.
+  /// The decoded heads, decoded now if necessary. They are a reference, so that reading one field neither copies the heads nor
+  /// runs a coroutine for each level.
   var box: MessageHeadsBox {
     switch self {
     case .values(let box): box

@@ -1,13 +1,13 @@
 internal import HTTPTypes
 
-/// Request, response and trailers of a stored answer.
+/// The request, the response and the trailers of a stored response.
 struct MessageHeads: Hashable, Sendable {
   var request: HTTPRequest
   var response: HTTPResponse
   var trailers: HTTPFields?
 }
 
-/// Heads behind one reference, so that whoever changes a time does not copy them.
+/// Message heads behind a reference, so that changing a time does not copy them.
 final class MessageHeadsBox: Sendable {
   let heads: MessageHeads
 

@@ -1,11 +1,11 @@
-/// Reads what ``ByteWriter`` wrote, in place: valid for as long as the bytes are. Every step can fail, none traps, whatever the
-/// bytes.
+/// A reader for the output of ``ByteWriter`` that copies nothing. It is valid only as long as the bytes are. A read of invalid
+/// bytes returns `nil` and never traps.
 package struct RawByteReader {
   private var rest: UnsafeRawBufferPointer
 
   package init(_ bytes: UnsafeRawBufferPointer) { rest = bytes }
 
-  /// Bytes that are left.
+  /// The number of remaining bytes.
   package var count: Int { rest.count }
 
   package var isAtEnd: Bool { rest.isEmpty }
@@ -25,13 +25,13 @@ package struct RawByteReader {
     return raw(count)
   }
 
-  /// The bytes of a text: invalid UTF-8 is nil.
+  /// Returns the bytes of a text, or `nil` if they are not valid UTF-8.
   package mutating func text() -> UnsafeRawBufferPointer? {
     guard let bytes = counted(), bytes.isUTF8 else { return nil }
     return bytes
   }
 
-  /// The bytes of a token (RFC 9110 §5.6.2).
+  /// Returns the bytes of a token (RFC 9110 §5.6.2), or `nil` if they are not one.
   package mutating func token() -> UnsafeRawBufferPointer? {
     guard let bytes = counted(), bytes.isToken else { return nil }
     return bytes
@@ -39,9 +39,9 @@ package struct RawByteReader {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Whether the bytes are a text.
+  /// Whether the bytes are valid UTF-8.
   package var isUTF8: Bool {
-    // Repairing changes every invalid byte, so what is the same was valid.
+    // Repairing changes every invalid byte, so an equal text was valid.
     isASCII || utf8Text.utf8.elementsEqual(self)
   }
 
@@ -60,7 +60,7 @@ extension UnsafeRawBufferPointer {
 
   /// Whether the bytes are a token (RFC 9110 §5.6.2).
   var isToken: Bool {
-    // Bit by bit, the characters below 64 and those from 64 on that are allowed: this is asked of every field's name on every
+    // A bit mask of the allowed characters below 64 and one of those from 64 on, because every field name is checked on each
     // read.
     let allowed: (UInt64, UInt64) = (0x03FF_6CFA_0000_0000, 0x57FF_FFFF_C7FF_FFFE)
     for byte in self {
@@ -70,6 +70,6 @@ extension UnsafeRawBufferPointer {
     return !isEmpty
   }
 
-  /// The bytes as a text, invalid ones repaired.
+  /// The bytes as a text, with invalid bytes repaired.
   package var utf8Text: String { String(decoding: assumingMemoryBound(to: UInt8.self), as: UTF8.self) }
 }

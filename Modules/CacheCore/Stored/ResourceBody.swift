@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A stream of bytes: pulled, used once. Dropping or cancelling it stops the transfer behind it.
+/// A stream of bytes that the reader pulls and that can be read once. Releasing or cancelling it stops the transfer.
 ///
 /// ```swift
 /// for try await chunk in response.body { try await file.write(chunk) }
@@ -15,38 +15,38 @@ public struct ResourceBody: AsyncSequence, Sendable {
   public typealias Element = Data
   public typealias Failure = CacheError
 
-  /// Where a body's bytes come from. An object, so that letting go of it can stop the transfer.
+  /// A source of a body's bytes. It is an object, so that releasing it can stop the transfer.
   public protocol Source: AnyObject, Sendable {
-    /// The next bytes (never empty), or nil at the end. An error is final.
+    /// Returns the next bytes, which are never empty, or `nil` at the end. An error is final.
     func next() async throws(CacheError) -> Data?
-    /// Stops the transfer; a pending or later ``next()`` throws a cancellation.
+    /// Stops the transfer. A pending or later ``next()`` throws a cancellation.
     func cancel()
-    /// Fields that came after the last byte; nil before the end.
+    /// The fields after the last byte, or `nil` before the end.
     var trailers: HTTPFields? { get }
   }
 
-  /// Bytes, where it is known beforehand.
+  /// The length in bytes, if it is known in advance.
   public let length: Int64?
-  /// Where the bytes come from.
+  /// The source of the bytes.
   public let source: any Source
-  /// All bytes, where they are at hand: reading them costs no stream.
+  /// All bytes, if they are in memory. Reading them needs no stream.
   public let data: Data?
 
-  /// A body that streams.
+  /// Creates a streamed body.
   public init(length: Int64?, source: any Source) {
     self.length = length
     self.source = source
     data = nil
   }
 
-  /// A body whose bytes are all at hand.
+  /// Creates a body whose bytes are all in memory.
   public init(_ data: Data) {
     length = Int64(data.count)
     source = DataSource(data)
     self.data = data
   }
 
-  /// Pulls chunk by chunk.
+  /// An iterator over the chunks of a body.
   public struct AsyncIterator: AsyncIteratorProtocol {
     let source: any Source
 
@@ -61,13 +61,14 @@ public struct ResourceBody: AsyncSequence, Sendable {
 
   /// Reads to the end and returns all bytes.
   ///
-  /// - Parameter limit: bytes; a longer body throws ``CacheError/Code/bodyTooLarge`` and is cancelled.
+  /// - Parameter limit: The maximum number of bytes.
+  /// - Throws: ``CacheError/Code/bodyTooLarge`` if the body is longer than the limit. The body is cancelled.
   public func collect(limit: Int64 = .max) async throws(CacheError) -> Data {
     if let length, length > limit { throw reject(limit) }
     if let data { return data }
     guard var whole = try await source.next() else { return Data() }
     guard Int64(whole.count) <= limit else { throw reject(limit) }
-    // The length is a server's word: it may size a buffer only as far as that does no harm.
+    // The server states the length, so it determines the size of the buffer only up to a harmless limit.
     if let length, length > whole.count { whole.reserveCapacity(Int(Swift.min(length, 64 << 20))) }
     while let chunk = try await source.next() {
       guard Int64(whole.count) + Int64(chunk.count) <= limit else { throw reject(limit) }
@@ -82,7 +83,7 @@ public struct ResourceBody: AsyncSequence, Sendable {
   }
 }
 
-/// Bytes that are all at hand, as a stream of one chunk.
+/// A source with a single chunk of bytes in memory.
 private final class DataSource: ResourceBody.Source {
   private enum State { case unread(Data), read, cancelled }
   private let state: Lock<State>

@@ -6,10 +6,11 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The stable binary form of metadata, which every durable store of this package writes: a version byte, then tagged parts.
+/// The stable binary form of metadata, which every durable store of this package writes: a version byte, followed by tagged
+/// parts.
 ///
-/// A part that a later version adds is skipped by an earlier one; `Modules/DiskStore/DiskStore.docc/DiskFormat.md` lists the
-/// tags.
+/// An earlier version skips the parts that a later one adds. The page on the disk format, `DiskFormat` in the documentation of
+/// `DiskStore`, lists the tags.
 extension StoredMetadata {
   private enum Tag {
     static let request: UInt8 = 1
@@ -24,14 +25,14 @@ extension StoredMetadata {
 
   private static let codingVersion: UInt8 = 1
 
-  /// The metadata as bytes.
+  /// Returns the encoded metadata.
   public func encoded() -> Data {
     var writer = ByteWriter()
     encode(into: &writer)
     return Data(writer.bytes)
   }
 
-  /// Bytes that the metadata takes as a rule.
+  /// The usual number of encoded bytes.
   package var likelyEncodedCount: Int {
     var count = 256
     for fields in [request.headerFields, response.headerFields, trailers ?? [:]] {
@@ -40,7 +41,7 @@ extension StoredMetadata {
     return count
   }
 
-  /// Appends the metadata's bytes.
+  /// Appends the encoded metadata.
   package func encode(into writer: inout ByteWriter) {
     writer.integer(Self.codingVersion)
     writer.part(Tag.request) { part in
@@ -66,7 +67,7 @@ extension StoredMetadata {
       part.integer(revision.low)
     }
     if let expiration { writer.part(Tag.expiration) { $0.expiration(expiration) } }
-    // A part that every encoding has comes last, so that none that was cut short can pass for a whole one.
+    // The last part is one that every encoding has, so that a truncated encoding is never accepted.
     writer.part(Tag.freshness) { part in
       part.integer(freshness.generatedAt.nanoseconds)
       part.integer(freshness.freshUntil.nanoseconds)
@@ -76,8 +77,8 @@ extension StoredMetadata {
     }
   }
 
-  /// Metadata of its bytes; nil when they are not whole, of a version that is not known, or state what can't be: a length below
-  /// zero.
+  /// Creates metadata from its encoded bytes. Returns `nil` if they are incomplete, have an unknown version or contain an invalid
+  /// value, such as a negative length.
   public init?(decoding data: some Sequence<UInt8>) {
     let metadata =
       data.withContiguousStorageIfAvailable { StoredMetadata(decoding: UnsafeRawBufferPointer($0)) }
@@ -86,8 +87,8 @@ extension StoredMetadata {
     self = metadata
   }
 
-  /// The same of bytes in memory, which are copied. All of them are checked now; the heads' values are made when somebody asks
-  /// for them.
+  /// Creates metadata from bytes in memory, which it copies. All bytes are checked now, but the heads are decoded at their first
+  /// use.
   package init?(decoding bytes: UnsafeRawBufferPointer) {
     var reader = RawByteReader(bytes)
     guard reader.integer(UInt8.self) == Self.codingVersion else { return nil }
@@ -179,9 +180,9 @@ extension RawByteReader {
 
   private typealias Bytes = UnsafeRawBufferPointer
 
-  /// Goes through fields; false where they are none, after those that are some.
+  /// Calls `body` for each field. Returns `false` at the first invalid field, after the valid ones.
   private mutating func forEachField(_ body: (_ name: Bytes, _ value: Bytes) -> Void) -> Bool {
-    // More fields than that ``HTTPFields`` does not take.
+    // ``HTTPFields`` cannot contain more fields.
     guard let count = integer(UInt32.self), count < UInt16.max else { return false }
     for _ in 0..<count {
       guard let name = token(), let value = counted() else { return false }
@@ -192,7 +193,7 @@ extension RawByteReader {
 
   fileprivate mutating func checkFields() -> Bool { forEachField { _, _ in } }
 
-  /// Fields that were checked.
+  /// Returns fields that have been checked.
   mutating func fields() -> HTTPFields {
     var fields = HTTPFields()
     _ = forEachField { name, value in
@@ -211,7 +212,7 @@ extension RawByteReader {
 
   fileprivate mutating func checkRequest() -> Bool { requestLine() != nil && checkFields() }
 
-  /// A request that was checked.
+  /// Returns a request that has been checked.
   mutating func request() -> HTTPRequest {
     let line = requestLine()
     func text(_ bytes: UnsafeRawBufferPointer?) -> String? { bytes.flatMap { $0.isEmpty ? nil : $0.utf8Text } }
@@ -227,7 +228,7 @@ extension RawByteReader {
 
   fileprivate mutating func checkResponse() -> Bool { statusLine() != nil && checkFields() }
 
-  /// A response that was checked.
+  /// Returns a response that has been checked.
   mutating func response() -> HTTPResponse {
     let line = statusLine()
     let status = HTTPResponse.Status(code: line?.code ?? 500, reasonPhrase: line?.reason.utf8Text ?? "")

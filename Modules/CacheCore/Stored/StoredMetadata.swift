@@ -9,37 +9,38 @@ public struct StoredMetadata: Hashable, Sendable {
     _read { yield boxed.content.heads.box.heads.request }
     _modify { yield &boxed.content.heads.values.request }
   }
-  /// The head of the response, without hop-by-hop fields.
+  /// The header of the response, without hop-by-hop fields.
   public var response: HTTPResponse {
     _read { yield boxed.content.heads.box.heads.response }
     _modify { yield &boxed.content.heads.values.response }
   }
-  /// The fields that came after the body.
+  /// The fields after the body.
   public var trailers: HTTPFields? {
     _read { yield boxed.content.heads.box.heads.trailers }
     _modify { yield &boxed.content.heads.values.trailers }
   }
-  /// The time at which the request was sent that brought this response, or that last confirmed it.
+  /// The time at which the request for this response, or for its last confirmation, was sent.
   public var requestTime: Timestamp {
     get { boxed.content.requestTime }
     set { boxed.content.requestTime = newValue }
   }
-  /// The time at which that request's response was received. The store's own time to live begins here, so a 304 restarts it.
+  /// The time at which the response to that request was received. The store's own time to live starts at this time, so a 304
+  /// restarts it.
   public var responseTime: Timestamp {
     get { boxed.content.responseTime }
     set { boxed.content.responseTime = newValue }
   }
-  /// The length of the body in bytes, or `nil` while the body is written.
+  /// The length of the body in bytes, or `nil` while the body is being written.
   public var bodyLength: Int64? {
     get { boxed.content.bodyLength }
     set { boxed.content.bodyLength = newValue }
   }
-  /// The identity of the body, which a 304 keeps.
+  /// The identity of the body. A 304 leaves it unchanged.
   public var revision: Revision {
     get { boxed.content.revision }
     set { boxed.content.revision = newValue }
   }
-  /// The freshness, which is all that a hit needs to know.
+  /// The freshness, which is all that a hit needs.
   public var freshness: Freshness {
     get { boxed.content.freshness }
     set { boxed.content.freshness = newValue }
@@ -50,7 +51,7 @@ public struct StoredMetadata: Hashable, Sendable {
     set { boxed.content.expiration = newValue }
   }
 
-  /// Creates metadata from its parts.
+  /// Creates metadata.
   public init(
     request: HTTPRequest, response: HTTPResponse, trailers: HTTPFields? = nil, requestTime: Timestamp, responseTime: Timestamp,
     bodyLength: Int64? = nil, revision: Revision, freshness: Freshness, expiration: Expiration? = nil

@@ -6,12 +6,12 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Bytes under names that the caller chooses. No resource manager is needed.
+/// Storage of bytes under names that the caller chooses, without a resource manager.
 ///
-/// They share the store's size limit with cached responses and may be evicted. `removeAll()` removes them, and so do `clear()`
-/// and `purge(.everything)` of a `ResourceManager` that uses the store.
+/// The bytes share the store's size limit with cached responses and may be evicted. `removeAll()` removes them, and so do
+/// `clear()` and `purge(.everything)` of a `ResourceManager` that uses the store.
 extension CacheStore {
-  /// Stores bytes under a name. They replace the bytes that the name had before.
+  /// Stores bytes under a name and replaces its previous bytes.
   ///
   /// ```swift
   /// try await cache.store(avatar, for: "avatar-42", expiration: .after(.seconds(3_600)))
@@ -22,7 +22,7 @@ extension CacheStore {
   ///   - data: The bytes.
   ///   - name: Any text. Names do not collide with the URLs and keys of responses.
   ///   - expiration: The time to live, or `nil` for the store's default.
-  ///   - now: The time from which the time to live counts.
+  ///   - now: The start of the time to live.
   public func store(
     _ data: Data, for name: String, expiration: Expiration? = nil, now: Timestamp = SystemClock().now
   ) async throws(CacheError) {

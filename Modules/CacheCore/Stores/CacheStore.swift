@@ -12,10 +12,10 @@ public struct StoredEntry: Sendable {
   public var key: CacheKey
   /// The metadata of the response.
   public var metadata: StoredMetadata
-  /// The body, or the requested range of it. It keeps reading the old bytes while a writer replaces the entry.
+  /// The body, or the requested range of it. It continues to read the old bytes if a writer replaces the entry.
   public var body: ResourceBody
 
-  /// Creates an entry from its parts.
+  /// Creates an entry.
   public init(key: CacheKey, metadata: StoredMetadata, body: ResourceBody) {
     self.key = key
     self.metadata = metadata
@@ -23,20 +23,20 @@ public struct StoredEntry: Sendable {
   }
 }
 
-/// An entry in a list, without its body. A store may leave out what it does not record or would have to look up.
+/// An entry in a list, without its body. A store may omit values that it does not record or would have to look up.
 public struct ListedEntry: Sendable {
   /// The key of the entry.
   public var key: CacheKey
   /// The metadata of the response.
   public var metadata: StoredMetadata
-  /// The bytes that the entry takes in the store.
+  /// The number of bytes that the entry occupies in the store.
   public var size: Int64?
   /// The time at which the body was stored.
   public var storedAt: Timestamp?
-  /// The time of the last use. Uses by other processes may be recorded to the minute.
+  /// The time of the last use. Uses by other processes may be accurate only to the minute.
   public var lastUsed: Timestamp?
 
-  /// Creates a listed entry from its parts.
+  /// Creates a listed entry.
   public init(
     key: CacheKey, metadata: StoredMetadata, size: Int64? = nil, storedAt: Timestamp? = nil, lastUsed: Timestamp? = nil
   ) {
@@ -48,18 +48,18 @@ public struct ListedEntry: Sendable {
   }
 }
 
-/// A writer of one entry. The entry becomes visible with ``commit(trailers:)``. Releasing a writer before that aborts it.
+/// A writer of one entry. The entry becomes visible with ``commit(trailers:)``. A writer that is released earlier discards it.
 ///
-/// ``CollectingWriter`` is a writer for stores that take a whole body at once.
+/// ``CollectingWriter`` is a writer for stores that write a whole body at once.
 public protocol EntryWriter: AnyObject, Sendable {
   /// Appends bytes to the body.
   func write(_ chunk: Data) async throws(CacheError)
-  /// Returns a body that follows the writer from the first byte. It waits when it has caught up, ends with the commit, and throws
-  /// if the writer is aborted.
+  /// Returns a body that follows the writer from the first byte. It waits for more bytes, ends with the commit, and throws if the
+  /// writer is aborted.
   func reader() throws(CacheError) -> ResourceBody
-  /// Makes the whole entry visible in one step, in place of an older entry with the same key.
+  /// Makes the whole entry visible in one step and replaces an older entry with the same key.
   ///
-  /// - Returns: the metadata as stored, with the length of the body.
+  /// - Returns: The stored metadata, with the length of the body.
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata
   /// Discards the written bytes. Does nothing after ``commit(trailers:)``.
   ///
@@ -67,63 +67,63 @@ public protocol EntryWriter: AnyObject, Sendable {
   func abort()
 }
 
-/// A durable store. Bodies stream in and out, and changes are conditional on the entry's revision.
+/// A durable store. It reads and writes bodies as streams and makes changes conditional on the entry's revision.
 ///
-/// A damaged entry is removed and counts as a miss. An error names what failed and where, and leaves the other entries unchanged.
+/// A damaged entry is removed and counts as a miss. An error names the operation and the entry, and leaves the other entries
+/// unchanged.
 public protocol CacheStore: Component {
-  /// Returns every stored variant of a resource without a transform. Damaged and expired entries are left out.
+  /// Returns all stored variants of a resource without a transform. It omits damaged and expired entries.
   ///
-  /// A load looks into the store with this call, so it counts as a use of the entries. A small body may be in memory already
+  /// A load looks up the store with this call, so it counts as a use of the entries. A small body may already be in memory
   /// (``ResourceBody/data``). Any other body is read when it is pulled.
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry]
-  /// Returns the result of ``variants(of:)`` if the store has it without waiting, with all bodies in memory
-  /// (``ResourceBody/data``). Returns `nil` otherwise.
+  /// Returns the result of ``variants(of:)`` with all bodies in memory (``ResourceBody/data``), or `nil` if that requires
+  /// waiting.
   ///
-  /// A load of bytes calls this on its caller's thread before anything else, so the store must not wait for a disk or for a
-  /// contended lock. It counts as a use of the entries. After `nil`, the load calls ``variants(of:)``. The default implementation
-  /// returns `nil`.
+  /// A load of bytes calls this first, on its caller's thread, so it must not wait for a disk or for a contended lock. It counts
+  /// as a use of the entries. After `nil`, the load calls ``variants(of:)``. The default implementation returns `nil`.
   func variantsWithoutWaiting(of resource: String) -> [StoredEntry]?
-  /// Returns the stored transformed values of a resource (``CacheKey/transform`` is not empty), in every variant. It does not
-  /// count as a use.
+  /// Returns the stored transformed values of a resource, those with a ``CacheKey/transform``, in all variants. It does not count
+  /// as a use.
   ///
-  /// Their metadata is that of the original that they were made from. That original may be gone.
+  /// Their metadata is that of the original, which may no longer be stored.
   ///
   /// The default implementation filters ``entries(where:)``. A store with an index by resource should implement it, because it is
   /// called whenever a resource changes.
   func transforms(of resource: String) async throws(CacheError) -> [ListedEntry]
-  /// Returns an entry, or `nil` if there is none or if it is damaged or expired.
+  /// Returns an entry, or `nil` if it is missing, damaged or expired.
   ///
   /// - Parameters:
   ///   - key: The key of the entry.
   ///   - range: The bytes of the body to read, clamped to its length, or `nil` for the whole body.
   func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry?
-  /// Returns several entries at once. A key without an entry is missing in the result. A key may occur more than once in `keys`.
+  /// Returns several entries at once. The result omits keys without an entry. `keys` may contain duplicates.
   ///
-  /// The default implementation calls ``entry(for:range:)`` for one key after the other.
+  /// The default implementation calls ``entry(for:range:)`` for one key after another.
   ///
-  /// - Throws: the error that ``entry(for:range:)`` throws for one of the keys.
+  /// - Throws: The error of ``entry(for:range:)`` for one of the keys.
   func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry]
   /// Returns a writer for a new entry.
   ///
-  /// This must not wait for I/O, because a load waits for it without a time limit. A store that cannot take an entry now throws.
+  /// It must not wait for I/O, because a load waits for it without a time limit. A store that cannot accept an entry now throws.
   func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter
-  /// Replaces the metadata of an entry after a 304. The body is not rewritten.
+  /// Replaces the metadata of an entry after a 304, without rewriting the body.
   ///
-  /// - Returns: false if the entry is gone or has another revision.
+  /// - Returns: `false` if the entry no longer exists or has another revision.
   func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool
-  /// Removes an entry if it has the given revision, or any revision for `nil`. A missing entry is not an error.
+  /// Removes an entry if it has the given revision. With `nil`, any revision matches. A missing entry is not an error.
   func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError)
   /// Removes every entry that was committed before the call.
   func removeAll() async throws(CacheError)
-  /// Returns the entries that `isWanted` accepts, in any order and with every transform. Damaged entries, as far as the store
-  /// knows without reading bodies, and expired entries are left out. It does not count as a use.
+  /// Returns the entries that `isWanted` accepts, in any order, including transformed values. It does not count as a use.
   ///
-  /// Entries that are stored, removed or updated during the call may or may not be listed. Only the accepted entries are held in
-  /// memory.
+  /// It omits expired entries, and damaged entries that the store detects without reading bodies. Entries that change during the
+  /// call may or may not be listed. Only accepted entries are held in memory.
   ///
   /// The default implementation throws ``CacheError/Code/unsupported``.
   ///
-  /// - Parameter isWanted: Called once for each entry, on any thread. It must be quick and must not call the store.
+  /// - Parameter isWanted: The filter. It is called once for each entry, on any thread. It must be quick and must not call the
+  ///   store.
   func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry]
@@ -162,12 +162,12 @@ extension CacheStore {
     return found
   }
 
-  /// Returns an entry with its whole body, or `nil` if there is none or if it is damaged or expired.
+  /// Returns an entry with its whole body, or `nil` if it is missing, damaged or expired.
   public func entry(for key: CacheKey) async throws(CacheError) -> StoredEntry? { try await entry(for: key, range: nil) }
 
   /// Stores an entry whose body is in memory.
   ///
-  /// - Returns: the metadata as stored, with the length of the body.
+  /// - Returns: The stored metadata, with the length of the body.
   @discardableResult
   public func store(
     _ body: Data, for key: CacheKey, metadata: StoredMetadata

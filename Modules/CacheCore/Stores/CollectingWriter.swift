@@ -6,9 +6,9 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A writer that collects the body in memory, for a store that takes a whole body at once.
+/// A writer that collects the body in memory, for a store that writes a whole body at once.
 ///
-/// It provides the readers that follow the writer, the end of the entry, and the errors for wrong use. The store provides one
+/// It implements the readers that follow the writer, the end of the entry, and the errors for misuse. The store provides a
 /// closure:
 ///
 /// ```swift
@@ -28,8 +28,8 @@ public final class CollectingWriter: EntryWriter {
   ///
   /// - Parameters:
   ///   - metadata: The metadata of the entry.
-  ///   - sizeLimit: The largest body in bytes. The write that exceeds it throws `CacheError.Code.entryTooLarge`. A load
-  ///     then continues without the store; a prefetch and `ResourceManager.store(_:for:)` fail.
+  ///   - sizeLimit: The largest body in bytes. The write that exceeds it throws `CacheError.Code.entryTooLarge`. A load then
+  ///     continues without the store, but a prefetch and `ResourceManager.store(_:for:)` fail.
   ///   - publish: Makes the entry visible. It is called at most once, with the complete metadata and the whole body. If it
   ///     throws, the entry is aborted.
   public init(
@@ -71,12 +71,12 @@ public final class CollectingWriter: EntryWriter {
   }
 }
 
-/// The bytes of a writer and the readers that wait for more. Readers hold this and not the writer, so that releasing the writer
-/// aborts the entry.
+/// The bytes of a writer and the readers that wait for more. Readers reference this object instead of the writer, so that
+/// releasing the writer aborts the entry.
 private final class CollectedBody: Sendable {
   private struct State {
     var bytes = Data()
-    /// No more bytes are taken.
+    /// Whether the body accepts no more bytes.
     var isClosed = false
     /// The trailers of a committed entry, or the error that ended it.
     var result: Result<HTTPFields?, CacheError>?
@@ -101,9 +101,9 @@ private final class CollectedBody: Sendable {
 
   func append(_ chunk: Data, upTo limit: Int) throws(CacheError) {
     let waiting = try state.withLock { state throws(CacheError) in
-      guard !state.isClosed else { throw CacheError(.misuse, reason: "a write after the end of the entry") }
+      guard !state.isClosed else { throw CacheError(.misuse, reason: "cannot write: the entry was committed or aborted") }
       guard chunk.count <= limit - state.bytes.count else {
-        throw CacheError(.entryTooLarge, reason: "the entry is larger than the \(limit) bytes that the store takes")
+        throw CacheError(.entryTooLarge, reason: "the entry exceeds the store's limit of \(limit) bytes")
       }
       state.bytes.append(chunk)
       return state.takeWaiting()
@@ -111,10 +111,10 @@ private final class CollectedBody: Sendable {
     for continuation in waiting { continuation.resume() }
   }
 
-  /// Takes no more bytes, and returns those that were written.
+  /// Closes the body and returns its bytes.
   func close() throws(CacheError) -> Data {
     try state.withLock { state throws(CacheError) in
-      guard !state.isClosed else { throw CacheError(.misuse, reason: "a commit after the end of the entry") }
+      guard !state.isClosed else { throw CacheError(.misuse, reason: "cannot commit: the entry was committed or aborted") }
       state.isClosed = true
       return state.bytes
     }
@@ -138,14 +138,14 @@ private final class CollectedBody: Sendable {
 
   private func step(after position: Int) -> Step {
     state.withLock { state in
-      // A reader that has fallen behind does not copy the whole rest at once.
+      // A reader that has fallen behind does not copy all remaining bytes at once.
       let end = min(state.bytes.count, position + 65_536)
       if position < end { return .bytes(state.bytes.subdata(in: position..<end)) }
       return state.result.map { .end($0) } ?? .waiting
     }
   }
 
-  /// Waits until there are bytes after `position`, the entry has ended, or the reader or its task is cancelled.
+  /// Suspends until there are bytes after `position`, the entry has ended, or the reader or its task is cancelled.
   private func wait(_ reader: Reader, after position: Int) async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in

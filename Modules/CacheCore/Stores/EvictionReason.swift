@@ -1,16 +1,16 @@
-/// The reason that an entry left a store.
+/// The reason why an entry left a store.
 public enum EvictionReason: String, Hashable, Sendable, CaseIterable {
-  /// The entries exceeded the limit of bytes, or of cost in memory.
+  /// The entries exceeded the limit in bytes, or the cost limit in memory.
   case size
-  /// The entries exceeded the limit of their number.
+  /// The entries exceeded the count limit.
   case count
-  /// The time to live of the entry had passed.
+  /// The entry's time to live had passed.
   case expired
-  /// The store was trimmed, by its caller or under memory pressure.
+  /// The store was trimmed, by its caller or because of memory pressure.
   case trimmed
   /// The disk was full.
   case fullDisk
-  /// Another entry was stored under the key.
+  /// Another entry was stored under the same key.
   case replaced
   /// A caller removed the entry.
   case removed

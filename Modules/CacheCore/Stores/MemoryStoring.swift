@@ -1,17 +1,17 @@
-/// A value in memory: the bytes of a response, a decoded value, or metadata. Entries with the same ``revision`` belong to the
-/// same response.
+/// A value in memory, such as the bytes of a response, a decoded value, or metadata. Entries with equal ``revision`` belong to
+/// the same response.
 ///
-/// An entry is an object, so that a hit allocates nothing. A value that a caller holds outlives its eviction.
+/// It is an object, so a hit allocates nothing. A value that a caller references remains valid after its eviction.
 public final class MemoryEntry: Sendable {
   /// The revision of the body that the value was made from.
   public let revision: Revision
   /// The cost of the entry, in bytes.
   public let cost: Int
-  /// The time to live in the store, or `nil` for the store's default.
+  /// The time to live, or `nil` for the store's default.
   public let expiration: Expiration?
   @usableFromInline let value: any Sendable
 
-  /// Creates an entry that holds `value`.
+  /// Creates an entry for `value`.
   public init(_ value: any Sendable, cost: Int, revision: Revision, expiration: Expiration? = nil) {
     self.value = value
     self.cost = max(0, cost)
@@ -24,37 +24,37 @@ public final class MemoryEntry: Sendable {
   public func value<Value: Sendable>(as type: Value.Type) -> Value? { value as? Value }
 }
 
-/// The change that ``MemoryStoring/update(_:_:)`` makes to an entry.
+/// A change that ``MemoryStoring/update(_:_:)`` makes to an entry.
 public enum MemoryUpdate: Sendable {
-  /// Leaves the entry as it is.
+  /// Leaves the entry unchanged.
   case keep
   /// Removes the entry.
   case remove
-  /// Stores another entry in its place.
+  /// Replaces the entry.
   case replace(MemoryEntry)
 }
 
-/// A store in memory. It is synchronous, so that a hit does not suspend.
+/// A memory store. It is synchronous, so a hit does not suspend.
 public protocol MemoryStoring: Component {
-  /// Returns the entry, or `nil` if it is absent or expired.
+  /// Returns the entry, or `nil` if it is missing or expired.
   func entry(for key: CacheKey) -> MemoryEntry?
-  /// Inserts or replaces an entry. Returns false if the entry exceeds a limit. The key then has no entry.
+  /// Inserts or replaces an entry. Returns `false` if the entry exceeds a limit. In that case the key has no entry.
   @discardableResult
   func insert(_ entry: MemoryEntry, for key: CacheKey) -> Bool
   /// Reads and changes an entry in one atomic step, so that an older response cannot overwrite a newer one.
   ///
   /// - Parameters:
   ///   - key: The key of the entry.
-  ///   - change: Called once with the current entry, possibly under the store's lock. It must be quick and must not call the
-  ///     store.
-  /// - Returns: true if the entry was replaced or removed, false if `change` kept it or if the new entry exceeds a limit.
+  ///   - change: Returns the change. It is called once with the current entry, possibly under the store's lock. It must be quick
+  ///     and must not call the store.
+  /// - Returns: `true` if the entry was replaced or removed. `false` if it is unchanged or if the new entry exceeds a limit.
   @discardableResult
   func update(_ key: CacheKey, _ change: (MemoryEntry?) -> MemoryUpdate) -> Bool
-  /// Removes the entry if it has the given revision, or any revision for `nil`.
+  /// Removes the entry if it has the given revision. With `nil`, any revision matches.
   func remove(_ key: CacheKey, ifRevision: Revision?)
-  /// Removes every entry.
+  /// Removes all entries.
   func removeAll()
-  /// Returns the keys of all entries that are not expired, in any order. It does not count as a use.
+  /// Returns the keys of all entries that have not expired, in any order. It does not count as a use.
   ///
   /// The default implementation throws ``CacheError/Code/unsupported``.
   func keys() throws(CacheError) -> [CacheKey]

@@ -6,22 +6,22 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// The one seam for time.
+/// The source of time for all modules.
 ///
-/// ``now`` feeds freshness and HTTP dates, ``uptime`` measures how long things took, ``sleep(for:)`` drives time-outs, back-off
-/// and link shaping. Tests inject `ManualClock` of `CacheTesting` and never wait.
+/// ``now`` is for freshness and HTTP dates, ``uptime`` for measuring durations, and ``sleep(for:)`` for timeouts, backoff and
+/// traffic shaping. Tests use `ManualClock` of `CacheTesting`, so they never wait.
 public protocol CacheClock: Sendable {
-  /// Wall time. May jump when somebody sets the machine's clock.
+  /// The wall-clock time. It may jump when the system's clock is set.
   var now: Timestamp { get }
-  /// Time since some fixed moment; never goes back. Only differences mean anything.
+  /// The time since a fixed moment. It never decreases, and only differences are meaningful.
   var uptime: Duration { get }
   /// Returns after `duration`, or throws as soon as the task is cancelled.
   func sleep(for duration: Duration) async throws(CancellationError)
 }
 
-/// The machine's own clock.
+/// The system's clock.
 public struct SystemClock: CacheClock {
-  /// The machine's own clock.
+  /// Creates a clock.
   public init() {}
 
   public var now: Timestamp {

@@ -1,13 +1,13 @@
 /// A date and time of the proleptic Gregorian calendar, in UTC.
 struct CivilTime: Equatable {
   var year: Int64
-  /// 1 to 12.
+  /// The month, from 1 to 12.
   var month: Int64
-  /// 1 to 31.
+  /// The day, from 1 to 31.
   var day: Int64
   var hour: Int64
   var minute: Int64
-  /// 0 to 60: a leap second is the first second of the next minute.
+  /// The second, from 0 to 60. A leap second is the first second of the next minute.
   var second: Int64
 
   init(year: Int64, month: Int64, day: Int64, hour: Int64, minute: Int64, second: Int64) {
@@ -15,7 +15,8 @@ struct CivilTime: Equatable {
     (self.hour, self.minute, self.second) = (hour, minute, second)
   }
 
-  /// Eras of 400 years that start on March 1: the leap day is the last of its year, so months have fixed offsets.
+  /// Calculates with eras of 400 years that start on March 1. The leap day is then the last of its year, so months have fixed
+  /// offsets.
   init(_ timestamp: Timestamp) {
     let total = timestamp.seconds
     let secondOfDay = (total % 86_400 + 86_400) % 86_400
@@ -31,7 +32,7 @@ struct CivilTime: Equatable {
       hour: secondOfDay / 3_600, minute: secondOfDay / 60 % 60, second: secondOfDay % 60)
   }
 
-  /// Days since 1970-01-01.
+  /// The number of days since 1970-01-01.
   var days: Int64 {
     let shiftedYear = month <= 2 ? year - 1 : year
     let era = (shiftedYear >= 0 ? shiftedYear : shiftedYear - 399) / 400
@@ -40,18 +41,18 @@ struct CivilTime: Equatable {
     return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
   }
 
-  /// 0 is Sunday.
+  /// The day of the week, where 0 is Sunday.
   var weekday: Int64 { ((days + 4) % 7 + 7) % 7 }
 
   var timestamp: Timestamp { Timestamp(seconds: days * 86_400 + hour * 3_600 + minute * 60 + second) }
 
-  /// Whether the calendar and the clock have it.
+  /// Whether the date and the time of day are valid.
   var exists: Bool {
     guard (1...12).contains(month), (1...daysInMonth).contains(day) else { return false }
     return (0...23).contains(hour) && (0...59).contains(minute) && (0...60).contains(second)
   }
 
-  /// `08:49:37`.
+  /// The time of day, such as `08:49:37`.
   var clock: String { "\(Self.padded(hour, 2)):\(Self.padded(minute, 2)):\(Self.padded(second, 2))" }
 
   static func padded(_ number: Int64, _ width: Int) -> String {

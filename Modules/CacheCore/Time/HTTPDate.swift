@@ -1,25 +1,25 @@
-/// A date as HTTP writes it (RFC 9110 §5.6.7), to the second.
+/// A date in an HTTP field (RFC 9110 §5.6.7), with a resolution of one second.
 ///
-/// Read are the preferred form (`Sun, 06 Nov 1994 08:49:37 GMT`), that of RFC 850 (`Sunday, 06-Nov-94 08:49:37 GMT`) and C's
-/// `asctime` (`Sun Nov 6 08:49:37 1994`). Lenient in what RFC 9111 §4.2 allows and no further: letters in any case, `UTC` for
-/// `GMT`, blanks around it, a day of the week that does not belong to the date. Everything else, another time zone above all, is
-/// no date.
+/// The initializer reads the preferred form (`Sun, 06 Nov 1994 08:49:37 GMT`), the form of RFC 850 (`Sunday, 06-Nov-94 08:49:37
+/// GMT`) and that of C's `asctime` (`Sun Nov  6 08:49:37 1994`). It is as lenient as RFC 9111 §4.2 permits: it accepts any case,
+/// `UTC` for `GMT`, surrounding blanks, and a wrong day of the week. It rejects everything else, in particular other time zones.
 ///
 /// ```swift
 /// HTTPDate("Sun, 06 Nov 1994 08:49:37 GMT", receivedAt: now)?.timestamp.seconds  // 784111777
 /// ```
 public struct HTTPDate: Hashable, Comparable, Sendable {
-  /// The point in time; dates beyond the year 2262 saturate.
+  /// The point in time. Dates beyond the year 2262 saturate.
   public let timestamp: Timestamp
 
-  /// The second in which `timestamp` lies.
+  /// Creates a date from a point in time, rounded down to a second.
   public init(_ timestamp: Timestamp) { self.timestamp = Timestamp(seconds: timestamp.seconds) }
 
-  /// The date that `text` states, or nil when it states none.
+  /// Creates a date from the text of a field. Returns `nil` if the text is not a date.
   ///
   /// - Parameters:
-  ///   - text: a field's value, in any of the three forms of RFC 9110 §5.6.7.
-  ///   - now: when it came in; settles the century of a two-digit year: never more than 50 years after `now` (RFC 9110 §5.6.7).
+  ///   - text: The value of a field, in any of the three forms of RFC 9110 §5.6.7.
+  ///   - now: The time at which the field arrived. It determines the century of a two-digit year, which is at most 50 years after
+  ///     `now` (RFC 9110 §5.6.7).
   public init?(_ text: String, receivedAt now: Timestamp) {
     guard let time = HTTPDateReader.read(text, now: now) else { return nil }
     timestamp = time.timestamp
@@ -29,7 +29,7 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
 }
 
 extension HTTPDate: CustomStringConvertible {
-  /// The preferred form; dates outside the years 0 to 9999, which it can't state, do not arise from a ``Timestamp``.
+  /// The preferred form. A ``Timestamp`` never has a year outside 0 to 9999, which this form cannot represent.
   public var description: String {
     let time = CivilTime(timestamp)
     let day = HTTPDateReader.weekdays[Int(time.weekday)].prefix(3)

@@ -1,4 +1,4 @@
-/// Reads the three forms of an HTTP date from left to right; nil at the first byte that does not belong there.
+/// A reader of the three forms of an HTTP date. It returns `nil` at the first unexpected byte.
 struct HTTPDateReader {
   static let weekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
   static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -13,8 +13,8 @@ struct HTTPDateReader {
     return time.flatMap { $0.exists ? $0 : nil }
   }
 
-  /// The preferred form where everything is at its place and in its case, as nearly every origin writes it; nil sends a date the
-  /// long way.
+  /// Reads the preferred form in its exact layout and case, which nearly every origin sends. If it returns `nil`, the general
+  /// parser reads the date.
   private static func fixed(_ bytes: UnsafeBufferPointer<UInt8>) -> CivilTime? {
     guard bytes.count == 29, bytes[3] == 0x2C, bytes[4] == 0x20, bytes[7] == 0x20, bytes[11] == 0x20, bytes[16] == 0x20,
       bytes[19] == 0x3A, bytes[22] == 0x3A, bytes[25] == 0x20, word(bytes, 26) == word("GMT"),
@@ -28,7 +28,7 @@ struct HTTPDateReader {
   private static let weekdayWords = weekdays.map(word)
   private static let monthWords = months.map(word)
 
-  /// Three letters as one number.
+  /// Returns three letters as one number.
   private static func word(_ text: String) -> UInt32 { text.utf8.prefix(3).reduce(0) { $0 << 8 | UInt32($1) } }
 
   private static func word(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int) -> UInt32 {
@@ -45,7 +45,7 @@ struct HTTPDateReader {
     return value
   }
 
-  /// `Sun, 06 Nov 1994 08:49:37 GMT`
+  /// Reads `Sun, 06 Nov 1994 08:49:37 GMT`.
   private func preferred() -> CivilTime? {
     var reader = self
     guard reader.weekday(length: 3), reader.text(", "), let day = reader.number(2), reader.text(" "), let month = reader.month(),
@@ -54,7 +54,7 @@ struct HTTPDateReader {
     return CivilTime(year: year, month: month, day: day, hour: clock.0, minute: clock.1, second: clock.2)
   }
 
-  /// `Sunday, 06-Nov-94 08:49:37 GMT`
+  /// Reads `Sunday, 06-Nov-94 08:49:37 GMT`.
   private func withTwoDigitYear(now: Timestamp) -> CivilTime? {
     var reader = self
     guard reader.weekday(length: nil), reader.text(", "), let day = reader.number(2), reader.text("-"),
@@ -69,7 +69,7 @@ struct HTTPDateReader {
     return time
   }
 
-  /// `Sun Nov  6 08:49:37 1994`
+  /// Reads `Sun Nov  6 08:49:37 1994`.
   private func asctime() -> CivilTime? {
     var reader = self
     guard reader.weekday(length: 3), reader.text(" "), let month = reader.month(), reader.text(" "),
@@ -94,7 +94,7 @@ struct HTTPDateReader {
 
   private mutating func zone() -> Bool { (text(" GMT") || text(" UTC")) && rest.isEmpty }
 
-  /// Takes `expected`, in any case, when it comes next.
+  /// Consumes `expected`, in any case, if it comes next.
   private mutating func text(_ expected: Substring) -> Bool {
     var left = rest
     for byte in expected.utf8 {

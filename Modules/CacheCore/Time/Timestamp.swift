@@ -1,26 +1,26 @@
-/// A point in wall time: nanoseconds since 1970-01-01 00:00 UTC, without leap seconds.
+/// A wall-clock time: nanoseconds since 1970-01-01 00:00 UTC, without leap seconds.
 ///
-/// RFC 9111 reasons in dates, so freshness is computed with this type; arithmetic saturates instead of trapping, because
-/// lifetimes come from servers.
+/// Freshness is computed with this type, because RFC 9111 is defined in dates. Arithmetic saturates instead of trapping, because
+/// servers choose the lifetimes.
 public struct Timestamp: Hashable, Comparable, Sendable {
-  /// Nanoseconds since 1970-01-01 00:00 UTC.
+  /// The number of nanoseconds since 1970-01-01 00:00 UTC.
   public var nanoseconds: Int64
 
-  /// A point in time, in nanoseconds since 1970.
+  /// Creates a time from nanoseconds since 1970.
   public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-  /// A point in time, in whole seconds since 1970; saturates beyond the years 1678 and 2262.
+  /// Creates a time from seconds since 1970. It saturates outside the years 1678 to 2262.
   public init(seconds: Int64) {
     let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
     nanoseconds = overflow ? (seconds < 0 ? .min : .max) : product
   }
 
-  /// Earlier than any other.
+  /// The earliest time.
   public static let distantPast = Timestamp(nanoseconds: .min)
-  /// Later than any other: "never ends".
+  /// The latest time, which means "never".
   public static let distantFuture = Timestamp(nanoseconds: .max)
 
-  /// Whole seconds since 1970, rounded down: the resolution of HTTP dates.
+  /// The number of whole seconds since 1970, rounded down. HTTP dates have this resolution.
   public var seconds: Int64 {
     let (quotient, remainder) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
     return remainder < 0 ? quotient - 1 : quotient
@@ -28,19 +28,19 @@ public struct Timestamp: Hashable, Comparable, Sendable {
 
   public static func < (a: Self, b: Self) -> Bool { a.nanoseconds < b.nanoseconds }
 
-  /// The time that lies `duration` later; saturates at ``distantPast`` and ``distantFuture``.
+  /// Returns the time `duration` later. It saturates at ``distantPast`` and ``distantFuture``.
   public static func + (time: Self, duration: Duration) -> Self {
     let (sum, overflow) = time.nanoseconds.addingReportingOverflow(duration.saturatedNanoseconds)
     return Timestamp(nanoseconds: overflow ? (duration < .zero ? .min : .max) : sum)
   }
 
-  /// The time that lies `duration` earlier; saturates.
+  /// Returns the time `duration` earlier. It saturates at ``distantPast`` and ``distantFuture``.
   public static func - (time: Self, duration: Duration) -> Self {
     let (difference, overflow) = time.nanoseconds.subtractingReportingOverflow(duration.saturatedNanoseconds)
     return Timestamp(nanoseconds: overflow ? (duration < .zero ? .max : .min) : difference)
   }
 
-  /// The time that passed from `b` to `a`, negative when `a` is the earlier one.
+  /// Returns the time from `b` to `a`, which is negative if `a` is earlier.
   public static func - (a: Self, b: Self) -> Duration {
     let (difference, overflow) = a.nanoseconds.subtractingReportingOverflow(b.nanoseconds)
     return .nanoseconds(overflow ? (a < b ? Int64.min : .max) : difference)
@@ -58,9 +58,9 @@ extension Timestamp: CustomStringConvertible {
 }
 
 extension Duration {
-  /// The duration in nanoseconds, clamped to what 64 bits hold (292 years).
+  /// The duration in nanoseconds, clamped to 64 bits (292 years).
   package var saturatedNanoseconds: Int64 {
-    // A duration below 18 seconds needs no division of 128 bits, which a hit in memory notices.
+    // Durations below 18 seconds avoid a 128-bit division, whose cost is measurable in a memory hit.
     if let short = UInt64(exactly: attoseconds) { return Int64(short / 1_000_000_000) }
     let (seconds, attoseconds) = components
     let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

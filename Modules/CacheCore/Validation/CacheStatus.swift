@@ -1,39 +1,39 @@
 public import HTTPTypes
 
-/// How a cache handled a request: one member of the `Cache-Status` field (RFC 9211).
+/// A description of how a cache handled a request, as a member of the `Cache-Status` field (RFC 9211).
 ///
 /// ```swift
 /// CacheStatus("Etagere", hitFor: .seconds(30)).description  // Etagere;hit;ttl=30
 /// ```
 public struct CacheStatus: Hashable, Sendable {
-  /// The cache's name, without which a chain of caches can't be told apart (§2).
+  /// The name of the cache, which identifies it in a chain of caches (§2).
   public var cache: String
-  /// It was answered from what is stored (§2.1).
+  /// Whether the response came from the cache without a request to the origin (§2.1).
   public var isHit: Bool
-  /// Why the request was forwarded; nil: it was not (§2.2).
+  /// The reason why the request was forwarded, or `nil` if it was not (§2.2).
   public var forward: ForwardReason?
-  /// The status of the answer to the forwarded request, where it is not the one that is sent: the 304 that freshened a stored
-  /// answer (§2.3).
+  /// The status of the response to the forwarded request, if the client receives another one. For example, a 304 that updated a
+  /// stored response (§2.3).
   public var forwardStatus: Int?
-  /// How long the answer stays fresh, negative when it is stale (§2.4); told in whole seconds.
+  /// The remaining freshness lifetime, negative if the response is stale (§2.4). It is written in whole seconds.
   public var lifetimeLeft: Duration?
-  /// The answer to the forwarded request was stored (§2.5).
+  /// Whether the response to the forwarded request was stored (§2.5).
   public var isStored = false
-  /// The forwarded request was another one's, which this one joined (§2.6).
+  /// Whether this request joined the forwarded request of another load (§2.6).
   public var isCollapsed = false
-  /// What the answer is filed under (§2.7).
+  /// The cache key of the response (§2.7).
   public var key: String?
-  /// Anything else, for people (§2.8).
+  /// Additional information for people (§2.8).
   public var detail: String?
 
-  /// An answer from what is stored.
+  /// Creates the status of a response from the cache.
   public init(_ cache: String, hitFor lifetimeLeft: Duration? = nil) {
     self.cache = cache
     self.lifetimeLeft = lifetimeLeft
     isHit = true
   }
 
-  /// An answer to a forwarded request.
+  /// Creates the status of a response to a forwarded request.
   public init(_ cache: String, forwarded reason: ForwardReason, status: Int? = nil) {
     self.cache = cache
     forward = reason
@@ -41,7 +41,7 @@ public struct CacheStatus: Hashable, Sendable {
     isHit = false
   }
 
-  /// An answer that the cache made itself, neither from what is stored nor by asking: a 504 where nobody may be asked.
+  /// Creates the status of a response that the cache generated, such as a 504 if no request may be sent.
   public init(_ cache: String, madeHere detail: String) {
     self.cache = cache
     self.detail = detail
@@ -50,18 +50,18 @@ public struct CacheStatus: Hashable, Sendable {
 
   private static let fieldName = HTTPField.Name("Cache-Status")
 
-  /// Appends the member behind those of the caches that the answer has passed already (§2).
+  /// Appends the member after those of caches that handled the response before (§2).
   public func append(to fields: inout HTTPFields) {
-    // A collection of 65,535 fields traps.
+    // `HTTPFields` traps at 65,535 fields.
     guard fields.count + 1 < Int(UInt16.max), let name = Self.fieldName else { return }
     fields.append(HTTPField(name: name, value: description))
   }
 }
 
 extension CacheStatus: CustomStringConvertible {
-  /// The member as the field has it (RFC 8941 §4.1).
+  /// The member as it appears in the field (RFC 8941 §4.1).
   public var description: String {
-    // Bytes: every answer has one, and a text that grows costs several times as much.
+    // Every response has one, and appending to a `String` is several times slower than appending bytes.
     var text: [UInt8] = []
     text.reserveCapacity(64)
     text += StructuredText.tokenOrString(cache).utf8

@@ -1,14 +1,14 @@
 package import HTTPTypes
 
-/// The names by which an origin lets groups of answers be purged: `Cache-Tag`, a list with commas, and `Surrogate-Key`, one with
-/// spaces.
+/// The tags with which an origin groups responses for purging: `Cache-Tag`, a list separated by commas, and `Surrogate-Key`, one
+/// separated by spaces.
 ///
-/// No RFC defines them; both are what the caches of content delivery networks read. Tags are compared byte for byte.
+/// No RFC defines these fields, but content delivery networks read them. Tags are compared byte by byte.
 package struct CacheTags: Hashable, Sendable {
-  /// Each tag once.
+  /// The distinct tags.
   package let names: Set<String>
 
-  /// The tags that an answer's fields state. Empty members are none.
+  /// Creates the set of tags in a response's fields. Empty members are ignored.
   package init(_ fields: HTTPFields) {
     var names: Set<String> = []
     for field in fields {
@@ -27,6 +27,6 @@ package struct CacheTags: Hashable, Sendable {
     self.names = names
   }
 
-  /// Whether the answer bears the tag.
+  /// Returns whether the response has the tag.
   package func contains(_ name: String) -> Bool { names.contains(name) }
 }

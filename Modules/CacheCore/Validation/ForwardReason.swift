@@ -1,19 +1,20 @@
-/// Why a request went past the cache (RFC 9211 §2.2).
+/// The reason why a cache forwarded a request (RFC 9211 §2.2).
 public enum ForwardReason: String, Hashable, Sendable, CaseIterable {
-  /// The cache was told not to take part.
+  /// The cache was configured not to handle the request.
   case bypass
-  /// Nothing that is stored may answer this method.
+  /// The method does not allow a stored response.
   case method
-  /// Nothing is stored of the resource.
+  /// No response is stored for the resource.
   case uriMiss = "uri-miss"
-  /// Something is stored, but for other selecting fields (RFC 9111 §4.1).
+  /// A response is stored, but only for other selecting fields (RFC 9111 §4.1).
   case varyMiss = "vary-miss"
-  /// Nothing usable is stored, for a reason that none of the others names.
+  /// No usable response is stored, for a reason that no other case describes.
   case miss
-  /// A fresh answer is stored, but the request forbids its use (`Cache-Control`, a precondition that only the origin may judge).
+  /// A fresh response is stored, but the request does not allow its use. Examples are a `Cache-Control` directive and a
+  /// precondition that only the origin may evaluate.
   case request
-  /// What is stored is stale, or must be asked about before each use.
+  /// The stored response is stale, or must be revalidated before each use.
   case stale
-  /// A part is stored, and the request needs more of it.
+  /// A partial response is stored, and the request needs more of it.
   case partial
 }

@@ -1,63 +1,64 @@
 public import HTTPTypes
 
-/// HTTP caching as decisions: pure and synchronous. It is told the time and never touches a file, a socket or a clock.
+/// The rules of HTTP caching as pure, synchronous functions. A validator receives the time and never uses a file, a socket or a
+/// clock.
 ///
-/// An exchange goes so: ``plan(_:policy:stored:now:)`` says what to use or what to send;
-/// ``judge(_:to:sent:fallback:stored:requestTime:now:revision:)`` says what the answer means for what is stored;
-/// ``reply(to:from:now:)`` says what to send of a stored answer, when one is used.
+/// ``plan(_:policy:stored:now:)`` decides whether to use a stored response or which request to send.
+/// ``judge(_:to:sent:fallback:stored:requestTime:now:revision:)`` decides what the response changes in the store.
+/// ``reply(to:from:now:)`` returns the part of a stored response that the client receives.
 public protocol ResponseValidator: Component {
-  /// Decides before the network is asked.
+  /// Returns the plan for a request, before any request is sent.
   ///
-  /// Not called for a plain hit in memory: a request without fields, under ``LoadPolicy/standard``, for which one answer without
-  /// selecting fields is stored, goes by the ``Freshness`` that ``judge(_:to:sent:fallback:stored:requestTime:now:revision:)``
-  /// left.
+  /// It is not called for a plain memory hit: a request without fields, under ``LoadPolicy/standard``, if a single response
+  /// without selecting fields is stored. Such a hit uses the ``Freshness`` that
+  /// ``judge(_:to:sent:fallback:stored:requestTime:now:revision:)`` stored.
   ///
   /// - Parameters:
-  ///   - request: what the caller asks, with the caller's own conditions and ranges.
-  ///   - policy: where the answer may come from.
-  ///   - stored: everything that is stored of the resource, parts included.
-  ///   - now: the time.
+  ///   - request: The caller's request, including its own conditions and ranges.
+  ///   - policy: The caller's policy.
+  ///   - stored: All stored responses of the resource, including partial ones.
+  ///   - now: The current time.
   func plan(_ request: HTTPRequest, policy: LoadPolicy, stored: [StoredMetadata], now: Timestamp) -> ValidationPlan
 
-  /// Decides about what the network answered.
+  /// Returns the consequences of a response or an error from the network.
   ///
   /// - Parameters:
-  ///   - answer: the head, or why none came.
-  ///   - request: what the caller asked.
-  ///   - sent: what went out, conditions included.
-  ///   - fallback: what the plan would show when nobody can be asked.
-  ///   - stored: what the plan was made with; `fallback` is an index into it.
-  ///   - requestTime: when the request went out.
-  ///   - now: when the answer's head came in.
+  ///   - answer: The header of the response, or the error if there is none.
+  ///   - request: The caller's request.
+  ///   - sent: The request that was sent, including conditions.
+  ///   - fallback: The response that the plan would serve if the origin cannot be reached, as an index into `stored`.
+  ///   - stored: The stored responses that the plan was made with.
+  ///   - requestTime: The time at which the request was sent.
+  ///   - now: The time at which the header of the response arrived.
   ///   - revision: The revision for the body that is about to arrive.
   func judge(
     _ answer: Result<HTTPResponse, CacheError>, to request: HTTPRequest, sent: HTTPRequest, fallback: Int?,
     stored: [StoredMetadata], requestTime: Timestamp, now: Timestamp, revision: Revision
   ) -> ValidationVerdict
 
-  /// What to send of a stored answer that is used for `request`: the whole of it, its head alone, a range, or that the caller's
-  /// own condition does not hold.
+  /// Returns the reply to `request` from a stored response: the whole response, its header, a range, or the result of the
+  /// caller's own condition.
   ///
   /// - Parameters:
-  ///   - request: what the caller asked.
-  ///   - metadata: the answer that is used, freshened where a 304 has done so.
-  ///   - now: the time, which `Age` is told by.
+  ///   - request: The caller's request.
+  ///   - metadata: The stored response, after the update by a 304 if there was one.
+  ///   - now: The current time, which determines `Age`.
   func reply(to request: HTTPRequest, from metadata: StoredMetadata, now: Timestamp) -> StoredReply
 
-  /// The request fields that selected a stored answer (RFC 9111 §4.1): a request in which one of them is another, or is not
-  /// there, may get another answer.
+  /// Returns the names of the request fields that selected a stored response (RFC 9111 §4.1). A request with different values of
+  /// these fields may have another response.
   ///
-  /// Requests whose answers are not known yet wait for each other only where these fields are equal. One too few costs a wait in
-  /// vain, and no wrong answer.
+  /// Request coalescing uses them before the response is known: a request waits for another one only if these fields are equal. A
+  /// missing name can cause an unnecessary wait, but never a wrong response.
   func selectingFields(of metadata: StoredMetadata) -> [HTTPField.Name]
 }
 
 extension ResponseValidator {
-  /// The whole answer as it is stored, without a look at the request's conditions and ranges.
+  /// Returns the whole response, without evaluating conditions and ranges.
   public func reply(to request: HTTPRequest, from metadata: StoredMetadata, now: Timestamp) -> StoredReply {
     StoredReply(head: metadata.response, content: request.method == .head ? .none : .whole)
   }
 
-  /// Those that are stored with the answer: the fields that its request had.
+  /// Returns the names of the stored request's fields.
   public func selectingFields(of metadata: StoredMetadata) -> [HTTPField.Name] { metadata.request.headerFields.map(\.name) }
 }

@@ -1,31 +1,32 @@
-/// The changes of stored responses that a response brings, whether it is stored itself or not. Indices refer to `stored`.
+/// The changes to stored responses that a response causes, even if it is not stored itself. Indices refer to `stored`.
 public struct StoreChanges: Hashable, Sendable {
-  /// A stored answer that answers a request with other selecting fields as well: a 304 has named it.
+  /// A stored response that a 304 has also selected for a request with other selecting fields.
   public struct Copy: Hashable, Sendable {
-    /// Which stored answer: its body is the copy's.
+    /// The index of the stored response, whose body is copied.
     public var index: Int
-    /// What the copy is filed under.
+    /// The variant of the copy.
     public var variant: String
-    /// The copy's metadata, with a revision of its own.
+    /// The metadata of the copy, which has a new revision.
     public var metadata: StoredMetadata
 
-    /// A copy of its parts.
+    /// Creates a copy.
     public init(_ index: Int, variant: String, _ metadata: StoredMetadata) {
       (self.index, self.variant, self.metadata) = (index, variant, metadata)
     }
   }
 
-  /// New metadata, with the same revision, for stored responses whose bodies stay: a HEAD, or the 304 of another variant, has
-  /// updated them. The keys are indices.
+  /// New metadata for stored responses whose bodies remain, keyed by index. The revision stays the same. A HEAD, or a 304 for
+  /// another variant, causes such an update.
   public var updates: [Int: StoredMetadata]
-  /// Stored answers to remove. Remove them before anything is stored: one may bear the new answer's own variant.
+  /// The indices of stored responses to remove. Remove them before storing anything, because one of them may have the variant of
+  /// the new response.
   public var drops: [Int]
-  /// Resources of which everything is to be removed (RFC 9111 §4.4), as URIs in the form of ``ResourceID``.
+  /// The URIs, in the form of ``ResourceID``, of resources to remove completely (RFC 9111 §4.4).
   public var invalidations: [String]
-  /// What is to be filed under another variant too, where its body is at hand. It is never more than a 304 has confirmed.
+  /// The response to store under another variant too, if its body is available. Only a 304 causes a copy.
   public var copy: Copy?
 
-  /// Changes of their parts; by default none.
+  /// Creates changes, by default none.
   public init(updates: [Int: StoredMetadata] = [:], drops: [Int] = [], invalidations: [String] = [], copy: Copy? = nil) {
     self.updates = updates
     self.drops = drops
@@ -33,6 +34,6 @@ public struct StoreChanges: Hashable, Sendable {
     self.copy = copy
   }
 
-  /// Nothing changes.
+  /// No changes.
   public static let none = StoreChanges()
 }

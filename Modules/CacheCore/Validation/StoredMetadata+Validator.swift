@@ -9,8 +9,8 @@ extension StoredMetadata {
   /// if let metadata { try await store.store(body, for: key, metadata: metadata) }
   /// ```
   ///
-  /// A response with a `Vary` field answers only requests with the same selecting fields, so its key needs the variant. A 206
-  /// gives `nil`: its body is a part of the representation.
+  /// A response with a `Vary` field applies only to requests with the same selecting fields, so its key needs the variant. The
+  /// result for a 206 is `nil`, because its body is only a part of the representation.
   ///
   /// - Parameters:
   ///   - request: The request that was sent.

@@ -1,23 +1,23 @@
 public import HTTPTypes
 
-/// What is sent of a stored answer: a head, and which of the stored bytes.
+/// A reply that is made from a stored response: a header, and the stored bytes that follow it.
 public struct StoredReply: Hashable, Sendable {
-  /// The bytes that follow the head.
+  /// The bytes after the header.
   public enum Content: Hashable, Sendable {
-    /// None: the request is a HEAD, or the head says all (304, 412, 416).
+    /// No bytes: the request is a HEAD, or the response has no body (304, 412, 416).
     case none
-    /// All that are stored.
+    /// All stored bytes.
     case whole
-    /// These bytes of the stored body, counted from its first one.
+    /// A range of the stored body, counted from its first byte.
     case range(Range<Int64>)
   }
 
-  /// Status and fields, `Age` among them; nothing that is about one connection.
+  /// The status and the fields, including `Age`, without fields that concern a single connection.
   public var head: HTTPResponse
-  /// The bytes that follow the head.
+  /// The bytes after the header.
   public var content: Content
 
-  /// A reply of its parts.
+  /// Creates a reply.
   public init(head: HTTPResponse, content: Content) {
     self.head = head
     self.content = content

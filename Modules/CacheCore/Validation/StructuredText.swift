@@ -1,9 +1,9 @@
-/// Writes the items of structured fields (RFC 8941 §4.1).
+/// A writer of the items of structured fields (RFC 8941 §4.1).
 enum StructuredText {
-  /// A token where the text is one, else a string.
+  /// Returns the text as a token if it is one, or else as a string.
   static func tokenOrString(_ text: String) -> String { isToken(text) ? text : string(text) }
 
-  /// A string; what it can't hold (control characters, anything but ASCII) is percent-encoded by its bytes.
+  /// Returns the text as a quoted string. Control characters and non-ASCII characters are percent-encoded by their bytes.
   static func string(_ text: String) -> String {
     var quoted = "\""
     for byte in text.utf8 {
@@ -16,7 +16,7 @@ enum StructuredText {
     return quoted + "\""
   }
 
-  /// An integer, within the fifteen digits that there are.
+  /// Returns the number, clamped to the fifteen digits of a structured integer.
   static func integer(_ number: Int64) -> Int64 { min(max(number, -999_999_999_999_999), 999_999_999_999_999) }
 
   private static func isToken(_ text: String) -> Bool {
@@ -28,7 +28,7 @@ enum StructuredText {
     (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
   }
 
-  /// Digits, `:`, `/` and what `tchar` has beside letters.
+  /// Returns whether the byte is a digit, `:`, `/`, or a `tchar` that is not a letter.
   private static func isDigitOrMark(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "/")...UInt8(ascii: ":"), 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E: true

@@ -1,12 +1,12 @@
 public import HTTPTypes
 
-/// What to do about a request, given what is stored. Indices point into `stored`.
+/// A decision about a request, given the stored responses. Indices refer to `stored`.
 public enum ValidationPlan: Sendable {
-  /// Use a stored answer: it is fresh, or may be shown stale while `thenRevalidate` asks. What is sent of it says
-  /// ``ResponseValidator/reply(to:from:now:)``: under the caller's own conditions, or for a range, it is not the whole answer.
+  /// Use a stored response. If it is stale, send `thenRevalidate` in the background. ``ResponseValidator/reply(to:from:now:)``
+  /// returns what the client receives: with the caller's own conditions or range, it is not the whole response.
   case use(Int, thenRevalidate: HTTPRequest?)
-  /// Ask. When nobody can be asked, `fallback` may be shown instead.
+  /// Send the request. If the origin cannot be reached, `fallback` may be served instead.
   case fetch(HTTPRequest, fallback: Int?, reason: ForwardReason)
-  /// An answer made here (504), without body.
+  /// Return this response (504), which has no body.
   case answer(HTTPResponse)
 }

@@ -1,21 +1,23 @@
 public import HTTPTypes
 
-/// What to do with an answer. Indices point into `stored`.
+/// A decision about a response from the network. Indices refer to `stored`.
 public enum ValidationVerdict: Sendable {
-  /// A 304 confirmed a stored answer: keep its body, replace its metadata, and send what
-  /// ``ResponseValidator/reply(to:from:now:)`` says of it.
+  /// A 304 confirmed a stored response. Leave its body unchanged, replace its metadata, and return its
+  /// ``ResponseValidator/reply(to:from:now:)``.
   case update(Int, StoredMetadata, StoreChanges)
-  /// Store it under `variant`, after carrying out the changes, and hand it on as it came.
+  /// Make the changes, store the response under `variant`, and return it unmodified.
   case store(variant: String, StoredMetadata, StoreChanges)
-  /// The answer continues a stored part: the bytes of the stored answer followed by this body are the whole answer that the
-  /// metadata describe. Store that under `variant`, in the place of what the changes drop (the part is among it), and send what
-  /// ``ResponseValidator/reply(to:from:now:)`` says of it (RFC 9111 §3.4).
+  /// The response continues a stored part (RFC 9111 §3.4). The stored bytes, followed by this body, are the whole response that
+  /// the metadata describes.
+  ///
+  /// Make the changes, which remove the part. Store the whole response under `variant` and return its
+  /// ``ResponseValidator/reply(to:from:now:)``.
   case complete(Int, variant: String, StoredMetadata, StoreChanges)
-  /// Hand it on without storing it. `shareable` says whether others who asked the same at the same time may have it too.
+  /// Return the response without storing it. `shareable` states whether concurrent equal requests may also receive it.
   case pass(StoreChanges, shareable: Bool)
-  /// The answer helps neither the cache nor the caller (a 304 that confirms nothing that is stored, a part that continues
-  /// nothing): send this request, which has no conditions but the caller's own.
+  /// The response is of no use to the cache and the caller, such as a 304 that confirms no stored response, or a part that
+  /// continues none. Send this request, which has only the caller's own conditions.
   case refetch(HTTPRequest)
-  /// Nobody could be asked, or the origin failed and the stored answer may stand in for it: show the stored answer.
+  /// Serve the stored response, because the origin could not be reached or failed.
   case serveStale(Int)
 }
