@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Bytes and entries.
+/// A number of bytes and entries.
 struct Weight {
   var cost = 0
   var count = 0
@@ -11,11 +11,11 @@ struct Weight {
   }
 }
 
-/// What all shards of a store hold together, and may hold.
+/// The total weight of a store's shards, and its limits.
 ///
-/// Room is claimed before an entry moves in and released after it is out, so the sums are never less than what is held; and a
-/// claim that would pass a bound is not made, so they are never more than the bounds: no shard can overshoot, whatever the others
-/// do. What an evictor frees stays claimed, as its own, until its newcomer has taken it over: nobody else can snatch it.
+/// Space is claimed before an entry is inserted and released after it has left, so the sums are never less than the actual
+/// weight. A claim that would exceed a limit fails, so the sums are never more than the limits, whatever other shards do. Space
+/// that an eviction frees remains claimed by the evicting thread until it inserts the new entry, so no other thread can take it.
 struct Budget: ~Copyable {
   let limits: MemoryCache.Limits
   private let claimedCost = Atomic(0)
@@ -26,8 +26,8 @@ struct Budget: ~Copyable {
   var cost: Int { claimedCost.load(ordering: .relaxed) }
   var count: Int { claimedCount.load(ordering: .relaxed) }
 
-  /// Raises what is `owned` to one entry of `cost` bytes. Nil: done. Else the bound that is in the way; what was claimed until
-  /// then is owned.
+  /// Raises `owned` to one entry of `cost` bytes. Returns `nil` on success, or the limit that prevents it. What was claimed until
+  /// then remains in `owned`.
   func claim(_ cost: Int, _ owned: inout Weight) -> EvictionReason? {
     if owned.cost < cost {
       guard Self.raise(claimedCost, by: cost - owned.cost, within: limits.cost) else { return .size }

@@ -1,9 +1,9 @@
 internal import CacheCore
 
-/// What is left of a store's shards when their policy's type is forgotten.
+/// The shards of a store, with the type of their policy erased.
 protocol EntryStorage: AnyObject, Sendable {
   var shardCount: Int { get }
-  /// Bytes of all entries.
+  /// The number of bytes of all entries.
   var cost: Int { get }
   var count: Int { get }
   var counters: MemoryCacheCounters { get }
@@ -18,10 +18,10 @@ protocol EntryStorage: AnyObject, Sendable {
   func keys() -> [CacheKey]
 }
 
-/// When entries of a store expire. A class, so that a hit does not copy what it seldom needs.
+/// The rules for when entries of a store expire. It is a class, so that a hit does not copy values that it seldom needs.
 final class TTLPolicy: Sendable {
   let clock: any CacheClock
-  /// Of entries that state none.
+  /// The time to live of entries that state none.
   let usual: Expiration
   let slidesOnRead: Bool
 

@@ -1,6 +1,7 @@
 internal import CacheCore
 
-/// What has left, held until the lock is open: a value's `deinit` is a user's code. One, which is the rule, needs no array.
+/// The entries that have left a store. They are held until the lock is released, because the `deinit` of a value is user code. A
+/// single entry, the usual case, needs no array.
 struct EvictedEntries {
   private var one: MemoryEntry?
   private var more: [MemoryEntry] = []

@@ -1,2 +1,2 @@
-// The interfaces of MemoryStore consist of CacheCore's types, so one import brings both.
+// MemoryStore's public interface uses CacheCore's types, so one import provides both.
 @_exported public import CacheCore

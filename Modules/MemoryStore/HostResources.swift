@@ -6,18 +6,18 @@ private import Glibc
 private import Musl
 #endif
 
-/// What the machine has.
+/// The resources of the machine.
 enum HostResources {
-  /// Bytes of memory; nil when the system does not tell.
+  /// The memory in bytes, or `nil` if the system does not report it.
   static var memory: Int? {
     let pages = sysconf(Int32(_SC_PHYS_PAGES))
     let size = sysconf(Int32(_SC_PAGESIZE))
     return pages > 0 && size > 0 ? pages * size : nil
   }
 
-  /// Processors that are on, at least one.
+  /// The number of active processors, at least one.
   static let processors = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
 
-  /// Lets another thread run: whoever holds a lock may have been interrupted.
+  /// Lets another thread run, because a thread that holds a lock may have been preempted.
   static func yield() { sched_yield() }
 }

@@ -1,19 +1,19 @@
 internal import CacheCore
 
 extension MemoryCache {
-  /// Bounds of a ``MemoryCache``; negative numbers count as zero.
+  /// The limits of a ``MemoryCache``. Negative numbers count as zero.
   public struct Limits: Hashable, Sendable {
-    /// Bytes for all entries together.
+    /// The maximum cost of all entries, in bytes.
     public var cost: Int
-    /// Entries.
+    /// The maximum number of entries.
     public var count: Int
-    /// Bytes for a single entry; a larger one is refused.
+    /// The maximum cost of a single entry, in bytes. A larger entry is refused.
     public var entryCost: Int
-    /// Whether the bytes of its key count for an entry too, and 256 for what the store itself needs to keep it. Off: what the
-    /// entry says, no more.
+    /// Whether the cost of an entry includes the bytes of its key and 256 bytes for the store's own overhead. If not, the cost is
+    /// ``MemoryEntry/cost`` alone.
     public var includesOverhead: Bool
 
-    /// Bounds; without `entryCost` a single entry may take a quarter of `cost`.
+    /// Creates limits. By default, the maximum cost of a single entry is a quarter of `cost`.
     public init(cost: Int = Limits.defaultCost, count: Int = .max, entryCost: Int? = nil, includesOverhead: Bool = false) {
       self.cost = max(0, cost)
       self.count = max(0, count)
@@ -21,10 +21,10 @@ extension MemoryCache {
       self.includesOverhead = includesOverhead
     }
 
-    /// A fifth of the machine's memory, at most 512 MiB.
+    /// The default cost limit: a fifth of the machine's memory, at most 512 MiB.
     public static let defaultCost = min(512 << 20, (HostResources.memory ?? 1 << 30) / 5)
 
-    /// What an entry weighs under these limits.
+    /// Returns the cost of an entry under these limits.
     func cost(of entry: MemoryEntry, _ key: CacheKey) -> Int {
       guard includesOverhead else { return entry.cost }
       let keeping = key.resource.utf8.count + key.variant.utf8.count + key.transform.utf8.count + 256

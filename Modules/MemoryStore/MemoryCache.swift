@@ -1,9 +1,9 @@
 public import CacheCore
 
-/// A bounded store in memory.
+/// A bounded memory store.
 ///
-/// Synchronous and thread-safe: a hit is one critical section, allocates nothing and calls nobody. The limits hold at every
-/// instant. A value that a caller holds stays valid after its eviction.
+/// It is synchronous and thread-safe. A hit is one critical section, allocates nothing and calls no user code. The limits hold at
+/// every instant. A value that a caller references stays valid after its eviction.
 ///
 /// ```swift
 /// let cache = MemoryCache(limits: .init(cost: 64 << 20, count: 10_000))
@@ -11,31 +11,32 @@ public import CacheCore
 /// let again = cache.entry(for: CacheKey(resource: "avatar/7"))?.value(as: Data.self)
 /// ```
 public final class MemoryCache: MemoryStoring {
-  /// The bounds.
+  /// The limits of the store.
   public let limits: Limits
   /// The time to live of entries that state none.
   public let expiration: Expiration
-  /// The name of nothing else: two memory stores never hold the same entries.
+  /// The identity, which is unique: two memory stores never share entries.
   public let id = ComponentID.unique(MemoryCache.self)
 
-  // The policy's type ends here: a hit pays for one dynamic dispatch, not for a generic parameter in everybody's signatures.
+  // The type of the policy is erased, so that a hit costs one dynamic dispatch and signatures need no generic parameter.
   private let storage: any EntryStorage
   private let pressure: PressureSource?
 
-  /// An empty store.
+  /// Creates an empty store.
   ///
   /// - Parameters:
-  ///   - limits: the bounds.
-  ///   - expiration: the time to live of entries that state none, counted from their insertion.
-  ///   - slidesOnRead: whether a read starts an entry's time to live anew. Off: a sliding time to live keeps a much shown picture
-  ///     stale for ever.
-  ///   - eviction: who leaves first; each shard goes by a copy of it.
-  ///   - clock: time, for the times to live.
-  ///   - shards: how many parts with a lock of their own, rounded down to a power of two, from 1 to 64; nil: as many as have room
-  ///     for 1,024 entries each (by the count, and by the cost at 16 KiB an entry), at most four for each processor. One shard
-  ///     evicts in exactly the policy's order, many each in its own; the bounds hold for all of them together, at every instant.
-  ///   - reactsToMemoryPressure: on Apple platforms, trims to half on a warning or in the background and empties when pressure is
-  ///     critical.
+  ///   - limits: The limits of the store.
+  ///   - expiration: The time to live of entries that state none, counted from their insertion.
+  ///   - slidesOnRead: Whether a read restarts an entry's time to live. With `true`, an image that is shown often stays stale
+  ///     forever.
+  ///   - eviction: The policy that decides which entry leaves first. Each shard has its own copy.
+  ///   - clock: The clock for times to live.
+  ///   - shards: The number of parts with separate locks, rounded down to a power of two, from 1 to 64. With `nil`, each shard
+  ///     can have at least 1,024 entries (by the count limit, and by the cost limit at 16 KiB an entry), and there are at most
+  ///     four shards for each processor. A single shard evicts in the exact order of the policy. With several shards, each has
+  ///     its own order, but the limits apply to all of them together at every instant.
+  ///   - reactsToMemoryPressure: Whether the store reacts to memory pressure on Apple platforms. It trims to half on a warning or
+  ///     when the app enters the background, and removes all entries when the pressure is critical.
   public init(
     limits: Limits = Limits(), expiration: Expiration = .never, slidesOnRead: Bool = false,
     eviction: some EvictionPolicy = S3FIFO(), clock: any CacheClock = SystemClock(), shards: Int? = nil,
@@ -62,28 +63,29 @@ public final class MemoryCache: MemoryStoring {
 
   public func removeAll() { storage.removeAll() }
 
-  /// Neither hits nor misses, and no order changes by it. O(n), one critical section for each shard.
+  /// Returns the keys of all entries that have not expired. It counts neither as a hit nor as a miss, and does not change the
+  /// order. O(*n*), one critical section for each shard.
   public func keys() -> [CacheKey] { storage.keys() }
 
-  /// Evicts, in the policy's order, until the entries weigh `cost` bytes or less. Every shard gives its part.
+  /// Evicts entries in the policy's order until their total cost is at most `cost` bytes. Every shard contributes its share.
   public func trim(to cost: Int) { storage.trim(to: cost) }
 
-  /// Removes what is expired. Not needed for correctness: an expired entry is a miss at once.
+  /// Removes expired entries. This is not needed for correctness, because an expired entry is a miss at once.
   public func removeExpired() { storage.removeExpired() }
 
-  /// Bytes, all entries together; what is moving in or out at this moment counts.
+  /// The cost of all entries in bytes, including entries that are being inserted or removed.
   public var totalCost: Int { storage.cost }
 
-  /// Entries; what is moving in or out at this moment counts.
+  /// The number of entries, including those that are being inserted or removed.
   public var count: Int { storage.count }
 
   public func usage() -> StoreUsage? {
     StoreUsage(entries: count, bytes: Int64(totalCost), limit: limits.cost == .max ? nil : Int64(limits.cost))
   }
 
-  /// What the store has done so far.
+  /// The counters of the store.
   public var counters: MemoryCacheCounters { storage.counters }
 
-  /// How many parts it has, each with a lock and an order of its own.
+  /// The number of shards, each with its own lock and order.
   public var shardCount: Int { storage.shardCount }
 }

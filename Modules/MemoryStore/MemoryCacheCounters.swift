@@ -1,15 +1,15 @@
 public import CacheCore
 
-/// What a ``MemoryCache`` has done since it was made.
+/// Counters of a ``MemoryCache`` since its creation.
 public struct MemoryCacheCounters: Hashable, Sendable {
-  /// Look-ups that found an entry.
+  /// The number of lookups that found an entry.
   public var hits = 0
-  /// Look-ups that found none, or an expired one.
+  /// The number of lookups that found no entry or an expired one.
   public var misses = 0
-  /// Entries that were taken in.
+  /// The number of inserted entries.
   public var insertions = 0
-  /// Entries that a limit refused, or that found only room which other threads kept busy.
+  /// The number of entries that were refused because of a limit, or because other threads kept the space busy.
   public var refusals = 0
-  /// Entries that left, by reason.
+  /// The number of entries that left, by reason.
   public var evictions: [EvictionReason: Int] = [:]
 }

@@ -4,9 +4,10 @@ private import Foundation
 #endif
 
 #if canImport(Darwin)
-/// Trims a store when the system runs short of memory, or the app goes to the background. Holds it weakly.
+/// An observer that trims a store when the system runs short of memory or the app enters the background. It references the store
+/// weakly.
 final class PressureSource: Sendable {
-  // Proof of `@unchecked Sendable`: both are set once in `init` and only read in `deinit`.
+  // Proof of `@unchecked Sendable`: both properties are set once in `init` and only read in `deinit`.
   private struct Registration: @unchecked Sendable {
     let source: any DispatchSourceMemoryPressure
     let token: any NSObjectProtocol
@@ -21,7 +22,7 @@ final class PressureSource: Sendable {
       if event.contains(.critical) { storage.removeAll() } else { storage.trim(to: storage.cost / 2) }
     }
     source.activate()
-    // The name in text: naming UIKit's constant would need UIKit, and its main actor.
+    // The name is text, because UIKit's constant would require UIKit and its main actor.
     let token = NotificationCenter.default.addObserver(
       forName: Notification.Name("UIApplicationDidEnterBackgroundNotification"), object: nil, queue: nil
     ) { [weak storage] _ in
@@ -37,7 +38,7 @@ final class PressureSource: Sendable {
   }
 }
 #else
-/// Other systems have no such signal; ``MemoryCache/trim(to:)`` is for the program to call.
+/// A placeholder for other systems, which send no such signal. A program can call ``MemoryCache/trim(to:)`` itself.
 final class PressureSource: Sendable {
   init(_ storage: any EntryStorage) {}
 }

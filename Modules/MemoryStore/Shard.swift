@@ -1,12 +1,12 @@
 internal import CacheCore
 
-/// One part of a ``MemoryCache``, used inside its lock only.
+/// A part of a ``MemoryCache``, used only inside its lock.
 ///
-/// A slab: entries live in numbered slots, a table leads from fingerprints to slots, and the policy orders the slots. What leaves
-/// is handed to the caller, so that values are released outside the lock.
+/// Entries are stored in numbered slots. A table maps fingerprints to slots, and the policy orders the slots. Entries that leave
+/// are passed to the caller, so that values are released outside the lock.
 struct Shard<Policy: EvictionPolicy> {
   private var slots: SlotStorage
-  // The slab's own, which lives as long as the shard has it: valid up to `slots.count`.
+  // Pointers into `slots`, valid while the shard references it and up to `slots.count`.
   private var residents: UnsafeMutablePointer<SlotStorage.Resident>
   private var limits: UnsafeMutablePointer<SlotStorage.SlotLimits>
   private var isTimed: UnsafeMutablePointer<Bool>
@@ -29,11 +29,12 @@ struct Shard<Policy: EvictionPolicy> {
 
   // MARK: Reading
 
-  /// What a look-up has found.
+  /// The result of a lookup.
   enum LookupResult {
     case entry(MemoryEntry)
     case nothing
-    /// It must leave, by ``removeExpired(_:at:left:)``: here nobody holds what leaves until the lock is open.
+    /// The entry has expired and must leave with ``removeExpired(_:at:left:)``. A lookup itself has no place to hold it until the
+    /// lock is released.
     case expired(Timestamp)
   }
 
@@ -59,13 +60,13 @@ struct Shard<Policy: EvictionPolicy> {
     slots.write(SlotStorage.SlotLimits(deadline: deadline, cost: limits[slot].cost), to: slot)
   }
 
-  /// The entry, unless it is expired; neither a hit nor a miss.
+  /// Returns the entry unless it has expired. It counts neither as a hit nor as a miss.
   func resident(for key: CacheKey, ttl: TTLPolicy) -> MemoryEntry? {
     guard let slot = slot(of: key) else { return nil }
     return !isTimed[slot] || ttl.clock.now < limits[slot].deadline ? residents[slot].entry : nil
   }
 
-  /// The keys of what is not expired.
+  /// Returns the keys of the entries that have not expired.
   func keys(at now: Timestamp) -> [CacheKey] {
     (0..<slots.count).compactMap { slot in
       residents[slot].entry != nil && now < limits[slot].deadline ? residents[slot].key : nil
@@ -74,7 +75,7 @@ struct Shard<Policy: EvictionPolicy> {
 
   // MARK: Storing
 
-  /// Puts the newcomer into its predecessor's slot, or a free one. Its weight is claimed already.
+  /// Stores the new entry in the slot of its predecessor or in a free one. Its weight must already be claimed.
   mutating func place(
     _ entry: MemoryEntry, for key: CacheKey, _ newEntry: NewEntry, in predecessor: Int?, left: inout EvictedEntries
   ) {
@@ -108,12 +109,12 @@ struct Shard<Policy: EvictionPolicy> {
 
   func weight(of slot: Int) -> Weight { Weight(cost: limits[slot].cost, count: 1) }
 
-  /// Lets one entry go, and tells what it weighed; nil when nobody leaves.
+  /// Evicts one entry and returns its weight, or `nil` if the policy evicts none.
   ///
-  /// A policy is a user's code: one that names a slot in which nobody lives must cost no trap and no endless loop.
+  /// A policy is user code. If it returns an empty slot, the result must be neither a trap nor an endless loop.
   ///
-  /// - Parameter predecessor: whom the newcomer replaces. When it is its turn to leave, it is replaced, and nobody's victim; what
-  ///   it weighed was the newcomer's before.
+  /// - Parameter predecessor: The slot of the entry that the new one replaces. If the policy evicts it, it counts as replaced.
+  ///   Its weight is not returned, because the new entry already owns it.
   mutating func evict(
     _ reason: EvictionReason, toFit cost: Int, sparing predecessor: inout Int?, _ left: inout EvictedEntries
   ) -> Weight? {
@@ -133,7 +134,7 @@ struct Shard<Policy: EvictionPolicy> {
 
   // MARK: Removing
 
-  /// Takes out what the key holds, and tells what it weighed.
+  /// Removes the entry of a key and returns its weight.
   mutating func remove(
     _ key: CacheKey, ifRevision revision: Revision? = nil, _ reason: EvictionReason, left: inout EvictedEntries
   ) -> Weight {
@@ -151,7 +152,7 @@ struct Shard<Policy: EvictionPolicy> {
     return weight
   }
 
-  /// Takes out what the key holds, if it is expired by then.
+  /// Removes the entry of a key if it has expired by `now`.
   mutating func removeExpired(_ key: CacheKey, at now: Timestamp, left: inout EvictedEntries) -> Weight {
     guard let slot = slot(of: key), limits[slot].deadline <= now else { return Weight() }
     return take(slot, .expired, &left)
@@ -188,8 +189,7 @@ struct Shard<Policy: EvictionPolicy> {
   }
 }
 
-/// What the bounds and the order need to know of an entry that comes to live in a store. Numbers only: it travels without
-/// touching a reference count.
+/// The values of a new entry that limits and order need. They are numbers only, so that passing them touches no reference count.
 struct NewEntry {
   let fingerprint: Int
   let cost: Int

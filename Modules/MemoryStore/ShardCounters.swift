@@ -1,4 +1,4 @@
-/// A shard's counters: numbers only, so that counting allocates nothing.
+/// The counters of a shard. They are numbers only, so that counting allocates nothing.
 struct ShardCounters {
   var hits = 0
   var misses = 0
@@ -19,7 +19,7 @@ struct ShardCounters {
     case .trimmed: trimmed += 1
     case .replaced: replaced += 1
     case .removed: removed += 1
-    case .fullDisk: break  // Only stores on disk have this reason.
+    case .fullDisk: break  // Only disk stores have this reason.
     }
   }
 

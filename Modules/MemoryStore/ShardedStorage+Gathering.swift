@@ -1,16 +1,16 @@
 internal import CacheCore
 
-/// What a visit to one shard brought.
+/// The amount of space that a visit to one shard freed.
 private enum ShardContribution {
   case nothing, something, enough
 }
 
 extension ShardedStorage {
-  /// Takes what the newcomer lacks from all shards in turn, about as much from each. False: it is not to be had.
+  /// Frees the space that a new entry needs by evicting from all shards in turn, about as much from each. Returns `false` if that
+  /// fails.
   ///
-  /// The newcomer's own shard is held all the while, and nobody waits for a second lock, or two would wait for each other: a
-  /// shard that is busy is passed by and asked again in the next round. With nobody else about, all shards give until that is
-  /// enough.
+  /// The new entry's shard stays locked. No thread waits for a second lock, because two threads could then deadlock. A busy shard
+  /// is skipped and tried again in the next round. Without contention, all shards evict until the space suffices.
   func gather(
     for newEntry: NewEntry, _ number: Int, _ own: inout Shard<Policy>, sparing predecessor: inout Int?, _ owned: inout Weight,
     _ left: inout EvictedEntries
@@ -28,7 +28,7 @@ extension ShardedStorage {
           visited == number
           ? take(part, for: newEntry, from: &own, sparing: &predecessor, &owned, &left)
           : withShardIfFree(visited) { shard in
-            // Another shard's slots have nothing to do with the predecessor's.
+            // The slots of another shard are unrelated to the predecessor's.
             var nobody: Int?
             return take(part, for: newEntry, from: &shard, sparing: &nobody, &owned, &left)
           }
@@ -49,20 +49,20 @@ extension ShardedStorage {
     return false
   }
 
-  /// How many rounds may bring nothing. Another number for each shard: of two that keep from each other what they need, one gives
-  /// up first, and what it held is the other's.
+  /// Returns the number of rounds that may free nothing. It differs between shards: if two threads block each other's space, one
+  /// gives up first, and the other can take its space.
   private func rounds(for number: Int) -> Int { 64 + number }
 
   private func first(for newEntry: NewEntry, _ number: Int, _ own: borrowing Shard<Policy>) -> Int {
     holdsClearlyLess(own, .size) ? other(than: number, for: newEntry) : number
   }
 
-  /// The bytes that must still leave.
+  /// Returns the number of bytes that must still be freed.
   private func lack(of newEntry: NewEntry, _ owned: Weight) -> Int {
     newEntry.cost - owned.cost - (budget.limits.cost - budget.cost)
   }
 
-  /// Evicts until that is `part` bytes, at least one entry.
+  /// Evicts until `part` bytes are freed, at least one entry.
   private func take(
     _ part: Int, for newEntry: NewEntry, from shard: inout Shard<Policy>, sparing predecessor: inout Int?,
     _ owned: inout Weight, _ left: inout EvictedEntries

@@ -1,9 +1,10 @@
 internal import CacheCore
 
 extension ShardedStorage {
-  /// Room is claimed before the newcomer moves in: the bounds hold at every instant.
+  /// Inserts a new entry after claiming its space, so that the limits hold at every instant.
   ///
-  /// All in one critical section of the newcomer's shard: a removal that came between would be undone by the newcomer.
+  /// Everything happens in one critical section of the new entry's shard. Otherwise the insertion could undo a removal that
+  /// happened in between.
   func insert(
     _ entry: MemoryEntry, for key: CacheKey, _ newEntry: NewEntry, into shard: inout Shard<Policy>, _ number: Int,
     _ left: inout EvictedEntries
@@ -35,12 +36,13 @@ extension ShardedStorage {
     return true
   }
 
-  /// An eighth of its shard's part, and more: the shard would lose what is in use if it gave that alone.
+  /// Returns whether an entry exceeds an eighth of its shard's share. Evicting for it from this shard alone would remove entries
+  /// in use.
   private func isLarge(_ newEntry: NewEntry, _ reason: EvictionReason) -> Bool {
     shardCount > 1 && reason == .size && newEntry.cost > Self.share(of: budget.limits.cost, among: shardCount) / 8
   }
 
-  /// What a shard holds and may hold of what `reason` counts.
+  /// Returns the weight of a shard and its share of the limit that `reason` refers to.
   private func filling(_ shard: borrowing Shard<Policy>, _ reason: EvictionReason) -> (held: Int, part: Int) {
     reason == .size
       ? (shard.cost, Self.share(of: budget.limits.cost, among: shardCount))
@@ -52,13 +54,13 @@ extension ShardedStorage {
     return held < part - part / 8
   }
 
-  /// Any other shard; the fingerprint's bits are as good as a draw.
+  /// Returns any other shard. The bits of the fingerprint serve as a random choice.
   func other(than number: Int, for newEntry: NewEntry) -> Int {
     (number + 1 + Int(UInt(bitPattern: newEntry.fingerprint) >> 16) % (shardCount - 1)) % shardCount
   }
 
-  /// Who holds clearly less than its part lets another shard give, if that one holds more: else chance alone would say how much
-  /// each holds.
+  /// Evicts from another shard if this one is clearly below its share and the other one exceeds its share. Otherwise, the
+  /// distribution between shards would depend on chance.
   private func evictElsewhere(
     _ reason: EvictionReason, for newEntry: NewEntry, _ number: Int, _ own: borrowing Shard<Policy>,
     _ left: inout EvictedEntries

@@ -2,14 +2,14 @@ internal import CacheCore
 
 /// The shards of a ``MemoryCache``, for one eviction policy.
 ///
-/// Proof of `@unchecked Sendable`: `shards` is written in `init` and `deinit` only, and what it points to is reached through each
+/// Proof of `@unchecked Sendable`: `shards` is written only in `init` and `deinit`, and its elements are accessed through each
 /// shard's own lock.
 ///
-/// Each call keeps what left in a local that outlives the critical section: a value's `deinit` is a user's code. The calls that
-/// every load makes are compiled for the usual policies by themselves: a class behind a protocol is not specialised otherwise,
-/// and looks up its types at each turn.
+/// Each call collects evicted entries in a local variable that outlives the critical section, because the `deinit` of a value is
+/// user code. The calls of every load are specialized for the common policies. A class behind a protocol would otherwise run
+/// unspecialized and look up its types each time.
 final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sendable {
-  // Two shards never share a cache line, or two threads would wait for each other in different locks.
+  // The padding prevents two shards from sharing a cache line, which would make threads with different locks wait for each other.
   struct Place: ~Copyable {
     let lock: Lock<Shard<Policy>>
     private let padding: (Int, Int, Int, Int, Int, Int, Int, Int) = (0, 0, 0, 0, 0, 0, 0, 0)
@@ -40,14 +40,14 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
 
   static func share(of bound: Int, among count: Int) -> Int { bound == .max ? .max : bound / count }
 
-  // The table inside a shard goes by the low bits.
+  // Use the high bits, because the table inside a shard uses the low ones.
   func number(of key: CacheKey) -> Int { (key.fingerprint >> 48) & (shardCount - 1) }
 
   func withShard<Result>(_ number: Int, _ body: (inout Shard<Policy>) -> Result) -> Result {
     shards[number].lock.withLock(body)
   }
 
-  /// Nil when somebody else is in there.
+  /// Returns `nil` if another thread holds the shard's lock.
   func withShardIfFree<Result>(_ number: Int, _ body: (inout Shard<Policy>) -> Result) -> Result? {
     shards[number].lock.withLockIfAvailable(body)
   }
@@ -147,7 +147,7 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
     }
   }
 
-  /// Each shard gives its part; then one after another gives an entry, until that is enough or nobody gives any more.
+  /// Trims each shard to its share. Then the shards evict one entry each in turn until the target is reached or none can evict.
   func trim(to target: Int) {
     let share = Double(max(0, target)) / Double(max(1, cost))
     for number in 0..<shardCount where shardCount > 1 {

@@ -1,13 +1,13 @@
 internal import CacheCore
 
-/// The memory of a shard's slots: who lives there, in one line of the processor's cache, and what a hit seldom needs.
+/// The memory of a shard's slots. Keys and entries are in one cache line, apart from values that a hit seldom needs.
 ///
-/// Not an array: what is read in place through a pointer is not copied, and so no reference count is touched, for which two
-/// threads that hit the same entry would fight. One shard uses it, inside its lock.
+/// It is not an array: reading in place through a pointer copies nothing and touches no reference count. Two threads that hit the
+/// same entry would otherwise contend for that count. Only one shard uses it, inside its lock.
 final class SlotStorage {
   struct Resident {
     var key: CacheKey
-    /// Nil: the slot is free.
+    /// The entry, or `nil` if the slot is free.
     var entry: MemoryEntry?
   }
 
@@ -20,10 +20,10 @@ final class SlotStorage {
 
   let residents: UnsafeMutablePointer<Resident>
   let limits: UnsafeMutablePointer<SlotLimits>
-  /// Whether the deadline is one at all: a byte, so that most hits need not fetch the terms.
+  /// Whether a slot has a deadline at all. The byte is separate, so that most hits do not load the limits.
   let isTimed: UnsafeMutablePointer<Bool>
   private let capacity: Int
-  /// How many slots were ever in use. Those are initialised: what `deinit` relies on.
+  /// The number of slots that were ever in use. Exactly these are initialized, which `deinit` relies on.
   private(set) var count = 0
 
   init(capacity: Int = 8) {
@@ -56,7 +56,7 @@ final class SlotStorage {
     count += 1
   }
 
-  /// One of twice the size, to which all slots have moved.
+  /// Returns a storage of twice the capacity, to which all slots are moved.
   func grown() -> SlotStorage {
     let larger = SlotStorage(capacity: capacity * 2)
     larger.residents.moveInitialize(from: residents, count: count)
