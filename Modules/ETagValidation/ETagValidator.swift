@@ -1,11 +1,11 @@
 public import CacheCore
 public import HTTPTypes
 
-/// HTTP caching (RFC 9111, with RFC 9110 §13 and §14, RFC 5861, RFC 8246 and RFC 9213), for one user's own cache or for one that
-/// many share: what may be used, what must be asked, what may be stored, and what is sent of it.
+/// A validator with the rules of HTTP caching, for a private cache or a shared one. It implements RFC 9111, with RFC 9110 §13 and
+/// §14, RFC 5861, RFC 8246 and RFC 9213.
 ///
-/// Pure: it is told the time, reads nothing but its arguments, and two calls with equal arguments answer alike.
-/// `Modules/ETagValidation/ETagValidation.docc/ETagValidation.md` has the tables: every directive, every malformed input.
+/// It is pure: it receives the time, reads only its arguments, and returns equal results for equal arguments.
+/// <doc:ETagValidation> has tables of all directives and of all malformed input.
 ///
 /// ```swift
 /// let validator = ETagValidator()
@@ -16,36 +16,36 @@ public import HTTPTypes
 /// }
 /// ```
 public struct ETagValidator: ResponseValidator {
-  /// How many answers of one resource are kept, unless a validator is told otherwise.
+  /// The default maximum number of stored responses of a resource.
   public static let defaultVariantLimit = 32
 
-  /// The targeted fields that a shared cache heeds, unless a validator is told otherwise: `CDN-Cache-Control` (RFC 9213 §3.1).
+  /// The default targeted field of a shared cache: `CDN-Cache-Control` (RFC 9213 §3.1).
   public static let defaultTargets: [HTTPField.Name] = ["CDN-Cache-Control"].compactMap { HTTPField.Name($0) }
 
-  /// What becomes of parts (206).
+  /// The use of partial responses (206).
   public let parts: PartialAnswers
-  /// How many answers of one resource are kept, parts included; the oldest give way.
+  /// The maximum number of stored responses of a resource, including partial ones. The oldest are removed first.
   public let variantLimit: Int
   let rules: ResponseRules
   let secret: DigestSecret
 
-  /// Whose cache it is.
+  /// The kind of cache, private or shared.
   public var mode: CacheMode { rules.mode }
-  /// How a lifetime is guessed for an answer that states none; nil: not at all, so it is revalidated before each use.
+  /// The heuristic lifetime of a response that states none. With `nil`, such a response is revalidated before each use.
   public var heuristics: Heuristics? { rules.heuristics }
-  /// The lifetime of an answer that states none and about which nothing was guessed; nil: none.
+  /// The lifetime of a response that states none and has no heuristic one, or `nil` for none.
   public var defaultLifetime: Duration? { rules.defaultLifetime }
 
-  /// A validator of its settings, with the mode's own way to guess a lifetime: none in a private cache, where no statement means
-  /// "ask".
+  /// Creates a validator with the mode's default heuristics. A private cache has none, so it revalidates a response without a
+  /// stated lifetime before each use.
   ///
   /// - Parameters:
-  ///   - mode: whose cache it is.
-  ///   - defaultLifetime: for answers that state no lifetime.
-  ///   - targets: the targeted fields that a shared cache heeds, the weightiest first (RFC 9213 §2.2).
-  ///   - variantLimit: how many answers of one resource are kept; at least one.
-  ///   - parts: what becomes of parts (206).
-  ///   - digestSecret: under it credentials become digests. Give a persistent store's validator the same one at each start.
+  ///   - mode: The kind of cache.
+  ///   - defaultLifetime: The lifetime of responses that state none.
+  ///   - targets: The targeted fields that a shared cache obeys, in order of precedence (RFC 9213 §2.2).
+  ///   - variantLimit: The maximum number of stored responses of a resource, at least one.
+  ///   - parts: The use of partial responses (206).
+  ///   - digestSecret: The key for digests of credentials. A persistent store needs the same one at each start.
   public init(
     mode: CacheMode = .private, defaultLifetime: Duration? = nil, targets: [HTTPField.Name] = defaultTargets,
     variantLimit: Int = defaultVariantLimit, parts: PartialAnswers = .ignored, digestSecret: DigestSecret = .random()
@@ -55,16 +55,16 @@ public struct ETagValidator: ResponseValidator {
       parts: parts, digestSecret: digestSecret)
   }
 
-  /// A validator of its settings.
+  /// Creates a validator.
   ///
   /// - Parameters:
-  ///   - mode: whose cache it is.
-  ///   - heuristics: a share of the time since `Last-Modified` (RFC 9111 §4.2.2); nil: nothing is guessed.
-  ///   - defaultLifetime: for answers that state no lifetime, after `heuristics`.
-  ///   - targets: the targeted fields that a shared cache heeds, the weightiest first (RFC 9213 §2.2).
-  ///   - variantLimit: how many answers of one resource are kept; at least one.
-  ///   - parts: what becomes of parts (206).
-  ///   - digestSecret: under it credentials become digests. Give a persistent store's validator the same one at each start.
+  ///   - mode: The kind of cache.
+  ///   - heuristics: The heuristic lifetime, a percentage of the time since `Last-Modified` (RFC 9111 §4.2.2), or `nil` for none.
+  ///   - defaultLifetime: The lifetime of responses that state none and have no heuristic one.
+  ///   - targets: The targeted fields that a shared cache obeys, in order of precedence (RFC 9213 §2.2).
+  ///   - variantLimit: The maximum number of stored responses of a resource, at least one.
+  ///   - parts: The use of partial responses (206).
+  ///   - digestSecret: The key for digests of credentials. A persistent store needs the same one at each start.
   public init(
     mode: CacheMode = .private, heuristics: Heuristics?, defaultLifetime: Duration? = nil,
     targets: [HTTPField.Name] = defaultTargets, variantLimit: Int = defaultVariantLimit, parts: PartialAnswers = .ignored,
@@ -84,21 +84,22 @@ public struct ETagValidator: ResponseValidator {
         + "variants: \(self.variantLimit), parts: \(parts.rawValue), secret: \(secret.fingerprint)")
   }
 
-  /// Equal for equal settings; tells nothing of the secret but whether it is the same. Made once: every load asks for it.
+  /// The identity, which is equal for equal settings. It reveals of the secret only whether two are equal. It is computed once,
+  /// because every load reads it.
   public let id: ComponentID
 
-  /// What a hit needs to know about an answer (RFC 9111 §4.2).
+  /// Returns the freshness of a response (RFC 9111 §4.2).
   ///
   /// - Parameters:
-  ///   - response: the answer's head.
-  ///   - requestTime: when the request went out.
-  ///   - responseTime: when the answer's head came in.
+  ///   - response: The header of the response.
+  ///   - requestTime: The time at which the request was sent.
+  ///   - responseTime: The time at which the header of the response arrived.
   public func freshness(of response: HTTPResponse, requestTime: Timestamp, responseTime: Timestamp) -> Freshness {
     FreshnessRules(rules: rules).freshness(of: response, requestTime: requestTime, responseTime: responseTime)
   }
 
-  /// The index of the stored answer that a request selects: of those whose selecting fields match, the one with the latest `Date`
-  /// (RFC 9111 §4.1); nil when none matches. Parts are not looked at.
+  /// Returns the index of the stored response that a request selects: the one with the latest `Date` among those whose selecting
+  /// fields match (RFC 9111 §4.1). Returns `nil` if none matches. Partial responses are ignored.
   public func selected(by request: HTTPRequest, from stored: [StoredMetadata]) -> Int? {
     var latest: Int?
     for index in stored.indices where !stored[index].isPart && matches(stored[index], request) {
@@ -108,13 +109,13 @@ public struct ETagValidator: ResponseValidator {
     return latest
   }
 
-  /// The text that tells the variants of a resource apart: the request's selecting fields, as the answer's `Vary` names them, in
-  /// canonical form.
+  /// Returns the text that identifies a variant: the request's selecting fields in canonical form, as listed by the response's
+  /// `Vary`.
   public func variant(of response: HTTPResponse, to request: HTTPRequest) -> String {
     SelectingFields(of: request, vary: Vary(response.headerFields), secret: secret, mode: rules.mode).variant
   }
 
-  /// What the answer's `Vary` names; in a private cache `Authorization` as well, named or not.
+  /// Returns the names in the response's `Vary`. A private cache always adds `Authorization`.
   public func selectingFields(of metadata: StoredMetadata) -> [HTTPField.Name] {
     let names = Vary(metadata.response.headerFields).names
     return rules.mode == .shared || names.contains(.authorization) ? names : names + [.authorization]
@@ -124,7 +125,7 @@ public struct ETagValidator: ResponseValidator {
     SelectingFields.match(metadata, request, secret: secret, mode: rules.mode)
   }
 
-  /// Whether `a` was made earlier than `b`, as their `Date` says, or else came earlier.
+  /// Returns whether `a` is older than `b` by `Date`, or else by time of arrival.
   static func isOlder(_ a: StoredMetadata, _ b: StoredMetadata) -> Bool {
     let (first, second) = (date(of: a), date(of: b))
     return first == second ? a.responseTime < b.responseTime : first < second

@@ -1,2 +1,2 @@
-// The interfaces of ETagValidation consist of CacheCore's types, so one import brings both.
+// ETagValidation's public interface uses CacheCore's types, so one import provides both.
 @_exported public import CacheCore

@@ -11,7 +11,8 @@ extension ETagValidator {
   /// }
   /// ```
   ///
-  /// A 304 to that request confirms the stored response. Without `ETag` and `Last-Modified`, the result is empty.
+  /// A 304 response to that request confirms the stored response. The result is empty if the response has neither `ETag` nor
+  /// `Last-Modified`.
   public func conditionalHeaders(for metadata: StoredMetadata) -> HTTPFields {
     HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)
       .asking(about: metadata, and: [], CacheControl()).headerFields

@@ -1,23 +1,23 @@
 internal import HTTPTypes
 
-/// The members of `If-None-Match` (RFC 9110 §13.1.2): `*`, or a list of tags.
+/// The members of an `If-None-Match` field (RFC 9110 §13.1.2): `*`, or a list of tags.
 ///
-/// A comma inside a tag separates nothing. What is no tag by the grammar is read as a weak one, up to the next comma, as
+/// A comma inside a tag is not a separator. A member that is not a valid tag is read as a weak tag up to the next comma, as
 /// ``EntityTag`` reads it.
 struct EntityTagList {
   private(set) var tags: [EntityTag] = []
-  /// One member is `*`, which stands for any representation.
+  /// Whether one member is `*`, which matches any representation.
   private(set) var matchesAny = false
-  /// Every member is a tag by the grammar: others can be appended without changing what the list means.
+  /// Whether every member is a valid tag. If so, others can be appended without changing the meaning of the list.
   private(set) var isWellFormed = true
 
-  /// The list of all lines of a field; of no line, an empty list.
+  /// Creates a list from all lines of a field, or an empty list if the field is absent.
   init(_ name: HTTPField.Name, of fields: HTTPFields) {
     guard fields.contains(name) else { return }
     for field in fields where field.name == name { field.withUnsafeBytesOfValue { read($0[...]) } }
   }
 
-  /// Whether one of the tags labels the same state as `tag` (§13.1.2: weak comparison).
+  /// Returns whether one of the tags matches `tag` by weak comparison (§13.1.2).
   func names(_ tag: EntityTag?) -> Bool {
     guard let tag else { return matchesAny }
     return matchesAny || tags.contains { $0.weaklyMatches(tag) }
@@ -38,7 +38,7 @@ struct EntityTagList {
     }
   }
 
-  /// Where the tag that begins here ends, when it is one by the grammar and a comma or the end follows.
+  /// Returns the end of the tag at the start of `text`, or `nil` if there is no valid tag followed by a comma or the end.
   private static func endOfTag(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Int? {
     let quote = UInt8(ascii: "\"")
     let isMarked = text.count > 1 && text[text.startIndex] == UInt8(ascii: "W") && text[text.startIndex + 1] == UInt8(ascii: "/")

@@ -2,22 +2,24 @@ internal import CacheCore
 internal import HTTPTypes
 
 extension HTTPRequest {
-  /// No question names more tags than this, and none is longer: origins limit the length of a line.
+  /// The maximum number of tags in a request, and the maximum length of the field, because origins limit the length of a line.
   private static let mostTags = 16
   private static let longestQuestion = 4_096
 
-  /// The request, asking whether one of the stored answers is still current (RFC 9111 §4.3.1): the origin's own strings, byte for
-  /// byte.
+  /// Returns the request with conditions that revalidate stored responses (RFC 9111 §4.3.1). The validators are the origin's own,
+  /// byte for byte.
   ///
-  /// The tags follow the caller's own in one list, and the date takes the place of the caller's, which is evaluated here once the
-  /// answer is known: so a 304 always speaks of something that is stored, or names the caller's tag. Unchanged when there is
-  /// nothing to ask with, and when the request forbids storing: then a 304 could not be kept either (§5.2.1.5).
+  /// The stored tags follow the caller's own in one list. The stored date replaces the caller's, which ``ETagValidator``
+  /// evaluates when the response is known. A 304 therefore always refers to a stored response or names the caller's tag.
+  ///
+  /// The request is returned unchanged if there is no validator, or if it forbids storing (§5.2.1.5), because the result of a 304
+  /// could not be stored.
   ///
   /// - Parameters:
-  ///   - selected: what the request selects.
-  ///   - others: what else is stored of the resource; only asked about by tags, and only where the caller has no condition of its
-  ///     own.
-  ///   - directives: the request's.
+  ///   - selected: The stored response that the request selects.
+  ///   - others: Other stored responses of the resource. They are revalidated only by tag, and only if the caller has no
+  ///     condition.
+  ///   - directives: The request's directives.
   func asking(about selected: StoredMetadata?, and others: [StoredMetadata], _ directives: CacheControl) -> HTTPRequest {
     guard !directives.noStore, headerFields.hasRoom(for: 2) else { return self }
     if let selected, asksOnly(about: selected) { return askingByDate(about: selected) }
@@ -29,18 +31,18 @@ extension HTTPRequest {
     if tag != nil || !hasTags {
       request.add([tag].compactMap { $0 } + (hasTags ? [] : others.compactMap { $0.askable }), own)
     }
-    // Where the caller's own tags decide alone, the origin looks at no date (RFC 9110 §13.1.3).
+    // If only the caller's tags decide, the origin ignores dates (RFC 9110 §13.1.3).
     guard let selected, tag != nil || !hasTags else { return request }
     return request.askingByDate(about: selected, orByNone: tag != nil)
   }
 
-  /// Whether the caller has just what is stored, and asks about nothing else: there is no tag to add.
+  /// Returns whether the caller's only tag is the stored one, so that there is no tag to add.
   func asksOnly(about metadata: StoredMetadata) -> Bool {
     guard let own = headerFields.single(.ifNoneMatch), let tag = metadata.response.headerFields.first(.eTag) else { return false }
     return own.hasSameValue(as: tag) && EntityTag.isListed(tag)
   }
 
-  /// - Parameter mustGo: whether a date of the caller's goes where the stored answer has none.
+  /// - Parameter mustGo: Whether to remove the caller's date if the stored response has none.
   private func askingByDate(about selected: StoredMetadata, orByNone mustGo: Bool = true) -> HTTPRequest {
     var request = self
     if let modified = selected.response.headerFields.first(.lastModified), !modified.value.isEmpty {
@@ -51,9 +53,9 @@ extension HTTPRequest {
     return request
   }
 
-  /// Adds tags to `If-None-Match`: a tag that is none by the grammar only where it stays alone.
+  /// Adds tags to `If-None-Match`. An invalid tag is added only if it stays alone.
   private mutating func add(_ tags: [HTTPField], _ own: EntityTagList) {
-    // The caller's own tag is stored, or nobody else's is asked about: as a rule there is little to do.
+    // Usually the caller's own tag is the stored one, or only one response is revalidated, so there is little to do.
     let tags = tags.filter { field in EntityTag(field).map { !own.tags.contains(where: $0.weaklyMatches) } ?? false }
     guard let first = tags.first else { return }
     let hasOwn = headerFields.contains(.ifNoneMatch)
@@ -70,7 +72,7 @@ extension HTTPRequest {
       guard var text = line else {
         line = bytes
         (known, count) = ([tag], 1)
-        // Others behind it would become one with it.
+        // Tags that follow an invalid one would become part of it.
         if !EntityTag.isListed(field) { break }
         continue
       }
@@ -87,8 +89,7 @@ extension HTTPRequest {
     headerFields.replace(.ifNoneMatch, with: HTTPField(name: .ifNoneMatch, value: line))
   }
 
-  /// The request, asking for the bytes behind a stored part, unless the answer has changed: then for all of it (RFC 9110
-  /// §13.1.5).
+  /// Returns a request for the bytes after a stored part, or for the whole response if it has changed (RFC 9110 §13.1.5).
   func asking(forRestOf metadata: StoredMetadata) -> HTTPRequest {
     guard headerFields.hasRoom(for: 2), let part = StoredPart(metadata), let tag = metadata.response.headerFields.first(.eTag)
     else { return self }
@@ -98,12 +99,12 @@ extension HTTPRequest {
     return request
   }
 
-  /// Whether the conditions in this request, which it has in place of `original`'s, ask about `metadata`.
+  /// Returns whether the conditions of this request, which replace those of `original`, revalidate `metadata`.
   func asks(about metadata: StoredMetadata, apartFrom original: HTTPRequest) -> Bool {
     let stored = metadata.response.headerFields
     if headerFields.contains(.ifNoneMatch) {
       guard let tag = stored.first(.eTag), EntityTag.isAsked(with: tag) else { return false }
-      // What is no tag by the grammar was asked with alone.
+      // An invalid tag was sent alone.
       if let line = headerFields.single(.ifNoneMatch), line.hasSameValue(as: tag) { return true }
       return EntityTag(tag).map { EntityTagList(.ifNoneMatch, of: headerFields).names($0) } ?? false
     }
@@ -113,7 +114,7 @@ extension HTTPRequest {
 }
 
 extension StoredMetadata {
-  /// The tag's line, where the answer may be asked about beside others.
+  /// The `ETag` line, if it can be sent in a list with other tags.
   fileprivate var askable: HTTPField? {
     response.headerFields.first(.eTag).flatMap { EntityTag.isListed($0) ? $0 : nil }
   }

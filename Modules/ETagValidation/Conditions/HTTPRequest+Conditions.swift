@@ -2,7 +2,7 @@ internal import CacheCore
 internal import HTTPTypes
 
 extension HTTPRequest {
-  /// Whether the caller asks for a part, or under a condition, of its own (RFC 9110 §13.1, §14.2).
+  /// Whether the caller's request has its own conditions or a range (RFC 9110 §13.1, §14.2).
   var hasConditionsOrRange: Bool { headerFields.contains { Self.isCondition($0.name) } }
 
   private static func isCondition(_ name: HTTPField.Name) -> Bool {
@@ -10,13 +10,13 @@ extension HTTPRequest {
       || name == .ifUnmodifiedSince
   }
 
-  /// Whether the caller has an answer that it asks about.
+  /// Whether the caller revalidates a response of its own.
   var hasOwnCondition: Bool { headerFields.contains(.ifNoneMatch) || headerFields.contains(.ifModifiedSince) }
 
-  /// Whether it can't change anything at the origin (RFC 9110 §9.2.1). A method that is not known may.
+  /// Whether the method is safe, so that it changes nothing at the origin (RFC 9110 §9.2.1). An unknown method is not safe.
   var isSafe: Bool { method == .get || method == .head || method == .options || method == .trace }
 
-  /// The same question without the caller's own conditions and range.
+  /// Returns the request without the caller's conditions and range.
   func withoutConditionsAndRange() -> HTTPRequest {
     guard hasConditionsOrRange else { return self }
     var request = self
@@ -24,15 +24,15 @@ extension HTTPRequest {
     return request
   }
 
-  /// The request with the conditions and the range that `original` has, in place of its own: without what a plan added.
+  /// Returns the request with the conditions and the range of `original`, without those that a plan added.
   func withConditions(of original: HTTPRequest) -> HTTPRequest {
     var request = withoutConditionsAndRange()
     request.headerFields.append(contentsOf: original.headerFields.filter { Self.isCondition($0.name) })
     return request
   }
 
-  /// The request, so that the caches on the way don't answer it either (RFC 9111 §5.2.1.4), unless the caller speaks to them
-  /// already.
+  /// Returns the request with `Cache-Control: no-cache`, so that no intermediate cache serves it (RFC 9111 §5.2.1.4). A
+  /// `Cache-Control` field of the caller is left unchanged.
   func pastAllCaches() -> HTTPRequest {
     guard !headerFields.contains(.cacheControl), headerFields.hasRoom(for: 1) else { return self }
     var request = self

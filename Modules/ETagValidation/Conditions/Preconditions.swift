@@ -1,20 +1,20 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// The caller's own conditions, as a cache evaluates them on an answer that it holds (RFC 9111 §4.3.2, RFC 9110 §13.2.2).
+/// The caller's own conditions, as a cache evaluates them on a stored response (RFC 9111 §4.3.2, RFC 9110 §13.2.2).
 struct Preconditions {
   let request: HTTPRequest
 
-  /// Conditions that a cache must leave to the origin (RFC 9111 §4.3.2).
+  /// Returns whether the request has conditions that a cache must leave to the origin (RFC 9111 §4.3.2).
   static func areOrigins(of request: HTTPRequest) -> Bool {
     request.headerFields.contains(.ifMatch) || request.headerFields.contains(.ifUnmodifiedSince)
   }
 
-  /// Whether the caller has the stored answer already, so that a 304 is its answer. `If-None-Match`, where there is one, decides
-  /// alone.
+  /// Returns whether the caller already has the stored response, so that the reply is a 304. If there is an `If-None-Match`, it
+  /// alone decides.
   func isNotModified(_ metadata: StoredMetadata) -> Bool {
     let fields = metadata.response.headerFields
-    // Under a condition an answer that is no success would be what it is (RFC 9110 §13.2.1).
+    // Conditions do not apply to a response that is not successful (RFC 9110 §13.2.1).
     guard (200...299).contains(metadata.response.status.code) else { return false }
     if request.headerFields.contains(.ifNoneMatch) {
       return request.asksOnly(about: metadata)
@@ -26,7 +26,7 @@ struct Preconditions {
       <= since
   }
 
-  /// Whether a range may be served: there is no `If-Range`, or it names the stored bytes by a strong validator (RFC 9110
+  /// Returns whether a range may be served: there is no `If-Range`, or it has a strong validator of the stored bytes (RFC 9110
   /// §13.1.5).
   func allowsRange(_ metadata: StoredMetadata) -> Bool {
     let fields = request.headerFields
@@ -41,7 +41,7 @@ struct Preconditions {
     return stored.first(.eTag).flatMap { EntityTag($0) }.map(tag.stronglyMatches) ?? false
   }
 
-  /// Only a single line that can be read is a condition (RFC 9110 §13.1.3).
+  /// Returns the date of a condition. Only a single, valid line is a condition (RFC 9110 §13.1.3).
   private func date(_ name: HTTPField.Name, _ metadata: StoredMetadata) -> Timestamp? {
     guard request.headerFields.contains(name) else { return nil }
     let lines = request.headerFields[values: name]
@@ -54,7 +54,7 @@ struct Preconditions {
     }
   }
 
-  /// `Last-Modified` where it labels bytes: a second at least before the answer was made (RFC 9110 §8.8.2.2).
+  /// Returns `Last-Modified` if it is a strong validator: at least one second earlier than `Date` (RFC 9110 §8.8.2.2).
   private static func strongDate(_ metadata: StoredMetadata) -> Timestamp? {
     let date = FreshnessRules.date(of: metadata.response.headerFields, receivedAt: metadata.responseTime)
     guard let modified = modified(metadata), let date, date - modified >= .seconds(1) else { return nil }

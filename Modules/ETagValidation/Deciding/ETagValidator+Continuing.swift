@@ -2,11 +2,11 @@ internal import CacheCore
 internal import HTTPTypes
 
 extension ETagValidator {
-  /// The answer to a request for the rest of a stored part; nil when the plan has not asked for one, or when the origin has sent
-  /// the whole, or an error, instead.
+  /// Returns the verdict on a response to a request for the rest of a stored part. Returns `nil` if the plan did not send one, or
+  /// if the origin sent the whole response or an error.
   ///
-  /// Of the same strong validator and length, beginning where the part ends: both are the whole answer, with the newer one's
-  /// fields (RFC 9110 §15.3.7.3). Any other part is of no use to a caller who asked for everything.
+  /// The rest must have the same strong validator and length, and begin where the part ends. Both then form the whole response,
+  /// with the newer fields (RFC 9110 §15.3.7.3). Any other part is useless to a caller that asked for the whole response.
   func continued(_ exchange: Exchange, stored: [StoredMetadata], revision: Revision) -> ValidationVerdict? {
     guard exchange.sent.headerFields.contains(.range), !exchange.request.headerFields.contains(.range),
       exchange.status == 206 || exchange.status == 416
@@ -27,7 +27,7 @@ extension ETagValidator {
     return .complete(first, variant: SelectingFields(of: metadata).variant, metadata, changes)
   }
 
-  /// The metadata of the whole; nil when the newer answer may not be stored.
+  /// Returns the metadata of the whole response, or `nil` if the newer response must not be stored.
   private func whole(
     _ part: StoredMetadata, continuedBy exchange: Exchange, _ rest: ContentRange, revision: Revision
   ) -> StoredMetadata? {

@@ -2,8 +2,8 @@ internal import CacheCore
 internal import HTTPTypes
 
 extension ETagValidator {
-  /// What a HEAD's 200 says of the stored answers that its GET would have selected (RFC 9111 §4.3.5): the same validators and
-  /// length update them, others make them stale.
+  /// Returns the updates of a HEAD's 200 to the stored responses that the GET would have selected (RFC 9111 §4.3.5). Equal
+  /// validators and length update them. Otherwise they become stale.
   func news(of exchange: Exchange, stored: [StoredMetadata]) -> [Int: StoredMetadata] {
     guard !keepsNothing(of: exchange) else { return [:] }
     var news: [Int: StoredMetadata] = [:]

@@ -2,7 +2,7 @@ public import CacheCore
 public import HTTPTypes
 
 extension ETagValidator {
-  /// Decides about what the network answered.
+  /// Returns the consequences of a response or an error from the network.
   public func judge(
     _ answer: Result<HTTPResponse, CacheError>, to request: HTTPRequest, sent: HTTPRequest, fallback: Int?,
     stored: [StoredMetadata], requestTime: Timestamp, now: Timestamp, revision: Revision
@@ -32,7 +32,7 @@ extension ETagValidator {
     let variant = SelectingFields(of: metadata).variant
     var changes = StoreChanges(drops: stored.indices.filter { replaces(metadata, variant, exchange, stored[$0]) })
     if !exchange.request.isSafe {
-      // The answer is the target's new state: everything that was stored of it has been changed (RFC 9111 §4.4).
+      // The response is the target's new state, so all of its stored responses are outdated (RFC 9111 §4.4).
       let target = ResourceID.uri(of: exchange.request)
       changes = StoreChanges(drops: Array(stored.indices), invalidations: exchange.changedResources.filter { $0 != target })
     }
@@ -40,8 +40,8 @@ extension ETagValidator {
     return .store(variant: variant, metadata, changes)
   }
 
-  /// Whether a new answer takes a stored one's place: what matched this request by other selecting fields would compete with it;
-  /// what matches nothing is never used again.
+  /// Returns whether a new response replaces a stored one. A stored response that matched this request by other selecting fields
+  /// would compete with the new one. One that matches no request is never used again.
   private func replaces(
     _ metadata: StoredMetadata, _ variant: String, _ exchange: Exchange, _ other: StoredMetadata
   ) -> Bool {
@@ -50,7 +50,7 @@ extension ETagValidator {
       || Vary(other.response.headerFields).matchesNothing
   }
 
-  /// A part takes the place of parts of another state, and of those that lie inside it.
+  /// Returns whether a part replaces a stored part: one of another state, or one inside its range.
   private func replaces(part metadata: StoredMetadata, _ other: StoredMetadata, _ exchange: Exchange) -> Bool {
     guard other.isPart, matches(other, exchange.request) else { return false }
     guard let mine = StoredPart(metadata)?.range, let others = StoredPart(other)?.range,
@@ -60,7 +60,7 @@ extension ETagValidator {
     return others.bytes.clamped(to: mine.bytes) == others.bytes
   }
 
-  /// The oldest give way until there is room for one more.
+  /// Removes the oldest responses until there is space for one more.
   func keepWithinLimit(_ changes: inout StoreChanges, _ stored: [StoredMetadata]) {
     let excess = stored.count - changes.drops.count + 1 - variantLimit
     guard excess > 0 else { return }
@@ -69,8 +69,8 @@ extension ETagValidator {
     changes.drops += kept.prefix(excess)
   }
 
-  /// `stale-if-error`, of the stored answer or of the request, in place of an error that the origin, or someone before it, has
-  /// answered with (RFC 5861 §4). The plan has found already that nothing forbids it.
+  /// Returns whether `stale-if-error`, of the stored response or of the request, allows the stored response in place of a server
+  /// error (RFC 5861 §4). The plan has already established that no directive forbids it.
   private func mayStandIn(_ metadata: StoredMetadata, for exchange: Exchange) -> Bool {
     guard [500, 502, 503, 504].contains(exchange.status) else { return false }
     let windows = [
@@ -81,21 +81,22 @@ extension ETagValidator {
     return exchange.responseTime < metadata.freshness.freshUntil + longest
   }
 
-  /// Whether others who asked the same at the same time may have an answer that is not stored: everybody may see that a page is
-  /// missing or an origin down, nobody an answer that was made for one request.
+  /// Returns whether concurrent equal requests may receive a response that is not stored. They may share a missing page or a
+  /// failure of the origin, but not a response that was made for one request.
   private func isShareable(_ exchange: Exchange) -> Bool {
     guard exchange.request.isSafe, !CacheControl(request: exchange.request).noStore else { return false }
     let directives = rules.directives(of: exchange.response.headerFields)
     return !directives.stated.noStore && !directives.isOthers && !Vary(exchange.response.headerFields).matchesNothing
   }
 
-  /// What an answer that is not stored means for what is.
+  /// Returns the changes to stored responses that a response causes that is not stored itself.
   private func changes(by exchange: Exchange, stored: [StoredMetadata]) -> StoreChanges {
     let (request, response) = (exchange.request, exchange.response)
     guard request.isSafe else { return StoreChanges(invalidations: exchange.changedResources) }
     guard exchange.status == 200 else { return .none }
     if request.method == .head { return StoreChanges(updates: news(of: exchange, stored: stored)) }
-    // A new full answer that must not be kept: what is stored would go on being shown where nobody is asked.
+    // A new full response that must not be stored: without a change, the outdated stored one would still be served without a
+    // request.
     let directives = rules.directives(of: response.headerFields)
     guard request.method == .get, let outdated = selected(by: request, from: stored) else { return .none }
     if directives.stated.noStore || Vary(response.headerFields).matchesNothing {

@@ -2,9 +2,10 @@ internal import CacheCore
 internal import HTTPTypes
 
 extension ETagValidator {
-  /// A 304 (RFC 9111 §4.3.3, §4.3.4). It confirms the stored answer that it names, or the only one that was asked about; the
-  /// caller's it is when it names a tag of the caller's own. One that does neither leads to one more request, without what the
-  /// plan has added.
+  /// Returns the verdict on a 304 (RFC 9111 §4.3.3, §4.3.4).
+  ///
+  /// A 304 confirms the stored response that it names, or the only one that was revalidated. It is the caller's own response if
+  /// it names one of the caller's tags. In any other case, one more request is sent without the conditions that the plan added.
   func notModified(
     _ exchange: Exchange, fallback: Int?, stored: [StoredMetadata], revision: Revision
   ) -> ValidationVerdict {
@@ -20,7 +21,8 @@ extension ETagValidator {
     return .pass(.none, shareable: !CacheControl(exchange.response.headerFields).noStore)
   }
 
-  /// Whether the 304 answers the caller's own condition: nothing was added to it, or it names one of the caller's tags.
+  /// Returns whether the 304 applies to the caller's own condition: the plan added nothing to it, or the 304 names one of the
+  /// caller's tags.
   private func isCallers(_ exchange: Exchange) -> Bool {
     let (own, sent) = (exchange.request.headerFields, exchange.sent.headerFields)
     let isUntouched = [HTTPField.Name.ifNoneMatch, .ifModifiedSince].allSatisfy { name in
@@ -41,14 +43,14 @@ extension ETagValidator {
       guard isOwn || mayConfirm(stored[index], exchange.request),
         sent.asks(about: stored[index], apartFrom: exchange.request), canAnswer(stored[index], exchange.request)
       else { return false }
-      // Another variant is confirmed by its own strong tag alone, which the 304 names or all that was asked about: two may well
-      // be of one date.
+      // Another variant is confirmed only by its strong tag, which the 304 must name or which must be the only one in the
+      // request. A date is not enough, because two variants may have the same one.
       if !isOwn, tag.map(\.isWeak) ?? !Self.asksAboutOneTag(sent) { return false }
       return confirms(fields, tag, stored[index].response.headerFields, sent)
     }
   }
 
-  /// A part confirms nothing to who asks for what it does not hold.
+  /// Returns whether the stored response can serve the request. A part cannot if the request needs other bytes.
   private func canAnswer(_ metadata: StoredMetadata, _ request: HTTPRequest) -> Bool {
     guard metadata.isPart else { return true }
     return request.singleRange.map { StoredPart(metadata)?.covered($0) != nil } ?? false
@@ -59,24 +61,24 @@ extension ETagValidator {
     return !asked.matchesAny && asked.tags.count == 1
   }
 
-  /// Whether a 304 speaks of the stored answer: by its tag; without one when nothing else was asked about; by `Last-Modified`
-  /// where only that was asked about.
+  /// Returns whether a 304 refers to the stored response: by its tag, without a tag if no other response was revalidated, or by
+  /// `Last-Modified` if only a date was sent.
   ///
-  /// The tags are compared weakly, as the origin itself compares what `If-None-Match` names (RFC 9110 §13.1.2). A strong
-  /// comparison would fetch every compressed file twice: origins mark the tag of the compressed 200 as weak, and not that of the
-  /// 304, which has no bytes to compress.
+  /// Tags are compared weakly, as the origin compares those of `If-None-Match` (RFC 9110 §13.1.2). Strong comparison would load
+  /// every compressed file twice. Origins weaken the tag of a compressed 200, but not that of the 304, which has no bytes to
+  /// compress.
   private func confirms(
     _ notModified: HTTPFields, _ tag: EntityTag?, _ stored: HTTPFields, _ sent: HTTPRequest
   ) -> Bool {
     guard stored.hasRoom(for: notModified.count) else { return false }
     if let tag { return EntityTag.asked(of: stored).map(tag.weaklyMatches) ?? false }
-    // Asked by a tag, the origin has not looked at the date (RFC 9110 §13.1.3).
+    // For a request with a tag, the origin ignores the date (RFC 9110 §13.1.3).
     if sent.headerFields.contains(.ifNoneMatch) { return Self.asksAboutOneTag(sent) }
     guard let modified = notModified.first(.lastModified) else { return true }
     return modified.bytes == stored.first(.lastModified)?.bytes
   }
 
-  /// What else the 304 freshens: what the request could have been answered with, of the same strong validator (RFC 9111 §4.3.4).
+  /// Returns the updates to other stored responses that match the request and have the same strong validator (RFC 9111 §4.3.4).
   private func alongside(_ confirmed: Int, _ exchange: Exchange, _ stored: [StoredMetadata]) -> StoreChanges {
     guard stored.count > 1, let tag = EntityTag.strong(of: exchange.response.headerFields) else { return .none }
     let same = stored.indices.filter { index in
@@ -88,8 +90,8 @@ extension ETagValidator {
       updates: Dictionary(uniqueKeysWithValues: same.map { ($0, freshened(stored[$0], by: exchange)) }))
   }
 
-  /// Another variant's answer that the 304 has named is this request's too: filed under its selecting fields, it answers the next
-  /// one (RFC 9111 §4.1, §4.3.3). Nobody gives way for it.
+  /// Returns a copy of another variant's response that the 304 has named. Stored under this request's selecting fields, it serves
+  /// the next equal request (RFC 9111 §4.1, §4.3.3). No other response is removed for it.
   private func copy(
     of confirmed: Int, _ fresh: StoredMetadata, _ exchange: Exchange, _ stored: [StoredMetadata], _ revision: Revision
   ) -> StoreChanges.Copy? {
@@ -102,18 +104,20 @@ extension ETagValidator {
     return StoreChanges.Copy(confirmed, variant: SelectingFields(of: copy).variant, copy)
   }
 
-  /// Whether nothing of an answer's fields may be stored: a 304 then confirms the body once, and the next use asks again.
+  /// Returns whether no fields of a response may be stored. A 304 then confirms the body once, and the next use revalidates
+  /// again.
   func keepsNothing(of exchange: Exchange) -> Bool {
     keepsNothing(of: exchange, rules.directives(of: exchange.response.headerFields))
   }
 
   private func keepsNothing(of exchange: Exchange, _ directives: ResponseDirectives) -> Bool {
-    // What answers one user's credentials is for everybody only where it says so (§3.5), as with what is stored.
+    // A response to a user's credentials is shared only if it says so (§3.5), also when it is a 304.
     let isOneUsers = !directives.allowsAuthorised && exchange.request.headerFields.contains(.authorization)
     return directives.stated.noStore || directives.isOthers || isOneUsers || CacheControl(request: exchange.request).noStore
   }
 
-  /// The stored answer with the fields of the 304, or of a HEAD's answer, and new times; body, length and revision stay.
+  /// Returns the stored response with the fields of a 304 or of a response to HEAD, and with new times. Its body, length and
+  /// revision stay the same.
   func freshened(_ metadata: StoredMetadata, by exchange: Exchange) -> StoredMetadata {
     let news = rules.directives(of: exchange.response.headerFields)
     guard !keepsNothing(of: exchange, news) else { return metadata }
@@ -125,25 +129,25 @@ extension ETagValidator {
       of: response, directives, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
     response.headerFields.leaveOut(directives.leftOut)
     let request = request(selecting: metadata, as: response, exchange)
-    // Made at once: a change of one part copies all of them.
+    // Created in one step, because changing one property copies all of them.
     return StoredMetadata(
       request: request, response: response, trailers: metadata.trailers, requestTime: exchange.requestTime,
       responseTime: exchange.responseTime, bodyLength: metadata.bodyLength, revision: metadata.revision, freshness: freshness,
       expiration: StatusRule(response.status.code) == .whileFresh ? .at(freshness.freshUntil) : metadata.expiration)
   }
 
-  /// Whether the directives of a 304 are those of the answer that it updates, since both have no others.
+  /// Returns whether the directives of a 304 are those of the updated response, because neither has targeted fields.
   private func saysAll(_ notModified: HTTPFields, of stored: HTTPFields) -> Bool {
     notModified.contains(.cacheControl)
       && rules.targets.allSatisfy { !notModified.contains($0) && !stored.contains($0) }
   }
 
-  /// The request under which a confirmed answer is kept. Its selecting fields are the new request's from now on. Another variant
-  /// keeps its own, unless other fields select now, which it does not have.
+  /// Returns the request under which a confirmed response is stored. Its selecting fields become those of the new request.
+  /// Another variant keeps its own request, unless different fields select now.
   private func request(selecting metadata: StoredMetadata, as response: HTTPResponse, _ exchange: Exchange) -> HTTPRequest {
     let (kept, new) = (metadata.request, exchange.request)
     if matches(metadata, new) {
-      // The same fields select, and the two have them in common.
+      // The same fields select, and both requests have equal values for them.
       if !exchange.response.headerFields.contains(.vary), kept.path == new.path, kept.authority == new.authority,
         kept.scheme == new.scheme
       {

@@ -2,12 +2,14 @@ public import CacheCore
 public import HTTPTypes
 
 extension ETagValidator {
-  /// Decides before the network is asked.
+  /// Returns the plan for a request, before any request is sent.
   ///
-  /// GET and HEAD are answered from what is stored, a range and the caller's own conditions too: ``reply(to:from:now:)`` makes
-  /// their 206, 304 or 416. A request whose conditions only the origin may evaluate (`If-Match`, `If-Unmodified-Since`; RFC 9111
-  /// §4.3.2) goes out as it is. Where the network is out of bounds (`.cacheOnly`, `only-if-cached`) and nothing stored will do,
-  /// the answer is 504 (RFC 9111 §5.2.1.7).
+  /// GET and HEAD can be served from stored responses, even with a range or with the caller's own conditions, for which
+  /// ``reply(to:from:now:)`` makes the 206, 304 or 416. A request whose conditions only the origin may evaluate (`If-Match`,
+  /// `If-Unmodified-Since`; RFC 9111 §4.3.2) is sent unmodified.
+  ///
+  /// If no request may be sent (`.cacheOnly`, `only-if-cached`) and no stored response is usable, the plan is a 504 (RFC 9111
+  /// §5.2.1.7).
   public func plan(_ request: HTTPRequest, policy: LoadPolicy, stored: [StoredMetadata], now: Timestamp) -> ValidationPlan {
     let directives = CacheControl(request: request)
     let plan = decide(request, directives, policy: policy, stored: stored, now: now)
@@ -32,7 +34,7 @@ extension ETagValidator {
     case .cacheFirst, .memoryElseReload, .cacheOnly:
       return .use(match, thenRevalidate: nil)
     case .revalidate(let floor, _):
-      // A clock that was set back proves nothing about the time that passed.
+      // If the clock was set back, the elapsed time is unknown.
       if let floor, use.isWelcome, now >= metadata.responseTime, now - metadata.responseTime < floor {
         return .use(match, thenRevalidate: nil)
       }
@@ -50,8 +52,8 @@ extension ETagValidator {
       fallback: use.mayStandIn ? match : nil, reason: metadata.freshness.isFresh(at: now) ? .request : .stale)
   }
 
-  /// The stored answer that a request may be answered with: what it selects, or, for a range, a stored part that holds it. Of
-  /// both the one that is fresh, or else the whole answer.
+  /// Returns the stored response that can serve a request: the one that it selects or, for a range, a stored part that contains
+  /// it. A fresh one comes first, then the whole response.
   func usable(for request: HTTPRequest, from stored: [StoredMetadata], now: Timestamp) -> Int? {
     let whole = selected(by: request, from: stored)
     guard parts != .ignored, let range = request.singleRange, whole.map({ !stored[$0].freshness.isFresh(at: now) }) ?? true else {
@@ -65,8 +67,8 @@ extension ETagValidator {
       ?? holding.max { Self.isOlder(stored[$0], stored[$1]) }
   }
 
-  /// Nothing stored can answer. What is stored may still help: another variant that the origin confirms, or a part whose rest is
-  /// missing.
+  /// Returns the plan if no stored response is usable. A stored response may still help: the origin may confirm another variant,
+  /// or send the rest of a part.
   private func miss(_ request: HTTPRequest, _ directives: CacheControl, _ stored: [StoredMetadata]) -> ValidationPlan {
     guard !stored.isEmpty else { return .fetch(request, fallback: nil, reason: .uriMiss) }
     if let part = continuable(for: request, directives, from: stored) {
@@ -77,8 +79,8 @@ extension ETagValidator {
       request.asking(about: nil, and: others(than: nil, of: stored, for: request), directives), fallback: nil, reason: reason)
   }
 
-  /// The request that goes out behind an answer that is shown already: for all of it, since what it brings is for the store, and
-  /// without the caller's conditions.
+  /// Returns the request for a revalidation in the background. It is for the whole response and without the caller's conditions,
+  /// because its result is for the store.
   private func revalidation(
     _ request: HTTPRequest, _ directives: CacheControl, _ match: Int, _ stored: [StoredMetadata]
   ) -> HTTPRequest {
@@ -86,20 +88,20 @@ extension ETagValidator {
     return whole.asking(about: stored[match], and: others(than: match, of: stored, for: whole), directives)
   }
 
-  /// What else is stored of the resource and may be asked about with one question (RFC 9111 §4.3.1): the latest first. A part
-  /// only helps who asks for it.
+  /// Returns the other stored responses of the resource that one request can revalidate too (RFC 9111 §4.3.1), latest first.
+  /// Parts are excluded, because they help only a request for the same part.
   private func others(than match: Int?, of stored: [StoredMetadata], for request: HTTPRequest) -> [StoredMetadata] {
     guard stored.count > 1 || match == nil else { return [] }
     return stored.indices.filter { $0 != match && !stored[$0].isPart && mayConfirm(stored[$0], request) }.map { stored[$0] }
       .sorted { Self.isOlder($1, $0) }
   }
 
-  /// Whether a 304 may let this request have the stored answer: never one user's answer another, and another variant only by a
-  /// strong tag and in the same coding.
+  /// Returns whether a 304 may confirm the stored response for this request. It must never give one user's response to another.
+  /// Another variant needs a strong tag and the same coding.
   ///
-  /// A weak tag may label the compressed bytes and the plain ones alike (RFC 9110 §8.8.1), and whoever did not ask for the
-  /// compressed ones can't read them. The plain ones anybody can, but an origin that compresses on the way would confirm them to
-  /// everybody, and nobody had compressed ones again.
+  /// A weak tag may label both the compressed and the plain bytes (RFC 9110 §8.8.1), and a client that did not ask for compressed
+  /// bytes cannot decode them. Any client can read the plain bytes. However, an origin that compresses dynamically would confirm
+  /// them to all clients, and no client would receive compressed bytes again.
   func mayConfirm(_ metadata: StoredMetadata, _ request: HTTPRequest) -> Bool {
     guard metadata.response.status == .ok,
       SelectingFields.haveSameCredentials(metadata, request, secret: secret, mode: rules.mode)
@@ -109,7 +111,8 @@ extension ETagValidator {
       && SelectingFields.haveSameCodings(metadata, request, secret: secret)
   }
 
-  /// The index of a part that begins at the first byte, whose rest the origin may send (RFC 9110 §14.2, RFC 9111 §3.4).
+  /// Returns the index of a part that begins at the first byte and whose rest the origin may send (RFC 9110 §14.2, RFC 9111
+  /// §3.4).
   private func continuable(for request: HTTPRequest, _ directives: CacheControl, from stored: [StoredMetadata]) -> Int? {
     guard parts == .completed, request.method == .get, !request.hasConditionsOrRange, !directives.noStore else { return nil }
     return stored.indices.filter { index in

@@ -2,12 +2,12 @@ public import CacheCore
 public import HTTPTypes
 
 extension ETagValidator {
-  /// What is sent of a stored answer (RFC 9111 §4): its fields as they are stored, with its `Age` now, under the caller's own
-  /// conditions.
+  /// Returns the reply from a stored response (RFC 9111 §4): its stored fields with the current `Age`, subject to the caller's
+  /// own conditions.
   ///
-  /// The conditions are evaluated in the order of RFC 9110 §13.2.2. A condition that holds for nothing gets 304 with the fields
-  /// of §15.4.5; a single range that lies in the body gets 206, one that does not 416. Several ranges get the whole answer, as
-  /// §14.2 allows, and so does a body whose length is not known yet.
+  /// The conditions are evaluated in the order of RFC 9110 §13.2.2. If the response is not modified, the reply is a 304 with the
+  /// fields of §15.4.5. A single range gets a 206 if it is within the body, and a 416 otherwise. Several ranges get the whole
+  /// response, as §14.2 permits, and so does a range of a body of unknown length.
   public func reply(to request: HTTPRequest, from metadata: StoredMetadata, now: Timestamp) -> StoredReply {
     if request.hasConditionsOrRange, request.method == .get || request.method == .head {
       let conditions = Preconditions(request: request)
@@ -19,7 +19,7 @@ extension ETagValidator {
 
   private func head(of metadata: StoredMetadata, _ now: Timestamp) -> HTTPResponse {
     var head = metadata.response
-    // Copied once, with room for the age and for the cache's own word behind it.
+    // Copied once, with capacity for `Age` and the cache's own status field.
     head.headerFields.reserveCapacity(head.headerFields.count + 2)
     head.headerFields.setAge(metadata.freshness.age(at: now))
     return head
@@ -32,7 +32,8 @@ extension ETagValidator {
     var fields = HTTPFields()
     fields.reserveCapacity(stored.count + 2)
     for field in stored {
-      // What describes bytes has no place where there are none; the date is for who has no tag (RFC 9110 §15.4.5).
+      // Fields that describe bytes do not belong in a response without a body. `Last-Modified` is for responses without a tag
+      // (RFC 9110 §15.4.5).
       if hasTag, field.name == .lastModified { continue }
       if !HTTPFields.describesBytes(field.name.canonicalName) || field.name == .eTag { fields.append(field) }
     }
@@ -41,7 +42,7 @@ extension ETagValidator {
     return StoredReply(head: head, content: .none)
   }
 
-  /// The range's 206 or 416; nil where the range does not count.
+  /// Returns the 206 or 416 for a range, or `nil` if the range is ignored.
   private func part(
     _ asked: ByteRange, _ conditions: Preconditions, _ metadata: StoredMetadata, _ now: Timestamp
   ) -> StoredReply? {
@@ -62,7 +63,7 @@ extension ETagValidator {
 
   private func head(of range: ContentRange, _ metadata: StoredMetadata, _ now: Timestamp) -> HTTPResponse {
     var head = HTTPResponse(status: .partialContent)
-    // Digests of the content are those of all of it.
+    // Digests of the content apply only to the whole content.
     head.headerFields = metadata.response.headerFields.filter {
       !["content-digest", "content-md5"].contains($0.name.canonicalName)
     }

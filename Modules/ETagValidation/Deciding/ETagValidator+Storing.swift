@@ -2,7 +2,7 @@ internal import CacheCore
 internal import HTTPTypes
 
 extension ETagValidator {
-  /// What is to be stored of an exchange, or nil when it must not, or need not, be (RFC 9111 §3).
+  /// Returns the metadata to store for an exchange, or `nil` if its response must not or need not be stored (RFC 9111 §3).
   func storable(_ exchange: Exchange, revision: Revision) -> StoredMetadata? {
     let (request, fields) = (exchange.request, exchange.response.headerFields)
     guard request.method == .get || request.method == .post, !CacheControl(request: request).noStore else { return nil }
@@ -21,8 +21,8 @@ extension ETagValidator {
       expiration: StatusRule(exchange.status) == .whileFresh ? .at(freshness.freshUntil) : nil)
   }
 
-  /// The request as it may be stored: what names the resource, without user information, and the selecting fields, secrets as
-  /// digests. A GET: what answers a POST and may be stored, answers later GETs (RFC 9110 §9.3.3).
+  /// Returns the request as it is stored: the URI without user information, and the selecting fields, with secrets as digests.
+  /// The method is GET, because a stored response to a POST serves later GETs (RFC 9110 §9.3.3).
   func storedRequest(_ request: HTTPRequest, selectedBy response: HTTPResponse, part: ContentRange?) -> HTTPRequest {
     let selecting = SelectingFields(of: request, vary: Vary(response.headerFields), secret: secret, mode: rules.mode)
     var fields = selecting.fields
@@ -32,19 +32,19 @@ extension ETagValidator {
       headerFields: fields)
   }
 
-  /// What directives forbid: `no-store`, which `must-understand` overrides for a status that is understood and only for such (RFC
-  /// 9111 §5.2.2.3); in a shared cache `private`, and answers to a request with `Authorization` that are not said to be for
-  /// everybody (§3.5).
+  /// Returns whether the directives allow storing. They forbid it with `no-store`, which `must-understand` overrides for known
+  /// status codes (RFC 9111 §5.2.2.3). In a shared cache they also forbid it with `private`, or if the request has
+  /// `Authorization` and no directive permits sharing (§3.5).
   private func allowsStoring(_ directives: ResponseDirectives, _ exchange: Exchange) -> Bool {
     let stated = directives.stated
     guard stated.mustUnderstand ? StatusRule.isUnderstood(exchange.status) : !stated.noStore else { return false }
     guard !directives.isOthers else { return false }
-    // For everybody who has not logged in it would be the answer to who has.
+    // Other users, who may be signed in, must not receive this response.
     if rules.mode == .shared, exchange.status == 401 { return false }
     return directives.allowsAuthorised || !exchange.request.headerFields.contains(.authorization)
   }
 
-  /// Whether the status, and what the answer says of its lifetime, let it be stored (RFC 9111 §3).
+  /// Returns whether the status and the lifetime of the response allow storing (RFC 9111 §3).
   private func isWorthStoring(
     _ exchange: Exchange, _ directives: ResponseDirectives, _ freshness: Freshness, isPart: Bool
   ) -> Bool {
@@ -64,8 +64,8 @@ extension ETagValidator {
     }
   }
 
-  /// The bytes of a 206 that may be stored: a single range of a known length, with a strong validator, that was asked for (RFC
-  /// 9111 §3.3, RFC 9110 §15.3.7).
+  /// Returns the range of a 206 that may be stored: a requested single range of a known length, with a strong validator (RFC 9111
+  /// §3.3, RFC 9110 §15.3.7).
   private func storablePart(_ exchange: Exchange) -> ContentRange? {
     let fields = exchange.response.headerFields
     guard parts != .ignored, exchange.status == 206, exchange.request.headerFields.contains(.range),

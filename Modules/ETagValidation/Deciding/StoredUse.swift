@@ -1,29 +1,29 @@
 internal import CacheCore
 
-/// What a stored answer may be used for at `now`, by its own facts and by what the request accepts (RFC 9111 §4.2, §4.2.4,
-/// §5.2.1).
+/// The permitted uses of a stored response at `now`, according to its freshness and the request's directives (RFC 9111 §4.2,
+/// §4.2.4, §5.2.1).
 struct StoredUse {
   let freshness: Freshness
   let directives: CacheControl
   let now: Timestamp
 
-  /// Without asking.
+  /// Whether the response may be used without revalidation.
   var isFresh: Bool { freshness.isFresh(at: now) && !isRefused }
 
-  /// Stale, but the request says that it takes it (`max-stale`), and the answer does not forbid it.
+  /// Whether the request accepts the response although it is stale (`max-stale`), and the response does not forbid that.
   var isAcceptedStale: Bool { directives.maxStale != nil && mayShowStale }
 
-  /// Stale, but the answer says that it may be used while it is revalidated (RFC 5861 §3). A request that limits the age wants no
-  /// stale answer.
+  /// Whether the response, although stale, may be used while it is revalidated (RFC 5861 §3). A request that limits the age
+  /// accepts no stale response.
   var mayStayWhileRevalidated: Bool {
     guard let until = freshness.staleWhileRevalidateUntil, now < until else { return false }
     return !isRefused && isStaleWelcome && !freshness.requiresRevalidation
   }
 
-  /// May be shown at once, fresh or stale.
+  /// Whether the response may be used at once, fresh or stale.
   var mayShowStale: Bool { !freshness.requiresRevalidation && mayStandIn }
 
-  /// May be shown when nobody can be asked (RFC 9111 §4.2.4).
+  /// Whether the response may be used if the origin cannot be reached (RFC 9111 §4.2.4).
   var mayStandIn: Bool {
     guard !isRefused else { return false }
     return freshness.isFresh(at: now) || (allowsOffline && isStaleWelcome)
@@ -31,11 +31,11 @@ struct StoredUse {
 
   private var allowsOffline: Bool { freshness.staleIfErrorUntil.map { now < $0 } ?? false }
 
-  /// Whether it keeps to what the request says about age and freshness, whatever the answer itself allows.
+  /// Whether the response satisfies the request's limits of age and freshness, regardless of its own directives.
   var isWelcome: Bool { !isRefused && (now < freshness.freshUntil || isStaleWelcome) }
 
-  /// What the request says rules this answer out, fresh or stale. `max-age=0` does even at age zero: whoever sends it wants to
-  /// ask.
+  /// Whether the request's directives rule out the response, fresh or stale. `max-age=0` does so even at age zero, because its
+  /// purpose is to force revalidation.
   private var isRefused: Bool {
     if directives.noCache { return true }
     if let maxAge = directives.maxAge, maxAge == .zero || freshness.age(at: now) > maxAge { return true }
@@ -43,7 +43,8 @@ struct StoredUse {
     return false
   }
 
-  /// A limit to the age asks for a fresh answer, unless `max-stale` says how stale it may be (RFC 9111 §5.2.1.1, §5.2.1.2).
+  /// Whether the request accepts a stale response. A limit of the age requires a fresh one, unless `max-stale` permits staleness
+  /// (RFC 9111 §5.2.1.1, §5.2.1.2).
   private var isStaleWelcome: Bool {
     if let maxStale = directives.maxStale { return now - freshness.freshUntil <= maxStale }
     return directives.maxAge == nil

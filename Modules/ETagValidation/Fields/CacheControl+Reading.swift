@@ -21,8 +21,9 @@ extension CacheControl {
     }
   }
 
-  /// Names in quotes limit the directive to these fields. Without any name, or with one that caches decide by, it stands for the
-  /// whole answer: an answer without its `Vary` would be everybody's.
+  /// Adds field names to `no-cache`. Quoted names limit the directive to these fields. It applies to the whole response if there
+  /// is no name, or if one is a field that caches depend on. For example, a response without its `Vary` would match every
+  /// request.
   mutating func limitNoCache(to names: [String]) {
     noCacheFields += names
     if !Self.canBeLeftOut(names) { noCache = true }
@@ -37,7 +38,7 @@ extension CacheControl {
     !names.isEmpty && names.allSatisfy { !HTTPFields.decisive.contains($0) }
   }
 
-  /// An argument that a flag should not have changes nothing (RFC 9111 §5.2.3, RFC 8246 §2).
+  /// Sets a flag. An argument that the flag should not have is ignored (RFC 9111 §5.2.3, RFC 8246 §2).
   mutating func applyFlag(_ name: String) {
     switch name {
     case "no-store": noStore = true

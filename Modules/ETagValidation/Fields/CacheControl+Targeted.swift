@@ -1,11 +1,11 @@
 internal import HTTPTypes
 
 extension CacheControl {
-  /// The directives of a targeted field, `CDN-Cache-Control` for one (RFC 9213 §2.1); nil when there is none, when it is empty,
-  /// or does not parse.
+  /// Reads the directives of a targeted field, such as `CDN-Cache-Control` (RFC 9213 §2.1). Returns `nil` if the field is absent,
+  /// empty or invalid.
   ///
-  /// A value of another type than its directive's is not consumed, as if the directive were not there: neither is `max-age="60"`
-  /// made a number, nor `60.5`; a negative one is stale. `no-cache` and `private` may have names in a string.
+  /// A directive whose value has the wrong type is ignored, such as `max-age="60"` or `max-age=60.5`. A negative lifetime means
+  /// stale. `no-cache` and `private` may have field names in a string.
   init?(targeted name: HTTPField.Name, of fields: HTTPFields) {
     guard fields.contains(name), let dictionary = StructuredDictionary(lines: fields[fields: name].map(\.bytes)),
       !dictionary.members.isEmpty

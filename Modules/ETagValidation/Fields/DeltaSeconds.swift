@@ -1,9 +1,9 @@
-/// A count of seconds as directives and `Age` carry it (RFC 9111 §1.2.2).
+/// A number of seconds, as in directives and `Age` (RFC 9111 §1.2.2).
 enum DeltaSeconds {
-  /// What every larger number is read as: 2^31 s, 68 years.
+  /// The maximum value, 2^31 s (68 years). Larger numbers are read as this one.
   static let limit: Int64 = 2_147_483_648
 
-  /// The number of seconds; nil unless there are digits and nothing else.
+  /// Returns the number of seconds, or `nil` if the text does not consist of digits only.
   static func duration(_ digits: some Sequence<UInt8>) -> Duration? {
     var value: Int64?
     for digit in digits {

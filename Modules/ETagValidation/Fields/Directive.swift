@@ -1,17 +1,17 @@
 internal import CacheCore
 
-/// One member of a directive list: `name`, `name=token` or `name="quoted"` (RFC 9111 §5.2).
+/// A member of a directive list: `name`, `name=token` or `name="quoted"` (RFC 9111 §5.2).
 struct Directive {
   enum Argument: Equatable {
     case none
     case token(String)
     case quoted(String)
-    /// There is one, but not as the grammar has it: blanks around `=`, an open quote, something behind the closing quote, no
+    /// An argument that violates the grammar: blanks around `=`, an open quote, text after the closing quote, or an invalid
     /// token.
     case unreadable
   }
 
-  /// In lower case.
+  /// The name in lower case.
   let name: String
   let argument: Argument
 
@@ -26,7 +26,7 @@ struct Directive {
     argument = head.endIndex == equals ? Self.argument(tail) : .unreadable
   }
 
-  /// Mostly they are already.
+  /// Returns the name in lower case. It avoids a copy if the name already is, as is usually the case.
   private static func lowercased(_ name: Substring.UTF8View) -> String {
     let isLowercase = name.allSatisfy { $0 < 0x80 && !(UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
     return isLowercase ? String(Substring(name)) : Substring(name).lowercased()
@@ -53,7 +53,7 @@ struct Directive {
     return .quoted(String(decoding: bytes, as: UTF8.self))
   }
 
-  /// `tchar` of RFC 9110 §5.6.2.
+  /// Returns whether the byte is a `tchar` (RFC 9110 §5.6.2).
   static func isToken(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
@@ -64,7 +64,7 @@ struct Directive {
 }
 
 extension Directive.Argument {
-  /// The argument as a lifetime; nil when it is none (negative, fractional, anything but digits).
+  /// The argument as a number of seconds, or `nil` if it does not consist of digits only.
   var seconds: Duration? {
     switch self {
     case .token(let text), .quoted(let text): DeltaSeconds.duration(text.utf8)
@@ -72,12 +72,13 @@ extension Directive.Argument {
     }
   }
 
-  /// The field names that a quoted argument lists, in lower case.
+  /// The field names in a quoted argument, in lower case.
   var fieldNames: [String] {
     guard case .quoted(let text) = self else { return [] }
     return FieldList(text).map { Substring($0).lowercased() }
   }
 
-  /// Only names in quotes are names: a token there means the directive itself (`no-cache=1`).
+  /// Whether the argument is quoted. Only quoted names are field names; with a token (`no-cache=1`) the directive applies as a
+  /// whole.
   var isQuoted: Bool { if case .quoted = self { true } else { false } }
 }

@@ -1,16 +1,19 @@
 internal import HTTPTypes
 
 extension EntityTag {
-  /// The tag of an answer, that of the first `ETag` line; nil when that is not asked with, since then it confirms nothing either.
+  /// Returns the tag of a response's first `ETag` line, or `nil` if it must not be sent in a request. Such a tag confirms
+  /// nothing.
   static func asked(of fields: HTTPFields) -> EntityTag? {
     fields.first(.eTag).flatMap { field in isAsked(with: field) ? EntityTag(field) : nil }
   }
 
-  /// Whether an answer's `ETag` may go back to the origin as `If-None-Match`.
+  /// Returns whether a response's `ETag` may be sent to the origin as `If-None-Match`.
   ///
-  /// What begins with `*` would be read as "any representation", and text with a comma as a list of tags, with `*` or another
-  /// representation's tag among them: both would confirm what is stored for ever. One well-formed tag is safe whatever it
-  /// contains; of what is malformed, text without a comma is one value to the origin as well, which knows best what it means.
+  /// Text that begins with `*` would be read as "any representation". Text with a comma would be read as a list, which may
+  /// include `*` or the tag of another representation. Both would confirm the stored response forever.
+  ///
+  /// A valid tag is safe, whatever it contains. Invalid text without a comma is a single value for the origin too, which knows
+  /// its meaning.
   static func isAsked(with field: HTTPField) -> Bool {
     field.withUnsafeBytesOfValue { bytes in
       let text = bytes.drop(while: isBlank)
@@ -19,16 +22,17 @@ extension EntityTag {
     }
   }
 
-  /// Whether an answer's `ETag` may go back as one of several.
+  /// Returns whether a response's `ETag` may be sent as one of several.
   static func isListed(_ field: HTTPField) -> Bool { field.withUnsafeBytesOfValue { isWellFormed($0[...]) } }
 
-  /// The tag of an answer where it labels bytes (RFC 9110 §8.8.1); nil where it is weak, or none by the grammar.
+  /// Returns the tag of a response if it is a strong validator (RFC 9110 §8.8.1), or `nil` if it is weak or invalid.
   static func strong(of fields: HTTPFields) -> EntityTag? {
     guard let field = fields.first(.eTag), isListed(field), let tag = EntityTag(field), !tag.isWeak else { return nil }
     return tag
   }
 
-  /// `entity-tag` to the letter (RFC 9110 §8.8.3): without blanks and control characters, and with a capital `W`.
+  /// Returns whether the text is exactly an `entity-tag` (RFC 9110 §8.8.3): without blanks and control characters, and with a
+  /// capital `W`.
   private static func isWellFormed(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
     let quote = UInt8(ascii: "\"")
     let isMarked = text.count > 1 && text[text.startIndex] == UInt8(ascii: "W") && text[text.startIndex + 1] == UInt8(ascii: "/")

@@ -1,23 +1,23 @@
 package import HTTPTypes
 
-/// An entity tag: the origin's label for one state of a resource (RFC 9110 §8.8.3).
+/// An entity tag, the origin's label for a state of a resource (RFC 9110 §8.8.3).
 ///
-/// Text that is no tag, without quotes or with one inside, is accepted as a weak tag: nothing says that it labels bytes. A
-/// lower-case `w/` counts as `W/`.
+/// Invalid text, such as text without quotes or with a quote inside, is read as a weak tag, because it does not claim to identify
+/// exact bytes. A lowercase `w/` is read as `W/`.
 ///
 /// ```swift
 /// EntityTag("W/\"1\"")?.weaklyMatches(EntityTag("\"1\"")!)  // true
 /// ```
 package struct EntityTag: Hashable, Sendable {
-  /// Whether it labels what the bytes mean rather than the bytes (RFC 9110 §8.8.1).
+  /// Whether the tag identifies the meaning of the bytes instead of the bytes (RFC 9110 §8.8.1).
   package let isWeak: Bool
   /// The bytes between the quotes.
   package let opaque: [UInt8]
 
-  /// A tag of a field's text; nil when it is empty.
+  /// Creates a tag from the text of a field, or returns `nil` if the text is empty.
   package init?(_ text: String) { self.init(bytes: Array(text.utf8)) }
 
-  /// A tag of a field; nil when its value is empty.
+  /// Creates a tag from a field, or returns `nil` if its value is empty.
   package init?(_ field: HTTPField) {
     guard let tag = field.withUnsafeBytesOfValue({ EntityTag($0) }) else { return nil }
     self = tag
@@ -45,17 +45,17 @@ package struct EntityTag: Hashable, Sendable {
     }
   }
 
-  /// Space or tab (RFC 9110 §5.6.3).
+  /// Returns whether the byte is a space or a tab (RFC 9110 §5.6.3).
   static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
-  /// Both label the same bytes (RFC 9110 §8.8.3.2).
+  /// Returns whether both tags identify the same bytes (RFC 9110 §8.8.3.2).
   package func stronglyMatches(_ other: EntityTag) -> Bool { !isWeak && !other.isWeak && opaque == other.opaque }
 
-  /// Both label the same state, weak or not (RFC 9110 §8.8.3.2).
+  /// Returns whether both tags identify the same state, weak or not (RFC 9110 §8.8.3.2).
   package func weaklyMatches(_ other: EntityTag) -> Bool { opaque == other.opaque }
 }
 
 extension EntityTag: CustomStringConvertible {
-  /// The tag as a field states it, such as `W/"1"`.
+  /// The tag as it appears in a field, such as `W/"1"`.
   package var description: String { "\(isWeak ? "W/" : "")\"\(String(decoding: opaque, as: UTF8.self))\"" }
 }

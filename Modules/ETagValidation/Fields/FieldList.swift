@@ -1,10 +1,10 @@
 internal import CacheCore
 
-/// The members of a comma-separated list in one field line (RFC 9110 §5.6.1): trimmed, empty ones left out, commas in quoted
-/// strings no separators.
+/// The members of a comma-separated list in one field line (RFC 9110 §5.6.1). Members are trimmed, empty ones are omitted, and
+/// commas in quoted strings do not separate.
 ///
-/// A quote that is never closed is an ordinary character, so that it can't hide the members behind it (`private="x, no-store`).
-/// Linear in the line's length, whatever the bytes.
+/// An unclosed quote is an ordinary character, so that it cannot hide the members after it (`private="x, no-store`). Reading
+/// takes linear time for any bytes.
 struct FieldList: Sequence, IteratorProtocol {
   private var rest: Substring.UTF8View
   private var honoursQuotes = true
@@ -30,7 +30,7 @@ struct FieldList: Sequence, IteratorProtocol {
       }
       end = next
       if byte == UInt8(ascii: "\""), honoursQuotes {
-        // After one open quote the others count for nothing: looking for the end of each again would be quadratic.
+        // After one unclosed quote, later quotes are ignored. Searching for the end of each would take quadratic time.
         if let close = rest.closingQuote(from: next) { end = rest.index(after: close) } else { honoursQuotes = false }
       }
     }
@@ -40,7 +40,7 @@ struct FieldList: Sequence, IteratorProtocol {
 }
 
 extension Substring.UTF8View {
-  /// Where the quoted string that was opened just before `start` ends (RFC 9110 §5.6.4).
+  /// Returns the end of the quoted string that was opened just before `start` (RFC 9110 §5.6.4).
   func closingQuote(from start: Index) -> Index? {
     var position = start
     while position != endIndex {

@@ -1,21 +1,21 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// How an answer's fields become `Freshness` (RFC 9111 §4.2).
+/// The rules that derive ``Freshness`` from the fields of a response (RFC 9111 §4.2).
 struct FreshnessRules {
   let rules: ResponseRules
 
-  /// What a hit needs to know about `response`, which was asked for at `requestTime` and came at `responseTime`.
+  /// Returns the freshness of a response that was requested at `requestTime` and arrived at `responseTime`.
   func freshness(of response: HTTPResponse, requestTime: Timestamp, responseTime: Timestamp) -> Freshness {
     freshness(of: response, rules.directives(of: response.headerFields), requestTime: requestTime, responseTime: responseTime)
   }
 
-  /// As ``freshness(of:requestTime:responseTime:)``, with the directives at hand.
+  /// Returns the freshness, with directives that have already been read.
   func freshness(
     of response: HTTPResponse, _ directives: ResponseDirectives, requestTime: Timestamp, responseTime: Timestamp
   ) -> Freshness {
     let fields = response.headerFields
-    // Without a usable `Date` the time of arrival stands in for it (RFC 9110 §6.6.1).
+    // Without a valid `Date`, use the time of arrival (RFC 9110 §6.6.1).
     let date = Self.date(of: fields, receivedAt: responseTime) ?? responseTime
     let age = Self.age(of: fields, date: date, requestTime: requestTime, responseTime: responseTime)
     let generatedAt = responseTime - age
@@ -30,35 +30,34 @@ struct FreshnessRules {
       staleIfErrorUntil: neverStale ? nil : .distantFuture)
   }
 
-  /// When the origin made the answer, as the first `Date` line says; nil when there is none or it can't be read.
+  /// Returns the time in the first `Date` line, or `nil` if it is missing or invalid.
   static func date(of fields: HTTPFields, receivedAt now: Timestamp) -> Timestamp? {
     fields.first(.date).flatMap { HTTPDate($0.value, receivedAt: now)?.timestamp }
   }
 
-  /// `corrected_initial_age` (RFC 9111 §4.2.3). Clocks that run apart make an answer older, never younger.
+  /// Returns `corrected_initial_age` (RFC 9111 §4.2.3). Clock skew can only make a response older, never younger.
   private static func age(of fields: HTTPFields, date: Timestamp, requestTime: Timestamp, responseTime: Timestamp) -> Duration {
     let apparent = max(.zero, responseTime - date)
     let delay = max(.zero, responseTime - requestTime)
-    // The first member of a list counts; what is no number is ignored (§5.1).
+    // Only the first member of a list counts, and an invalid number is ignored (§5.1).
     let stated = fields.first(.age).flatMap { field in
       FieldList(field.value).first { _ in true }.flatMap { DeltaSeconds.duration($0) }
     }
     return max(apparent, (stated ?? .zero) + delay)
   }
 
-  /// The lifetime that the origin states (RFC 9111 §4.2.1), nil when it states none. An unreadable statement is one: zero.
+  /// Returns the lifetime that the origin states (RFC 9111 §4.2.1), or `nil` if it states none. An invalid lifetime is zero.
   static func explicitLifetime(
     of fields: HTTPFields, _ directives: ResponseDirectives, date: Timestamp, receivedAt now: Timestamp
   ) -> Duration? {
     if let lifetime = directives.lifetime { return lifetime }
     guard !directives.isTargeted, fields.contains(.expires) else { return nil }
-    // Of several lines the earliest counts; one that can't be read (`0`, `-1`, junk) has expired already (§5.3).
+    // Of several lines, the earliest applies. An invalid one (`0`, `-1`) has already expired (§5.3).
     let expires = fields[values: .expires].map { HTTPDate($0, receivedAt: now)?.timestamp ?? .distantPast }.min()
     return max(.zero, (expires ?? .distantPast) - date)
   }
 
-  /// The lifetime that is guessed (RFC 9111 §4.2.2): for statuses that may be guessed about, and for answers that are marked as
-  /// `public`.
+  /// Returns the heuristic lifetime (RFC 9111 §4.2.2), for heuristically cacheable status codes and for `public` responses.
   func guessedLifetime(
     of response: HTTPResponse, _ directives: ResponseDirectives, date: Timestamp, receivedAt now: Timestamp
   ) -> Duration? {

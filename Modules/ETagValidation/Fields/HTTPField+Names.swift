@@ -1,17 +1,17 @@
 internal import HTTPTypes
 
 extension HTTPField {
-  /// The value's bytes: two values that are no UTF-8 must not look alike because both were repaired.
+  /// The bytes of the value. Strings would be repaired, and two different invalid UTF-8 values could then be equal.
   var bytes: [UInt8] { withUnsafeBytesOfValue { Array($0) } }
 
-  /// Whether the two values are equal byte for byte.
+  /// Returns whether two values are equal byte for byte.
   func hasSameValue(as other: HTTPField) -> Bool {
     withUnsafeBytesOfValue { mine in
       other.withUnsafeBytesOfValue { Self.areEqual(UnsafeRawBufferPointer(mine), UnsafeRawBufferPointer($0)) }
     }
   }
 
-  /// By words: dates and tags are compared with each answer.
+  /// Compares word by word, because dates and tags are compared for each response.
   private static func areEqual(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
     guard a.count == b.count else { return false }
     var index = 0
@@ -27,7 +27,7 @@ extension HTTPField {
     return true
   }
 
-  /// The same value, byte for byte, under another name.
+  /// Returns a field with the same bytes and another name.
   func renamed(_ name: Name) -> HTTPField {
     var copy = self
     copy.name = name
@@ -36,10 +36,10 @@ extension HTTPField {
 }
 
 extension HTTPFields {
-  /// The first field of that name.
+  /// Returns the first field with the name.
   func first(_ name: HTTPField.Name) -> HTTPField? { first { $0.name == name } }
 
-  /// The field of that name, where there is one alone.
+  /// Returns the field with the name, or `nil` if there is none or more than one.
   func single(_ name: HTTPField.Name) -> HTTPField? {
     var found: HTTPField?
     for field in self where field.name == name {
@@ -49,14 +49,14 @@ extension HTTPFields {
     return found
   }
 
-  /// Puts one field in the place of all of its name.
+  /// Replaces all fields of a name by one field.
   mutating func replace(_ name: HTTPField.Name, with field: HTTPField) {
     self[fields: name] = [field]
   }
 }
 
 extension Substring.UTF8View {
-  /// Whether this is the field name that is given in lower case; letters in any case (RFC 9110 §5.1).
+  /// Returns whether this is the given lowercase field name, in any case (RFC 9110 §5.1).
   func isName(_ canonical: String) -> Bool {
     guard count == canonical.utf8.count else { return false }
     return elementsEqual(canonical.utf8) { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 == $1 : $0 == $1 }

@@ -1,10 +1,10 @@
 internal import HTTPTypes
 
 extension HTTPFields {
-  /// Returns the fields without those that are about one connection (RFC 9111 §3.1, RFC 9110 §7.6.1).
+  /// Returns the fields without those that concern a single connection (RFC 9111 §3.1, RFC 9110 §7.6.1).
   ///
-  /// The fields that `Connection` names are removed too, except those that caches decide by. A sender must not name such fields,
-  /// and obeying it would hide a `no-cache`.
+  /// It also removes the fields that `Connection` lists, except those that caches depend on. A sender must not list those, and
+  /// removing them would hide a `no-cache`.
   func withoutHopByHop() -> HTTPFields {
     let named = namedByConnection()
     var left = self
@@ -12,12 +12,12 @@ extension HTTPFields {
     return left
   }
 
-  /// The fields of this message that `Connection` names and that may be removed.
+  /// Returns the names that `Connection` lists and that may be removed.
   private func namedByConnection() -> [HTTPField.Name] {
     guard contains(.connection) else { return [] }
     var names: [HTTPField.Name] = []
     for line in self[fields: .connection] {
-      // By far the most frequent value. Its field is removed for its name.
+      // This is by far the most frequent value. Its field is removed by its name anyway.
       if line.value == "keep-alive" { continue }
       for member in FieldList(line.value) {
         guard let name = HTTPField.Name(String(Substring(member))), !Self.decisive.contains(name.canonicalName), contains(name)
@@ -28,11 +28,11 @@ extension HTTPFields {
     return names
   }
 
-  /// These fields as a 304 (`self` is the stored answer's) updates them (RFC 9111 §3.2): what the 304 states replaces all values
-  /// of that name.
+  /// Returns these stored fields as a 304 updates them (RFC 9111 §3.2). A field of the 304 replaces all stored values of that
+  /// name.
   ///
-  /// Kept are the fields without which the stored bytes would be others, and `ETag`, which labels them: no more may be left out
-  /// (§3.2). `Date` and `Age` tell how old one message is: those of the earlier message never outlive it.
+  /// Fields that describe the stored bytes remain, as does `ETag`, which labels them; no others may be excluded (§3.2). `Date`
+  /// and `Age` state the age of one message, so the earlier values are always removed.
   func updated(by notModified: HTTPFields) -> HTTPFields {
     let news = notModified.withoutHopByHop().filter { !Self.isTiedToBytes($0.name.canonicalName) } as [HTTPField]
     if let updated = updated(atEndBy: news) { return updated }
@@ -45,8 +45,8 @@ extension HTTPFields {
     return merged
   }
 
-  /// The same, where an earlier 304 has put the same fields to the end already: what says the same stays where it is, and as a
-  /// rule that is all but the date. Nil: they are not there.
+  /// Returns the updated fields if an earlier 304 has already moved the same fields to the end, or `nil` otherwise. Equal values
+  /// stay in place, usually all except the date.
   private func updated(atEndBy news: [HTTPField]) -> HTTPFields? {
     let end = count - news.count
     guard end >= 0 else { return nil }
@@ -59,7 +59,7 @@ extension HTTPFields {
       let known = self[end + offset]
       guard known.name.rawName == line.name.rawName else { return nil }
       if known.hasSameValue(as: line) { continue }
-      // The same text in other bytes would not be put in its place.
+      // `HTTPFields` would ignore an assignment of an equal string with different bytes.
       guard known != line else { return nil }
       updated[end + offset] = line
     }
@@ -68,17 +68,17 @@ extension HTTPFields {
 
   private static func names(_ fields: [HTTPField], _ name: HTTPField.Name) -> Bool { fields.contains { $0.name == name } }
 
-  /// Takes out fields that an answer is to be stored without, given in lower case.
+  /// Removes the fields, given in lower case, that a response must be stored without.
   mutating func leaveOut(_ names: [String]) {
     guard !names.isEmpty else { return }
     let names = Set(names)
     removeAll { names.contains($0.name.canonicalName) }
   }
 
-  /// Whether as many more fit in: a collection of 65,535 fields traps.
+  /// Returns whether `more` fields can be added, because `HTTPFields` traps at 65,535 fields.
   func hasRoom(for more: Int) -> Bool { count + more < Int(UInt16.max) }
 
-  /// Told apart by length first: every field of every answer is looked up here.
+  /// Compares the length first, because every field of every response is checked.
   private static func isHopByHop(_ name: String) -> Bool {
     switch name.utf8.count {
     case 2: name == "te"
@@ -93,14 +93,13 @@ extension HTTPFields {
     }
   }
 
-  /// The fields that caches decide by.
+  /// The fields that caches depend on.
   static let decisive: Set<String> = [
     "age", "cache-control", "content-range", "date", "etag", "expires", "last-modified", "vary",
   ]
 
-  /// Whether a field belongs to the stored bytes, however the origin describes them later: how they are coded, which part they
-  /// are, how many, and their label (RFC 9111 §3.2). `Content-Digest` of an answer without content is that of nothing (RFC 9530
-  /// §2).
+  /// Returns whether a field belongs to the stored bytes regardless of later metadata: their coding, range, length and label (RFC
+  /// 9111 §3.2). The `Content-Digest` of a response without content is that of empty content (RFC 9530 §2).
   static func isTiedToBytes(_ name: String) -> Bool {
     switch name.utf8.count {
     case 4: name == "etag"
@@ -111,7 +110,7 @@ extension HTTPFields {
     }
   }
 
-  /// Whether a field describes the representation (RFC 9110 §8), or, as `ETag` does, labels it.
+  /// Returns whether a field describes or labels the representation (RFC 9110 §8).
   static func describesBytes(_ name: String) -> Bool {
     switch name.utf8.count {
     case 6: name == "digest"

@@ -1,10 +1,10 @@
 internal import HTTPTypes
 
-/// The directives of an answer as they count in this cache: of the first targeted field that can be read, else of `Cache-Control`
-/// (RFC 9213 §2.2), and without what is meant for caches of the other mode.
+/// The directives of a response that apply to this cache. They come from the first valid targeted field, or else from
+/// `Cache-Control` (RFC 9213 §2.2). Directives for the other mode are ignored.
 struct ResponseDirectives {
   let stated: CacheControl
-  /// A targeted field decides, and neither `Cache-Control` nor `Expires` counts.
+  /// Whether a targeted field applies, so that `Cache-Control` and `Expires` do not.
   let isTargeted: Bool
   private let mode: CacheMode
 
@@ -20,26 +20,26 @@ struct ResponseDirectives {
     (stated, isTargeted) = (CacheControl(fields), false)
   }
 
-  /// The lifetime that a directive states: in a shared cache `s-maxage`, where there is one (RFC 9111 §4.2.1).
+  /// The lifetime that a directive states. In a shared cache `s-maxage` takes precedence (RFC 9111 §4.2.1).
   var lifetime: Duration? { mode == .shared ? stated.sharedMaxAge ?? stated.maxAge : stated.maxAge }
 
-  /// Whether it must never be used stale (§5.2.2.2). In a shared cache `proxy-revalidate` says so too (§5.2.2.8), and with it
-  /// `s-maxage` (§5.2.2.10).
+  /// Whether the response must never be used stale (§5.2.2.2). In a shared cache, `proxy-revalidate` (§5.2.2.8) and `s-maxage`
+  /// (§5.2.2.10) have the same effect.
   var mustRevalidate: Bool {
     stated.mustRevalidate || (mode == .shared && (stated.proxyRevalidate || stated.sharedMaxAge != nil))
   }
 
-  /// Whether this cache may not store the answer because it is one user's (§5.2.2.7).
+  /// Whether this cache must not store the response because it belongs to a single user (§5.2.2.7).
   var isOthers: Bool { mode == .shared && stated.isPrivate }
 
-  /// Whether a shared cache may store the answer to a request with `Authorization` (§3.5).
+  /// Whether a shared cache may store the response to a request with `Authorization` (§3.5).
   var allowsAuthorised: Bool {
     mode == .private || stated.mustRevalidate || stated.isPublic || stated.sharedMaxAge != nil
   }
 
-  /// Whether a directive lets an answer of any status be stored (§3).
+  /// Whether a directive permits storing a response with any status (§3).
   var allowsAnyStatus: Bool { stated.isPublic || (mode == .private && stated.isPrivate) }
 
-  /// The fields that the answer is stored without (§5.2.2.4, §5.2.2.7), in lower case.
+  /// The names, in lower case, of the fields that are not stored (§5.2.2.4, §5.2.2.7).
   var leftOut: [String] { mode == .shared ? stated.noCacheFields + stated.privateFields : stated.noCacheFields }
 }

@@ -1,14 +1,13 @@
 internal import HTTPTypes
 
-/// How this cache reads what an answer says: whose cache it is, which fields speak to it, and what is guessed where nothing is
-/// said.
+/// The settings that determine how a cache reads responses: its mode, its targeted fields, and its default lifetimes.
 struct ResponseRules: Hashable {
   var mode: CacheMode
-  /// Targeted fields in the order of their weight (RFC 9213 §2.2); a private cache is nobody's target.
+  /// The targeted fields in order of precedence (RFC 9213 §2.2). A private cache ignores them.
   var targets: [HTTPField.Name]
   var heuristics: Heuristics?
   var defaultLifetime: Duration?
 
-  /// The directives that count for an answer.
+  /// Returns the directives that apply to a response.
   func directives(of fields: HTTPFields) -> ResponseDirectives { ResponseDirectives(fields, self) }
 }

@@ -1,23 +1,23 @@
 internal import CacheCore
 
-/// A dictionary of structured fields (RFC 8941 §3.2, with the types that RFC 9651 adds), read as strictly as §4.2 demands: what
-/// does not parse to its last byte is none.
+/// A dictionary of structured fields (RFC 8941 §3.2, with the types that RFC 9651 adds). It is parsed as strictly as §4.2
+/// requires: any error makes the whole dictionary invalid.
 ///
-/// Parameters and inner lists are read over; no directive uses them. Linear in the text's length.
+/// Parameters and inner lists are skipped, because no directive uses them. Parsing takes linear time.
 struct StructuredDictionary {
   enum Value: Equatable {
     case integer(Int64)
     case boolean(Bool)
     case string(String)
     case token(String)
-    /// Of a type that no directive has: a decimal, bytes, a date, a display string, an inner list.
+    /// A type that no directive uses: a decimal, bytes, a date, a display string or an inner list.
     case other
   }
 
-  /// In the order of their keys' first appearance; of a key that appears twice the last value.
+  /// The members, ordered by the first occurrence of their keys. The last value of a key applies.
   private(set) var members: [(key: String, value: Value)] = []
 
-  /// The dictionary of all lines of a field; nil when they do not parse.
+  /// Creates a dictionary from all lines of a field, or returns `nil` if they are invalid.
   init?(lines: [[UInt8]]) {
     var reader = StructuredReader(lines.joined(separator: [UInt8(ascii: ",")]))
     reader.skip { $0 == 0x20 }
@@ -26,7 +26,7 @@ struct StructuredDictionary {
       if let index = members.firstIndex(where: { $0.key == key }) {
         members[index].value = value
       } else {
-        // More directives than exist: nobody means that, and looking each up among the others must not become slow.
+        // There are fewer directives than that, and the search for each key among the others must not become slow.
         guard members.count < 64 else { return nil }
         members.append((key, value))
       }
@@ -34,7 +34,7 @@ struct StructuredDictionary {
       if reader.isAtEnd { return }
       guard reader.take(UInt8(ascii: ",")) else { return nil }
       reader.skip { $0 == 0x20 || $0 == 0x09 }
-      // A comma at the end.
+      // A trailing comma is invalid.
       if reader.isAtEnd { return nil }
     }
   }

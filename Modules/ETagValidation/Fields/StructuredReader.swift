@@ -1,5 +1,4 @@
-/// Reads the items of structured fields from left to right (RFC 8941 §4.2, RFC 9651 §4.2); nil at the first byte that does not
-/// belong there.
+/// A reader for the items of structured fields (RFC 8941 §4.2, RFC 9651 §4.2). It returns `nil` at the first unexpected byte.
 struct StructuredReader {
   private let bytes: [UInt8]
   private var position = 0
@@ -31,7 +30,7 @@ struct StructuredReader {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// What follows a key: `=` and a value, or nothing, which is true; parameters behind it are read over.
+  /// Reads the value after a key: `=` and a value, or nothing, which means true. Parameters are skipped.
   mutating func memberValue() -> StructuredDictionary.Value? {
     guard take(UInt8(ascii: "=")) else { return skipParameters() ? .boolean(true) : nil }
     guard let value = next == UInt8(ascii: "(") ? innerList() : item(), skipParameters() else { return nil }
@@ -108,7 +107,7 @@ struct StructuredReader {
     return nil
   }
 
-  /// A byte sequence: base64 between colons.
+  /// Reads a byte sequence: base64 between colons.
   private mutating func enclosed(by mark: UInt8) -> StructuredDictionary.Value? {
     position += 1
     skip { Self.isLower($0 | 0x20) || Self.isDigit($0) || [0x2B, 0x2F, 0x3D].contains($0) }

@@ -1,7 +1,7 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// A URI reference and how it resolves (RFC 3986 §4.1, §5.2), for `Location` and `Content-Location`. Any text has a reading.
+/// A URI reference and its resolution (RFC 3986 §4.1, §5.2), for `Location` and `Content-Location`. Any text can be parsed.
 struct URIReference {
   private var scheme: String?
   private var authority: String?
@@ -9,7 +9,7 @@ struct URIReference {
   private var query: String?
 
   init(_ text: String) {
-    // On bytes: a combining mark behind a delimiter would hide it from a search for characters.
+    // Searches bytes: a combining mark after a delimiter would hide it from a search for characters.
     var rest = text[...].utf8.trimmingBlanks()
     rest = rest.prefix { $0 != UInt8(ascii: "#") }
     if let mark = rest.firstIndex(of: UInt8(ascii: "?")) {
@@ -31,7 +31,7 @@ struct URIReference {
 
   private static func text(_ bytes: Substring.UTF8View) -> String { String(Substring(bytes)) }
 
-  /// What it names, seen from a request's target; nil when the target has no absolute URI.
+  /// Returns the target of the reference relative to a request, or `nil` if the request has no absolute URI.
   func resolved(against base: HTTPRequest) -> HTTPRequest? {
     guard let baseScheme = base.scheme, let baseAuthority = base.authority else { return nil }
     let basePath = base.path ?? "/"
@@ -52,7 +52,7 @@ struct URIReference {
       path: path.utf8.first == UInt8(ascii: "/") ? path : "/\(path)")
   }
 
-  /// RFC 3986 §5.2.4.
+  /// Returns the path without dot segments (RFC 3986 §5.2.4).
   private static func withoutDotSegments(_ path: String) -> String {
     var kept: [Substring] = []
     let segments = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { Substring($0) }

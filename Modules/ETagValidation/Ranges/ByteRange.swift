@@ -1,16 +1,15 @@
 internal import CacheCore
 
-/// What a `Range` field asks for of a body (RFC 9110 §14.1.2).
+/// A range in a `Range` field (RFC 9110 §14.1.2).
 enum ByteRange: Equatable {
-  /// From a byte to another, that one included; without an end, to the last.
+  /// A range from a byte to another, inclusive, or to the last byte.
   case from(Int64, to: Int64?)
-  /// The last so many bytes.
+  /// A range with the given number of bytes at the end.
   case suffix(Int64)
 
-  /// The ranges that the field asks for; nil when it is none that a recipient must understand (another unit, malformed), so that
-  /// it is ignored (§14.2).
+  /// Returns the ranges of the field, or `nil` if the field must be ignored, because of another unit or invalid syntax (§14.2).
   ///
-  /// Numbers beyond 2^63 are read as 2^63 - 1, which no body reaches.
+  /// Numbers beyond 2^63 are read as 2^63 − 1, which no body reaches.
   static func ranges(_ text: String) -> [ByteRange]? {
     let text = text[...].utf8.trimmingBlanks()
     guard let equals = text.firstIndex(of: UInt8(ascii: "=")), Substring(text[..<equals]).lowercased() == "bytes" else {
@@ -43,7 +42,7 @@ enum ByteRange: Equatable {
     }
   }
 
-  /// A number of digits alone; nil when there is none.
+  /// Returns the number, or `nil` if the text does not consist of digits only.
   static func number(_ digits: Substring.UTF8View) -> Int64? {
     guard !digits.isEmpty else { return nil }
     var value: Int64 = 0
@@ -56,7 +55,7 @@ enum ByteRange: Equatable {
     return value
   }
 
-  /// The bytes that this is in a body of `length` bytes; nil when there are none: it can't be satisfied (§14.1.2).
+  /// Returns the bytes of this range in a body of `length` bytes, or `nil` if the range is not satisfiable (§14.1.2).
   func resolved(in length: Int64) -> Range<Int64>? {
     switch self {
     case .from(let first, let last):

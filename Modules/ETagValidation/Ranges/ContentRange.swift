@@ -1,15 +1,15 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// Which bytes of a representation a part holds: `Content-Range` with both ends and the whole length (RFC 9110 §14.4).
+/// The range of a partial response: a `Content-Range` with both ends and the complete length (RFC 9110 §14.4).
 struct ContentRange: Equatable {
   let bytes: Range<Int64>
   let completeLength: Int64
 
   init(_ bytes: Range<Int64>, of completeLength: Int64) { (self.bytes, self.completeLength) = (bytes, completeLength) }
 
-  /// That of an answer; nil when there is none, when there are several lines, or when it does not say all three numbers in a way
-  /// that makes sense.
+  /// Creates the range of a response. Returns `nil` if the field is missing, has several lines, lacks a number or is
+  /// inconsistent.
   init?(_ fields: HTTPFields) {
     guard fields.contains(.contentRange) else { return nil }
     let lines = fields[values: .contentRange]
@@ -30,6 +30,6 @@ struct ContentRange: Equatable {
 
   var text: String { "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(completeLength)" }
 
-  /// The bytes as a request names them.
+  /// The value of a `Range` field for these bytes.
   var asked: String { "bytes=\(bytes.lowerBound)-\(bytes.upperBound - 1)" }
 }

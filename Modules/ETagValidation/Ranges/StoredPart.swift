@@ -1,14 +1,14 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// A stored answer as the bytes that it holds: the whole, or, where it is a 206, one contiguous range (RFC 9111 §3.3).
+/// A stored partial response (206) with one contiguous range of the whole (RFC 9111 §3.3).
 ///
-/// A stored part keeps its `Content-Range` and, among the selecting fields, the range it was asked with: so its variant is not
-/// the whole answer's, and no plain look into memory takes it for that.
+/// It retains its `Content-Range`. The requested range is among its selecting fields, so its variant differs from that of the
+/// whole response. A plain memory lookup never confuses the two.
 struct StoredPart {
   let range: ContentRange
 
-  /// Nil when the answer is no part, or does not say which.
+  /// Creates a part, or returns `nil` if the response is not partial or its range is unknown.
   init?(_ metadata: StoredMetadata) {
     guard metadata.isPart, let range = ContentRange(metadata.response.headerFields),
       metadata.bodyLength.map({ $0 == Int64(range.bytes.count) }) ?? true
@@ -16,7 +16,7 @@ struct StoredPart {
     self.range = range
   }
 
-  /// The bytes of the stored body that answer a single range of the whole; nil when not all of them are here.
+  /// Returns the bytes of the stored body for a single range of the whole, or `nil` if the part does not contain all of them.
   func covered(_ asked: ByteRange) -> Range<Int64>? {
     guard let bytes = asked.resolved(in: range.completeLength), range.bytes.contains(bytes) else { return nil }
     return (bytes.lowerBound - range.bytes.lowerBound)..<(bytes.upperBound - range.bytes.lowerBound)
@@ -24,13 +24,13 @@ struct StoredPart {
 }
 
 extension StoredMetadata {
-  /// One part of an answer, which must never pass for the whole (RFC 9111 §3.3).
+  /// Whether the response is partial. It must never be used as the whole response (RFC 9111 §3.3).
   var isPart: Bool { response.status.code == 206 }
 }
 
 extension HTTPRequest {
-  /// The single range that a GET asks for; nil without `Range`, or where it is ignored: malformed, of another unit, several
-  /// ranges, another method (RFC 9110 §14.2).
+  /// The single range of a GET. It is `nil` without a `Range` field, or if the field is ignored: invalid syntax, another unit,
+  /// several ranges or another method (RFC 9110 §14.2).
   var singleRange: ByteRange? {
     guard method == .get, headerFields.contains(.range) else { return nil }
     let lines = headerFields[values: .range]

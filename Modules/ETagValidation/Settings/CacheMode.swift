@@ -1,11 +1,12 @@
-/// Whose cache it is (RFC 9111 §1).
+/// The kind of a cache (RFC 9111 §1).
 public enum CacheMode: String, Hashable, Sendable, CaseIterable {
-  /// One user's own: an app's.
+  /// A cache for a single user, such as an app's.
   case `private`
-  /// One for many: a proxy's, a content delivery network's. `s-maxage`, `proxy-revalidate`, `private` and targeted fields count.
+  /// A cache for many users, such as a proxy or a content delivery network. It obeys `s-maxage`, `proxy-revalidate`, `private`
+  /// and targeted fields.
   case shared
 
-  /// What is guessed about answers that state no lifetime, unless a validator is told otherwise: nothing in a private cache,
-  /// since a user's next look should be at what is there now; a tenth of the age in a shared one, where an origin expects it.
+  /// The default heuristics for responses that state no lifetime. A private cache has none, so that its user sees the current
+  /// state. A shared cache has a tenth of the age, which origins expect.
   public var heuristics: Heuristics? { self == .shared ? Heuristics() : nil }
 }

@@ -1,13 +1,13 @@
-/// A guessed lifetime for answers that state none (RFC 9111 §4.2.2): a share of the time since the last modification.
+/// A heuristic lifetime for responses that state none (RFC 9111 §4.2.2): a percentage of the time since the last modification.
 ///
-/// Only for statuses that may be guessed about (RFC 9110 §15.1), and only with a `Last-Modified` that can be read.
+/// It applies only to heuristically cacheable status codes (RFC 9110 §15.1), and only with a valid `Last-Modified` field.
 public struct Heuristics: Hashable, Sendable {
-  /// The share in per cent, 0 to 100.
+  /// The percentage, from 0 to 100.
   public let percent: Int
-  /// No guess is longer.
+  /// The maximum lifetime.
   public let longest: Duration
 
-  /// By default a tenth, as the RFC suggests, and a day at most.
+  /// Creates heuristics. The default is 10 %, as the RFC suggests, and at most one day.
   public init(percent: Int = 10, longest: Duration = .seconds(86_400)) {
     self.percent = min(100, max(0, percent))
     self.longest = max(.zero, longest)

@@ -1,11 +1,11 @@
-/// What becomes of parts (206): `StoredMetadata` keeps such an answer's status and `Content-Range`, and its variant is one of its
-/// own, so that a part never takes the whole answer's place.
+/// The use of partial responses (206). A stored one retains its status and `Content-Range`, and has its own variant, so it never
+/// replaces the whole response.
 public enum PartialAnswers: String, Hashable, Sendable, CaseIterable {
-  /// They are handed on and not stored.
+  /// Returns partial responses without storing them.
   case ignored
-  /// Stored, and used for ranges that lie inside them (RFC 9111 §3.3).
+  /// Stores partial responses and uses them for ranges inside them (RFC 9111 §3.3).
   case reused
-  /// Stored and used; one that begins at the first byte is made whole by asking for the rest only (§3.4). For a cache that
-  /// carries out `ValidationVerdict.complete`.
+  /// Stores and uses partial responses. A part that begins at the first byte is completed by requesting only the rest (§3.4). The
+  /// cache must handle `ValidationVerdict.complete`.
   case completed
 }

@@ -1,18 +1,18 @@
-/// One spelling for the values that mean the same (RFC 9111 §4.1), on bytes, because a value need not be UTF-8.
+/// The normalization of field values (RFC 9111 §4.1). It works on bytes, because a value need not be UTF-8.
 enum FieldValue {
-  /// The lines as one: blanks at the ends go; of a list, members are trimmed, empty ones left out, the others joined by `, `.
-  /// Text in quotes stays.
+  /// Returns the lines as one value, without surrounding blanks. The members of a list are trimmed and joined by `, `, and empty
+  /// ones are omitted. Quoted text is unchanged.
   static func normalised(_ lines: [[UInt8]], isList: Bool) -> [UInt8] {
     let members = isList ? lines.flatMap(members(of:)) : lines.map { trimmed($0[...]) }
     return Array(members.joined(separator: [UInt8(ascii: ","), 0x20]))
   }
 
-  /// Fields whose members are alternatives with weights (RFC 9110 §12.5).
+  /// Returns whether the field lists weighted alternatives (RFC 9110 §12.5).
   static func isPreference(_ name: String) -> Bool {
     name == "accept" || name == "accept-charset" || name == "accept-encoding" || name == "accept-language"
   }
 
-  /// The members of all lines.
+  /// Returns the members of all lines.
   static func members(of lines: [[UInt8]]) -> [ArraySlice<UInt8>] { lines.flatMap(members(of:)) }
 
   private static func members(of line: [UInt8]) -> [ArraySlice<UInt8>] {

@@ -1,17 +1,17 @@
-/// One spelling for the lists of what a client prefers (RFC 9110 §12.5): the members in the order of their weights, letters in
-/// lower case, no blanks around `;`.
+/// The normalization of content negotiation fields (RFC 9110 §12.5): members in the order of their weights, in lower case,
+/// without blanks around `;`.
 ///
-/// Members of one weight keep their order in `Accept-Language` alone: by the letter it means nothing there either, but servers
-/// look at it (§12.5.4). The other fields give no order a meaning.
+/// Members of equal weight retain their order only in `Accept-Language`. The specification gives it no meaning there, but servers
+/// use it (§12.5.4). In the other fields, the order has no meaning.
 struct Preference {
-  /// In thousandths; 1,000 where none is stated (§12.4.2).
+  /// The weight in thousandths, 1,000 if none is stated (§12.4.2).
   private let weight: Int
   private let text: [UInt8]
 
-  /// A line without weights, quotes and capitals, as nearly all are, at a tenth of the cost: every request for an answer with
-  /// `Vary` comes through here. Nil: it is another line.
+  /// Returns the normalized value of a line without weights, quotes and capital letters, or `nil` for any other line. Nearly all
+  /// lines are like this, and this path costs a tenth. Every request for a response with `Vary` uses it.
   ///
-  /// - Parameter isOrdered: the members may not change places.
+  /// - Parameter isOrdered: Whether the members must retain their order.
   static func normalised(plain line: [UInt8], isOrdered: Bool) -> [UInt8]? {
     var members: [Range<Int>] = []
     members.reserveCapacity(8)
@@ -40,10 +40,12 @@ struct Preference {
     return text
   }
 
+  /// Returns the normalized value of the members of a field.
+  ///
   /// - Parameters:
-  ///   - members: of all lines of the field.
-  ///   - isTyped: the members are media types, of which parameters may count by letter.
-  ///   - isOrdered: members of one weight may not change places.
+  ///   - members: The members of all lines of the field.
+  ///   - isTyped: Whether the members are media types, whose parameters may be case-sensitive.
+  ///   - isOrdered: Whether members of equal weight must retain their order.
   static func normalised(_ members: [ArraySlice<UInt8>], isTyped: Bool, isOrdered: Bool) -> [UInt8] {
     let sorted = members.map { Preference($0, isTyped: isTyped) }.enumerated().sorted { a, b in
       guard a.element.weight == b.element.weight else { return a.element.weight > b.element.weight }
@@ -54,7 +56,7 @@ struct Preference {
   }
 
   private init(_ member: ArraySlice<UInt8>, isTyped: Bool) {
-    // Text in quotes is nobody's to change.
+    // Quoted text must not be changed.
     guard !member.contains(UInt8(ascii: "\"")) else {
       (weight, text) = (1_000, Array(member))
       return
@@ -65,7 +67,7 @@ struct Preference {
     text = Array(parts.joined(separator: [UInt8(ascii: ";")]))
   }
 
-  /// `q=0.5` in thousandths; nil when the parameter is no weight by the grammar.
+  /// Returns a weight such as `q=0.5` in thousandths, or `nil` if the parameter is not a valid weight.
   private static func weight(_ parameter: [UInt8]) -> Int? {
     guard parameter.count >= 3, lowered(parameter[0]) == UInt8(ascii: "q"), parameter[1] == UInt8(ascii: "=") else { return nil }
     let digits = parameter.dropFirst(2)

@@ -1,24 +1,24 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// A request's selecting fields in the form that is stored and compared (RFC 9111 §4.1): normalised, secrets as digests.
+/// A request's selecting fields in the form that is stored and compared (RFC 9111 §4.1): normalized, with secrets as digests.
 ///
-/// In a private cache `Authorization` selects always, named by `Vary` or not: what one user may see is neither another's nor
-/// everybody's, nor the other way round. A shared cache stores such an answer only where the origin means it for everybody (RFC
-/// 9111 §3.5), so there `Vary` alone says what selects.
+/// In a private cache, `Authorization` always selects, even if `Vary` does not list it, so that one user's response is never
+/// served to another user or without credentials. A shared cache stores such a response only if the origin permits sharing (RFC
+/// 9111 §3.5), so only `Vary` selects.
 ///
-/// Of a part, the range that it holds is one more: its variant is never that of the whole answer.
+/// For a part, its range is an additional field, so its variant always differs from that of the whole response.
 struct SelectingFields {
   private let entries: [(name: HTTPField.Name, value: [UInt8]?)]
 
-  /// Those of a request that a caller makes.
+  /// Creates the selecting fields of a caller's request.
   init(of request: HTTPRequest, vary: Vary, secret: DigestSecret, mode: CacheMode) {
     self.init(vary, always: mode == .private ? [.authorization] : []) {
       Self.storedForm(of: $0, in: request.headerFields, secret: secret)
     }
   }
 
-  /// Those that metadata hold, in stored form already.
+  /// Creates the selecting fields of metadata, which are already in stored form.
   init(of metadata: StoredMetadata) {
     self.init(Vary(metadata.response.headerFields), always: metadata.isPart ? [.authorization, .range] : [.authorization]) {
       metadata.request.headerFields.first($0)?.bytes
@@ -35,29 +35,30 @@ struct SelectingFields {
     self.entries = entries
   }
 
-  /// As fields of a stored request; absent ones are absent.
+  /// The fields of the stored request. Absent ones are omitted.
   var fields: HTTPFields {
     HTTPFields(entries.compactMap { entry in entry.value.map { HTTPField(name: entry.name, value: $0) } })
   }
 
-  /// A canonical text: a line for each field, `name=value`, or `name` alone for one that the request did not have; empty when
-  /// nothing selects.
+  /// The canonical text: one line for each field, `name=value`, or only `name` if the request does not have the field. It is
+  /// empty if no field selects.
   ///
-  /// ASCII: other bytes, control characters and `%` are percent-encoded, so that two texts are equal only when all bytes are.
+  /// The text is ASCII. Other bytes, control characters and `%` are percent-encoded, so that two texts are equal only if all
+  /// bytes are equal.
   var variant: String {
     entries.map { entry in
       entry.value.map { "\(entry.name.canonicalName)=\(Self.escaped($0))" } ?? entry.name.canonicalName
     }.joined(separator: "\n")
   }
 
-  /// Whether `metadata` were selected by what `request` has.
+  /// Returns whether the selecting fields of `metadata` match those of `request`.
   static func match(_ metadata: StoredMetadata, _ request: HTTPRequest, secret: DigestSecret, mode: CacheMode) -> Bool {
     let fields = metadata.response.headerFields
     var namesCredentials = false
     var compared = 0
     for line in fields where line.name == .vary {
       for member in FieldList(line.value) {
-        // A 304 may have brought more names than are stored with.
+        // A 304 may have added more names than a response may be stored with.
         compared += 1
         guard compared <= Vary.mostNames, isSame(member, metadata.request.headerFields, request.headerFields, secret) else {
           return false
@@ -68,10 +69,10 @@ struct SelectingFields {
     return namesCredentials || haveSameCredentials(metadata, request, secret: secret, mode: mode)
   }
 
-  /// Whether the field that a member of `Vary` names is the same in what is stored and in a request. One that names none,
-  /// `*` for one, is the same in no request.
+  /// Returns whether the field that a member of `Vary` names is equal in a stored response and in a request. An invalid name, or
+  /// `*`, never matches.
   ///
-  /// A line that is the stored one byte for byte needs no second look: a normalised value's normal form is itself.
+  /// A line that is byte for byte equal to the stored one needs no normalization, because normalization is idempotent.
   private static func isSame(
     _ member: Substring.UTF8View, _ stored: HTTPFields, _ fields: HTTPFields, _ secret: DigestSecret
   ) -> Bool {
@@ -79,7 +80,7 @@ struct SelectingFields {
     let known = stored.first { member.isName($0.name.canonicalName) }
     var line: HTTPField?
     for field in fields where member.isName(field.name.canonicalName) {
-      // Several lines: the normal form decides.
+      // For several lines, compare the normal form.
       if line != nil { return known?.bytes == storedForm(of: field.name, in: fields, secret: secret) }
       line = field
     }
@@ -88,8 +89,8 @@ struct SelectingFields {
     return known.bytes == storedForm(of: line.name, in: fields, secret: secret)
   }
 
-  /// Whether the two bear the same `Authorization`, as far as it selects: a shared cache looks at the stored one alone, so that
-  /// what a private cache has left in a store is nobody's.
+  /// Returns whether both have the same `Authorization`, as far as it selects. A shared cache considers only the stored one, so
+  /// that it never serves a response that a private cache stored for a user.
   static func haveSameCredentials(
     _ metadata: StoredMetadata, _ request: HTTPRequest, secret: DigestSecret, mode: CacheMode
   ) -> Bool {
@@ -99,7 +100,7 @@ struct SelectingFields {
     return stored == (mode == .shared ? nil : storedForm(of: .authorization, in: request.headerFields, secret: secret))
   }
 
-  /// Whether the two bear the same `Accept-Encoding`, where `Vary` names that.
+  /// Returns whether both have the same `Accept-Encoding`, if `Vary` lists it.
   static func haveSameCodings(_ metadata: StoredMetadata, _ request: HTTPRequest, secret: DigestSecret) -> Bool {
     let members = metadata.response.headerFields[values: .vary].flatMap { Array(FieldList($0)) }
     return members.allSatisfy { member in
@@ -140,9 +141,9 @@ struct SelectingFields {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Fields that let their bearer in.
+  /// The fields that contain credentials.
   private static let secrets: Set<String> = ["authorization", "cookie", "proxy-authorization"]
 
-  /// Fields that are no lists: a comma in them is text.
+  /// The fields that are not lists, so commas in them are text.
   private static let singletons: Set<String> = ["from", "host", "origin", "referer", "user-agent"]
 }

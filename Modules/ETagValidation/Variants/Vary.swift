@@ -1,13 +1,13 @@
 internal import HTTPTypes
 
-/// The request fields that selected an answer, as its `Vary` names them (RFC 9110 §12.5.5).
+/// The request fields that selected a response, as listed by its `Vary` (RFC 9110 §12.5.5).
 struct Vary {
-  /// An answer that says more names is not stored: nobody means that, and each request would be compared by all of them.
+  /// The maximum number of names. A response with more is not stored, because each request would be compared by all of them.
   static let mostNames = 64
 
-  /// Each once, ordered by name.
+  /// The distinct names, sorted.
   let names: [HTTPField.Name]
-  /// `*`, or a member that can't be a field's name: what selected the answer is not known, so it matches no request (RFC 9111
+  /// Whether the response matches no request, because of `*` or an invalid name: its selecting fields are unknown (RFC 9111
   /// §4.1).
   let matchesNothing: Bool
 
@@ -17,7 +17,7 @@ struct Vary {
     if fields.contains(.vary) {
       for line in fields[values: .vary] {
         for member in FieldList(line) {
-          // `*` is a token, so it would pass as a name.
+          // `*` is a token, so it would be accepted as a name.
           if member.elementsEqual(CollectionOfOne(UInt8(ascii: "*"))) {
             unknown = true
           } else if let name = HTTPField.Name(String(Substring(member))) {
