@@ -1,10 +1,10 @@
 import CacheCore
 import Testing
 
-@Suite("Addresses and which of them may be loaded from")
+@Suite("Addresses and the policy for connecting to them")
 struct AddressPolicyTests {
   @Test(
-    "an address of no public network is of its kind",
+    "an address outside the public Internet has its kinds",
     arguments: [
       ("127.0.0.1", .loopback), ("127.255.0.9", .loopback), ("::1", .loopback), ("::ffff:127.0.0.1", .loopback),
       ("10.1.2.3", .privateUse), ("172.16.0.1", .privateUse), ("172.31.255.255", .privateUse), ("192.168.1.1", .privateUse),
@@ -25,7 +25,7 @@ struct AddressPolicyTests {
   }
 
   @Test(
-    "a public address is allowed, right beside a refused range too",
+    "a public address is allowed, even next to a refused range",
     arguments: [
       "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.1", "169.253.255.255",
       "169.255.0.0",
@@ -39,19 +39,19 @@ struct AddressPolicyTests {
   }
 
   @Test(
-    "what is no address in its usual notation is none",
+    "text that is not a plain address is rejected",
     arguments: ["", "127.1", "0x7f.0.0.1", "1.2.3.4.5", "host", "::g", "1.2.3.4\0", "[]"])
   func notAnAddress(text: String) { #expect(IPAddress(text) == nil) }
 
-  @Test("only 4 or 16 bytes are an address", arguments: [0, 3, 4, 5, 15, 16, 17])
+  @Test("only 4 or 16 bytes form an address", arguments: [0, 3, 4, 5, 15, 16, 17])
   func byteCounts(count: Int) {
     #expect((IPAddress(bytes: Array(repeating: 1, count: count)) != nil) == (count == 4 || count == 16))
   }
 
-  @Test("an address is told as it is usually written", arguments: ["192.0.2.1", "2001:db8::1", "::1", "fe80::1:2"])
+  @Test("an address prints in its usual notation", arguments: ["192.0.2.1", "2001:db8::1", "::1", "fe80::1:2"])
   func description(text: String) throws { #expect(try #require(IPAddress(text)).description == text) }
 
-  @Test("an exception is allowed, and its neighbour is not")
+  @Test("an exception is allowed, but its neighbor is not")
   func exceptions() throws {
     let own = try #require(IPAddress("10.0.0.8"))
     let policy = AddressPolicy(refusing: .all, except: [own])
@@ -59,7 +59,7 @@ struct AddressPolicyTests {
     #expect(!policy.allows(try #require(IPAddress("10.0.0.9"))))
   }
 
-  @Test("a policy refuses only the kinds it names")
+  @Test("a policy refuses only the given kinds")
   func someKinds() throws {
     let policy = AddressPolicy(refusing: .metadata)
     #expect(policy.allows(try #require(IPAddress("127.0.0.1"))))

@@ -10,7 +10,7 @@ import Foundation
 
 @Suite("A body")
 struct BodyTests {
-  @Test("of bytes at hand tells its length and is one chunk, once")
+  @Test("a body in memory has a length and a single chunk, which is read once")
   func atHand() async throws {
     let body = ResourceBody(Data("abc".utf8))
     #expect(body.length == 3)
@@ -25,7 +25,7 @@ struct BodyTests {
     #expect(try await again.next() == nil)
   }
 
-  @Test("that is empty has no chunk, since chunks never are")
+  @Test("an empty body has no chunks")
   func empty() async throws {
     var iterator = ResourceBody(Data()).makeAsyncIterator()
     #expect(try await iterator.next() == nil)
@@ -34,7 +34,7 @@ struct BodyTests {
   }
 
   @Test(
-    "is collected whole, chunk by chunk, whether its length was told or not", arguments: [nil, 6, 1, 1 << 40, .max] as [Int64?])
+    "a body is collected completely, with any announced length", arguments: [nil, 6, 1, 1 << 40, .max] as [Int64?])
   func collects(_ length: Int64?) async throws {
     let source = ChunkSource(["ab", "cd", "ef"])
     let body = ResourceBody(length: length, source: source)
@@ -44,14 +44,14 @@ struct BodyTests {
     #expect(!source.isCancelled)
   }
 
-  @Test("that streams is used once")
+  @Test("a streamed body can be read only once")
   func singleUse() async throws {
     let body = ResourceBody(length: nil, source: ChunkSource(["ab"]))
     #expect(try await body.collect() == Data("ab".utf8))
     #expect(try await body.collect().isEmpty)
   }
 
-  @Test("that announces more than the limit is refused before a byte is pulled, and stopped")
+  @Test("a body with an announced length above the limit is cancelled before the first read")
   func announcedTooLarge() async {
     let source = ChunkSource(["abcdef"])
     let error = await failure { _ = try await ResourceBody(length: 6, source: source).collect(limit: 5) }
@@ -60,7 +60,7 @@ struct BodyTests {
     #expect(source.isCancelled)
   }
 
-  @Test("that turns out larger than the limit is stopped there", arguments: [["abcdef"], ["ab", "cd", "ef"], ["abcde", "f"]])
+  @Test("a body that grows beyond the limit is cancelled", arguments: [["abcdef"], ["ab", "cd", "ef"], ["abcde", "f"]])
   func growsTooLarge(_ chunks: [String]) async {
     let source = ChunkSource(chunks)
     let error = await failure { _ = try await ResourceBody(length: nil, source: source).collect(limit: 5) }
@@ -69,14 +69,14 @@ struct BodyTests {
     #expect(source.isCancelled)
   }
 
-  @Test("of exactly the limit is taken")
+  @Test("a body of exactly the limit is accepted")
   func exactLimit() async throws {
     #expect(try await ResourceBody(length: nil, source: ChunkSource(["ab", "cd"])).collect(limit: 4).count == 4)
     #expect(try await ResourceBody(Data("abcd".utf8)).collect(limit: 4).count == 4)
     #expect(await failure { _ = try await ResourceBody(Data("abcd".utf8)).collect(limit: 3) }?.code == .bodyTooLarge)
   }
 
-  @Test("that is cancelled throws a cancellation at the next pull")
+  @Test("a cancelled body throws a cancellation at the next read")
   func cancelled() async throws {
     let atHand = ResourceBody(Data("abc".utf8))
     atHand.source.cancel()

@@ -1,10 +1,10 @@
 import CacheCore
 import Testing
 
-@Suite("An error")
+@Suite("Errors")
 struct CacheErrorTests {
   @Test(
-    "is one line that names the thing and the reason",
+    "an error prints as one line with the resource and the reason",
     arguments: [
       (CacheError(.other, reason: "why"), "why"),
       (CacheError(.other, reason: "why", url: "https://a/b"), "https://a/b: why"),
@@ -28,7 +28,7 @@ struct CacheErrorTests {
     #expect(error.description.split(whereSeparator: \.isNewline).count <= 1)
   }
 
-  @Test("keeps what a program needs to act")
+  @Test("an error keeps all its values")
   func parts() {
     struct Cause: Error {}
     let error = CacheError(
@@ -40,20 +40,20 @@ struct CacheErrorTests {
     #expect(CacheError.Code(rawValue: "diskFull") == .diskFull)
   }
 
-  @Test("has a code that prints as its name")
+  @Test("a code prints as its name")
   func code() {
     #expect("\(CacheError.Code.connectionRefused)" == "connectionRefused")
     #expect("\(CacheError.Code(rawValue: "ownCode"))" == "ownCode")
   }
 
-  @Test("is named after its URL once")
+  @Test("an error gets a URL only if it has none")
   func about() {
     #expect(CacheError(.other, reason: "why").about("u").url == "u")
     #expect(CacheError(.other, reason: "why", url: "first").about("u").url == "first")
     #expect(CacheError(.other, reason: "why").about(nil).url == nil)
   }
 
-  @Test("tells whether nobody answered, and whether nobody failed")
+  @Test("an error states whether the origin was unreachable and whether the load was cancelled")
   func kinds() {
     let unreachable: [CacheError.Code] = [
       .hostNotFound, .connectionRefused, .connectionLost, .timedOut, .offline, .malformedResponse, .truncatedBody,

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Priorities, queues and options")
 struct CallerTests {
-  @Test("a priority rises and never falls, and its observers are told of rises alone")
+  @Test("a priority only rises, and its observers are called only when it does")
   func priority() {
     let priority = LoadPriority(.low)
     let told = Lock<[LoadPriority.Level]>([])
@@ -17,7 +17,7 @@ struct CallerTests {
     #expect(told.withLock { $0 } == [.normal, .veryHigh])
   }
 
-  @Test("an observer may use the priority that tells it")
+  @Test("an observer may use the priority that calls it")
   func observerCallsBack() {
     let priority = LoadPriority(.low)
     let seen = Lock<LoadPriority.Level?>(nil)
@@ -32,7 +32,7 @@ struct CallerTests {
     #expect(seen.withLock { $0 } == .veryHigh)
   }
 
-  @Test("observers are called in the order of registration, those whose observation has ended are not called")
+  @Test("observers are called in the order of registration, unless their observation has ended")
   func observationsEnd() {
     let priority = LoadPriority(.veryLow)
     let told = Lock<[Int]>([])
@@ -50,7 +50,7 @@ struct CallerTests {
     #expect(told.withLock { $0 } == [0, 2, 3, 5] && priority.observers == 0)
   }
 
-  /// Uses a priority while it is released.
+  /// An object that uses a priority while it is deallocated.
   private final class Captured: Sendable {
     let priority: LoadPriority
 
@@ -59,7 +59,7 @@ struct CallerTests {
     deinit { priority.raise(to: .veryHigh) }
   }
 
-  @Test("an observer is released when its observation is cancelled, without a lock held")
+  @Test("cancelling an observation releases its observer without holding a lock")
   func observerIsReleased() {
     let priority = LoadPriority(.low)
     var captured: Captured? = Captured(priority)
@@ -72,7 +72,7 @@ struct CallerTests {
     #expect(released == nil && priority.level == .veryHigh)
   }
 
-  @Test("observers may end observations during a raise, their own too")
+  @Test("observers may end observations, including their own, during a raise")
   func observersEndObservations() {
     let priority = LoadPriority(.low)
     let kept = Lock<[LoadPriority.Observation]>([])
@@ -86,23 +86,23 @@ struct CallerTests {
     }
     priority.raise(to: .normal)
     priority.raise(to: .high)
-    // The second one may be called by the raise during which it ended, and by none after.
+    // The second observer may be called by the raise that ends it, but not by a later one.
     #expect((1...2).contains(calls.withLock { $0 }) && priority.observers == 0)
   }
 
-  @Test("levels are ordered, the most urgent last")
+  @Test("levels are ordered by urgency")
   func levels() {
     #expect(LoadPriority.Level.allCases.sorted() == [.veryLow, .low, .normal, .high, .veryHigh])
   }
 
-  @Test("an untouched callback is called at once, where it stands")
+  @Test("an immediate callback runs on the calling thread")
   func untouched() {
     let called = Lock(false)
     CallbackQueue.immediate.execute { called.withLock { $0 = true } }
     #expect(called.withLock { $0 })
   }
 
-  @Test("a given queue gets the callback, later")
+  @Test("a callback on a given queue runs asynchronously")
   func givenQueue() async {
     let queue = DispatchQueue(label: "callbacks")
     let key = DispatchSpecificKey<Bool>()
@@ -113,7 +113,7 @@ struct CallerTests {
     #expect(isThere)
   }
 
-  @Test("the main queue gets the callback later, also when it is asked from there")
+  @Test("a callback on the main queue runs asynchronously, even if it is requested on that queue")
   @MainActor func mainAsync() async {
     let order = Lock<[String]>([])
     await withCheckedContinuation { continuation in
@@ -126,7 +126,7 @@ struct CallerTests {
     #expect(order.withLock { $0 } == ["caller", "callback"])
   }
 
-  @Test("the main queue gets the callback at once when it is asked from there, and later from elsewhere")
+  @Test("a callback runs immediately on the main queue, and asynchronously from other threads")
   func mainCurrentOrAsync() async {
     let isImmediate = await MainActor.run {
       let called = Lock(false)
@@ -147,7 +147,7 @@ struct CallerTests {
     #expect(isMain)
   }
 
-  @Test("sets print as the names of what they contain, and accepted statuses as ranges")
+  @Test("option sets print the names of their members, and accepted statuses print as ranges")
   func descriptions() {
     #expect("\(CacheLayers.all)" == "[memory, disk]" && "\(CacheLayers.disk)" == "[disk]" && "\(CacheLayers())" == "[]")
     #expect("\(NetworkAccess.all)" == "[cellular, expensive, constrained]")
@@ -156,7 +156,7 @@ struct CallerTests {
     #expect("\(LoadPolicy.cacheFirst)" == "cacheFirst" && "\(ResourceSource.network)" == "network")
   }
 
-  @Test("what a caller sets goes before what the manager has")
+  @Test("an override takes precedence over the manager's component")
   func overrides() {
     func resolved(_ override: Override<Int>?, _ inherited: Int?) -> Int? { override.resolved(inherited) }
     #expect(resolved(nil, 1) == 1 && resolved(nil, nil) == nil)
@@ -165,7 +165,7 @@ struct CallerTests {
     #expect(resolved(.adapted { $0 + 1 }, 1) == 2 && resolved(.adapted { $0 + 1 }, nil) == nil)
   }
 
-  @Test("options set nothing, but for what is changed")
+  @Test("options set only what is changed")
   func options() {
     let options = RequestOptions { $0.policy = .reload }
     #expect(options.policy == .reload)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CacheCore
 
-@Suite("A writer that collects the body", .timeLimit(.minutes(1)))
+@Suite("The writer that collects a body", .timeLimit(.minutes(1)))
 struct CollectingWriterTests {
   private final class Published: Sendable {
     private let entries = Lock<[(metadata: StoredMetadata, body: Data)]>([])
@@ -31,7 +31,7 @@ struct CollectingWriterTests {
     }
   }
 
-  /// Returns as soon as a reader waits for bytes.
+  /// Returns when a reader waits for bytes.
   private func readerWaits(_ writer: CollectingWriter) async { while writer.waitingReaders == 0 { await Task.yield() } }
 
   private func failure(_ work: () async throws(CacheError) -> Void) async -> CacheError? {
@@ -43,7 +43,7 @@ struct CollectingWriterTests {
     }
   }
 
-  @Test("publishes the whole body once, with its length and its trailers")
+  @Test("a commit publishes the whole body once, with its length and its trailers")
   func commit() async throws {
     let writer = writer()
     try await writer.write(Data("one ".utf8))
@@ -55,7 +55,7 @@ struct CollectingWriterTests {
     #expect(published.all.first?.metadata == stored)
   }
 
-  @Test("readers follow from the first byte, wait for what is written, and end with the commit")
+  @Test("readers follow from the first byte, wait for more bytes, and end with the commit")
   func readers() async throws {
     let writer = writer()
     try await writer.write(Data("one ".utf8))
@@ -74,7 +74,7 @@ struct CollectingWriterTests {
     #expect(try await late.collect() == Data("one two".utf8))
   }
 
-  @Test("readers of an aborted writer fail, whether it was aborted or released", arguments: [true, false])
+  @Test("the readers of an aborted or released writer fail", arguments: [true, false])
   func abort(isReleased: Bool) async throws {
     var writer: CollectingWriter? = writer()
     let body = try #require(try writer?.reader())
@@ -96,7 +96,7 @@ struct CollectingWriterTests {
     #expect(await error?.code == .diskFull)
   }
 
-  @Test("a writer takes nothing after its end", arguments: [true, false])
+  @Test("a writer accepts no bytes after its end", arguments: [true, false])
   func misuse(isCommitted: Bool) async throws {
     let writer = writer()
     if isCommitted { _ = try await writer.commit(trailers: nil) } else { writer.abort() }
@@ -108,7 +108,7 @@ struct CollectingWriterTests {
     #expect(published.all.count == (isCommitted ? 1 : 0))
   }
 
-  @Test("a waiting reader is woken when it or its task is cancelled", arguments: [true, false])
+  @Test("a waiting reader resumes when it or its task is cancelled", arguments: [true, false])
   func cancellation(isTask: Bool) async throws {
     let writer = writer()
     let body = try writer.reader()
@@ -125,12 +125,12 @@ struct CollectingWriterTests {
     let writer = writer(sizeLimit: 5)
     try await writer.write(Data("12345".utf8))
     #expect(await failure { () throws(CacheError) in try await writer.write(Data("6".utf8)) }?.code == .entryTooLarge)
-    // The refused bytes are no part of the body.
+    // The refused bytes are not part of the body.
     #expect(try await writer.commit(trailers: nil).bodyLength == 5)
     #expect(published.all.map(\.body) == [Data("12345".utf8)])
   }
 
-  @Test("a reader that has fallen behind gets the body in pieces")
+  @Test("a reader that has fallen behind receives the body in pieces")
   func pieces() async throws {
     let writer = writer()
     let bytes = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 7) })

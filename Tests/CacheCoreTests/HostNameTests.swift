@@ -21,7 +21,7 @@ struct HostNameTests {
   }
 
   @Test(
-    "an ASCII name and an address stay as they are",
+    "an ASCII name or an address is unchanged",
     arguments: [
       "Example.com", "xn--bcher-kva.example", "XN--ZZZZZ.example", "127.0.0.1", "::1", "[::1]", "fe80::1%eth0",
       "[fe80::1%25eth0]", "a_b", "",
@@ -31,7 +31,7 @@ struct HostNameTests {
   }
 
   @Test(
-    "a host without an ASCII form is refused by name",
+    "a host without an ASCII form is refused with an error that names it",
     arguments: [
       "ü..example", "\u{200D}a.example", "-ü.example", "אa.example", "℀.example", "a／b.example", "a＠b.example", "［::1］",
       "%5B::1%5D", "a%2Fb.example", "a%40b", "a%3A80", "a%00b", "%E4.example", "a%", "a%zz", "%2531",
@@ -40,12 +40,12 @@ struct HostNameTests {
   func refused(_ host: String) {
     let error = #expect(throws: CacheError.self) { _ = try HostName.ascii(host) }
     #expect(error?.code == .invalidURL)
-    // By bytes: a joiner behind the quotation mark is no character of its own.
+    // Compares bytes: a joiner after the quotation mark is not a separate character.
     #expect(error?.reason.utf8.starts(with: "the host '".utf8) == true)
     #expect(error?.reason.contains("link") == false)
   }
 
-  @Test("a program without IDNA is told what to link")
+  @Test("without IDNA, the error names the library to link")
   func withoutIDNA() {
     let error = HostName.refusal(of: "bücher.example", hasIDNA: false)
     #expect(error.reason.contains("bücher.example") && error.reason.contains("link FoundationInternationalization"))
@@ -75,7 +75,9 @@ struct HostNameTests {
     #expect(try HTTPRequest(resource: url).authority == authority)
   }
 
-  @Test("a URL that percent-encodes no valid name is refused with the URL", arguments: ["http://a%2Fb/", "http://%E4.example/"])
+  @Test(
+    "a URL with a percent-encoded, invalid host is refused with an error that has the URL",
+    arguments: ["http://a%2Fb/", "http://%E4.example/"])
   func refusedURL(_ text: String) throws {
     let url = try #require(URL(string: text))
     let error = #expect(throws: CacheError.self) { _ = try HTTPRequest(resource: url) }
@@ -83,7 +85,7 @@ struct HostNameTests {
   }
 
   @Test(
-    "a text that is no URL because of its host is refused with that reason",
+    "text with an invalid host is refused with the reason",
     arguments: [
       ("http://ü..example/a", true), ("https://u@אa.example:80?q", true), ("http://example.com:ü/", false),
       ("http://a b/", false),
@@ -95,7 +97,7 @@ struct HostNameTests {
   }
 
   @Test(
-    "every spelling names one resource",
+    "every spelling of a host names the same resource",
     arguments: [
       ("bücher.example", "http://xn--bcher-kva.example/"), ("b%C3%BCcher.example:80", "http://xn--bcher-kva.example/"),
       ("u@BÜCHER.example:8080", "http://xn--bcher-kva.example:8080/"), ("XN--BCHER-KVA.example", "http://xn--bcher-kva.example/"),
@@ -105,7 +107,7 @@ struct HostNameTests {
     #expect(ResourceID.uri(of: HTTPRequest(method: .get, scheme: "http", authority: authority, path: "/")) == uri)
   }
 
-  @Test("a URL has the same key with a request made of it and without one")
+  @Test("a URL has the same effective URI with and without a request")
   func plainURI() throws {
     for text in ["https://bücher.example/a", "https://xn--bcher-kva.example/a"] {
       let url = try #require(URL(string: text))

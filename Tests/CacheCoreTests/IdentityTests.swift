@@ -1,9 +1,9 @@
 import CacheCore
 import Testing
 
-@Suite("Keys, revisions and identities")
+@Suite("Keys, revisions and component identities")
 struct IdentityTests {
-  @Test("keys are equal when their three parts are, and hash alike then")
+  @Test("keys with equal parts are equal and have equal hashes")
   func equality() {
     let parts = ["", "a", "b", "ab"]
     let triples = parts.flatMap { r in parts.flatMap { v in parts.map { (r, v, $0) } } }
@@ -19,7 +19,7 @@ struct IdentityTests {
     #expect(Set(triples.map { CacheKey(resource: $0.0, variant: $0.1, transform: $0.2) }).count == triples.count)
   }
 
-  @Test("keys go by bytes: texts of equal characters but other bytes are different keys, in each part")
+  @Test("keys are compared by bytes: canonically equal texts with different bytes are different keys")
   func bytes() {
     let (one, two) = ("caf\u{E9}", "cafe\u{301}")
     #expect(one == two)
@@ -30,7 +30,7 @@ struct IdentityTests {
     #expect(CacheKey(resource: one) == CacheKey(resource: String(decoding: Array(one.utf8), as: UTF8.self)))
   }
 
-  @Test("a key in another form keeps resource and variant")
+  @Test("a key with another transform keeps its resource and variant")
   func otherTransform() {
     let key = CacheKey(resource: "r", variant: "v", transform: "f")
     #expect(key.with(transform: "g") == CacheKey(resource: "r", variant: "v", transform: "g"))
@@ -38,7 +38,7 @@ struct IdentityTests {
   }
 
   @Test(
-    "keys are written for people",
+    "a key prints as readable text",
     arguments: [
       (CacheKey(resource: "https://a/b"), "https://a/b"),
       (CacheKey(resource: "https://a/b", variant: "accept=png"), "https://a/b [accept=png]"),
@@ -50,20 +50,20 @@ struct IdentityTests {
     #expect(key.description == text)
   }
 
-  @Test("revisions are never minted twice, and are written as 32 digits")
+  @Test("random revisions never repeat, and print as 32 digits")
   func revisions() {
     let minted = (0..<1_000).map { _ in Revision.random() }
     #expect(Set(minted).count == 1_000)
     #expect(Revision(high: 1, low: 0xABC).description == "00000000000000010000000000000abc")
   }
 
-  @Test("a component's identity prints as its type and its parameters")
+  @Test("a component identity prints as its type and its parameters")
   func printedIdentity() {
     #expect("\(ComponentID(SystemClock.self))" == "CacheCore.SystemClock")
     #expect("\(ComponentID(SystemClock.self, parameters: "a"))" == "CacheCore.SystemClock(a)")
   }
 
-  @Test("components of one type and equal parameters answer alike; a unique one is like no other")
+  @Test("identities of the same type with equal parameters are equal, and unique identities differ")
   func components() {
     #expect(ComponentID(Int.self, parameters: "a") == ComponentID(Int.self, parameters: "a"))
     #expect(ComponentID(Int.self, parameters: "a") != ComponentID(Int.self, parameters: "b"))

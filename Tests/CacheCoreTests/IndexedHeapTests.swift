@@ -1,16 +1,18 @@
 import CacheCore
 import Testing
 
-@Suite("The heap whose members can be moved")
+@Suite("The indexed heap")
 struct IndexedHeapTests {
-  @Test("gives back what a sorted list would, whatever is entered, moved and removed", arguments: 1...20 as ClosedRange<UInt64>)
+  @Test(
+    "the heap has the order of a sorted list after random insertions, moves and removals",
+    arguments: 1...20 as ClosedRange<UInt64>)
   func model(_ seed: UInt64) {
     var random = SeededGenerator(state: seed)
     var heap = IndexedHeap<Int, Int>()
     var model: [Int: Int] = [:]
     for step in 0..<2_000 {
       let member = Int.random(in: 0..<200, using: &random)
-      // Unique, so that there is one right answer.
+      // Ranks are unique, so that there is only one correct order.
       let rank = Int.random(in: 0..<1_000, using: &random) * 10_000 + step
       switch Int.random(in: 0..<3, using: &random) {
       case 0, 1:
@@ -30,7 +32,7 @@ struct IndexedHeapTests {
     #expect(heap.isEmpty)
   }
 
-  /// A rank that counts how often two are compared.
+  /// A rank that counts comparisons.
   private struct CountedRank: Comparable {
     static let comparisons = Lock(0)
     let value: Int
@@ -41,7 +43,7 @@ struct IndexedHeapTests {
     }
   }
 
-  @Test("no step compares more members than a few for each doubling of their number")
+  @Test("each operation needs a logarithmic number of comparisons")
   func comparisons() {
     for exponent in [6, 10, 14] {
       let count = 1 << exponent

@@ -1,9 +1,9 @@
 import CacheCore
 import Testing
 
-@Suite("The hash of a key's text")
+@Suite("The hash of key texts")
 struct KeyHashTests {
-  /// SplitMix64: the same numbers in each run.
+  /// SplitMix64 with a fixed seed, so that each run uses the same numbers.
   struct Numbers: RandomNumberGenerator {
     var state: UInt64
 
@@ -24,10 +24,10 @@ struct KeyHashTests {
 
   private func of(_ bytes: [UInt8]) -> UInt64 { bytes.withUnsafeBytes { hash($0) } }
 
-  /// From nothing to what goes another way, with the ends of words and of the table between.
+  /// Lengths from zero to those that use `Hasher`, including the boundaries of words and of the coefficient table.
   static let lengths = Array(0...34) + [47, 48, 49, 60, 63, 64, 65, 127, 128, 248, 255, 256, 257, 258, 300, 1_000]
 
-  @Test("goes by the bytes, wherever they lie and however the text was made", arguments: lengths)
+  @Test("the hash depends only on the bytes, not on their storage or on how the text was made", arguments: lengths)
   func representations(_ length: Int) {
     // Given one text, made in five ways
     let bytes = (0..<length).map { UInt8(ascii: "a") + UInt8($0 % 26) }
@@ -37,7 +37,7 @@ struct KeyHashTests {
     let cut = String(("é\(whole)é").dropFirst().dropLast())
     let shifted = [0xFF] + bytes
 
-    // Then it has one hash
+    // Then all of them have the same hash
     let expected = of(bytes)
     #expect(hash(whole) == expected)
     #expect(hash(grown) == expected)
@@ -45,7 +45,7 @@ struct KeyHashTests {
     #expect(shifted.withUnsafeBytes { hash(UnsafeRawBufferPointer(rebasing: $0[1...])) } == expected)
   }
 
-  @Test("changes with every bit, with a zero more or less, and with the order of the words", arguments: lengths)
+  @Test("every bit, an appended zero and the order of words change the hash", arguments: lengths)
   func everyBit(_ length: Int) {
     var numbers = Numbers(state: UInt64(length))
     let bytes = (0..<length).map { _ in UInt8.random(in: 1...255, using: &numbers) }
@@ -63,9 +63,11 @@ struct KeyHashTests {
     if length > 0 { #expect(seen.insert(of(Array(bytes.dropLast()))).inserted) }
   }
 
-  @Test("changes half of its bits with any bit of the text", arguments: [1, 3, 5, 8, 13, 24, 60, 256])
+  @Test(
+    "a changed bit of the text flips each bit of the hash with a probability of one half",
+    arguments: [1, 3, 5, 8, 13, 24, 60, 256])
   func avalanche(_ length: Int) {
-    // Over 64 hashes: for one alone, a bit moves all texts by the same step before they are stirred.
+    // Uses 64 hashes: with a single one, a bit changes all sums by the same amount before they are mixed.
     var flips = [Int](repeating: 0, count: 64)
     var trials = 0
     var numbers = Numbers(state: 7)
@@ -80,11 +82,11 @@ struct KeyHashTests {
         for bit in 0..<64 where difference >> UInt64(bit) & 1 == 1 { flips[bit] += 1 }
       }
     }
-    // 4,096 throws of a coin: eight standard deviations are 256.
+    // 4,096 coin tosses: eight standard deviations are 256.
     for (bit, count) in flips.enumerated() { #expect(abs(count - trials / 2) < 256, "bit \(bit)") }
   }
 
-  /// Texts that resemble each other, as those of one site do.
+  /// Similar texts, such as the URLs of one site.
   enum Texts: String, CaseIterable, CustomTestStringConvertible {
     case numbered, padded, steps, long
 
@@ -94,7 +96,7 @@ struct KeyHashTests {
       switch self {
       case .numbered: "https://images.example.com/products/\(number)/large.jpg"
       case .padded: "\(1_000_000 + number)" + String(repeating: "x", count: 53)
-      // One word, which goes up by 256.
+      // A single word that increases by 256.
       case .steps:
         String(decoding: [UInt8(number & 127), UInt8(number >> 7 & 127), UInt8(number >> 14)] + [1, 1, 1, 1, 1], as: UTF8.self)
       case .long: String(repeating: "y", count: 300) + "\(number)"
@@ -102,7 +104,7 @@ struct KeyHashTests {
     }
   }
 
-  @Test("spreads similar texts evenly, whichever bits a table goes by", arguments: Texts.allCases)
+  @Test("similar texts are distributed evenly, whichever bits a table uses", arguments: Texts.allCases)
   func spread(_ texts: Texts) {
     let (count, parts) = (32_768, 256)
     for seed in 0..<2 {
@@ -112,7 +114,7 @@ struct KeyHashTests {
       for shift in [0, 16, 32, 48, 56] {
         var filled = [Int](repeating: 0, count: parts)
         for hash in hashes { filled[Int(hash >> UInt64(shift) & UInt64(parts - 1))] += 1 }
-        // Chi-squared with 255 degrees of freedom: 255 ± 22.6; evener than chance is no defect.
+        // Chi-squared with 255 degrees of freedom: 255 ± 22.6. A more even distribution is not a defect.
         let expected = Double(count / parts)
         let chi = filled.reduce(0) { $0 + (Double($1) - expected) * (Double($1) - expected) / expected }
         #expect(chi < 255 + 8 * 22.6, "bits from \(shift), seed \(seed)")
@@ -120,7 +122,7 @@ struct KeyHashTests {
     }
   }
 
-  @Test("is another one in each process: nothing of it can be worked out beforehand")
+  @Test("the hash differs between processes and cannot be predicted")
   func keyed() {
     let texts = ["", "a", "https://example.com/", String(repeating: "z", count: 256)]
     for text in texts {
@@ -130,9 +132,9 @@ struct KeyHashTests {
     }
   }
 
-  @Test("is the sum of words times coefficients, as published, before it is stirred")
+  @Test("before mixing, the hash is the published sum of words times coefficients")
   func formula() {
-    // Given coefficients that are 1 in their upper half, so that the sum's upper half is the sum of length and words
+    // Given coefficients whose upper half is 1, so that the upper half of the sum is the sum of length and words
     struct Ones: RandomNumberGenerator {
       var isUpper = false
       mutating func next() -> UInt64 {
@@ -147,7 +149,7 @@ struct KeyHashTests {
       return product ^ product >> 32
     }
 
-    // Then the start, the length, and the words, of which the last may overlap the one before it, are added up
+    // Then the sum consists of the start, the length and the words, the last of which may overlap the one before it
     func hash(_ bytes: [UInt8]) -> UInt64 { bytes.withUnsafeBytes { plain($0) } }
     #expect(hash([]) == stirred(1))
     #expect(hash([1, 0, 0, 0, 0, 0, 0, 0]) == stirred(1 + 8 + UInt64(littleEndian: 1)))

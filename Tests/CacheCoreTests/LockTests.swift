@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The lock")
 struct LockTests {
-  @Test("lets one in at a time")
+  @Test("the lock admits one thread at a time")
   func excludes() async {
     let lock = SharedCount()
     await withTaskGroup(of: Void.self) { group in
@@ -14,7 +14,7 @@ struct LockTests {
     #expect(lock.count.withLock { $0 } == 16_000)
   }
 
-  @Test("is free again after an error")
+  @Test("the lock is released after an error")
   func throwing() {
     let lock = Lock(1)
     #expect(throws: CacheError.self) { try lock.withLock { _ throws(CacheError) in throw CacheError(.other, reason: "no") } }

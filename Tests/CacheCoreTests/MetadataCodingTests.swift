@@ -8,9 +8,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Metadata as bytes")
+@Suite("The coding of metadata")
 struct MetadataCodingTests {
-  /// Every optional part on and off: bit by bit.
+  /// Returns metadata whose optional parts are present or absent according to the bits.
   private static func metadata(_ bits: Int) -> StoredMetadata {
     var metadata = StoredMetadata.whole()
     if bits & 1 == 0 { metadata.trailers = nil }
@@ -23,14 +23,14 @@ struct MetadataCodingTests {
     return metadata
   }
 
-  @Test("comes back as it was, with every optional part there or not", arguments: 0..<128)
+  @Test("metadata is decoded unchanged, with or without each optional part", arguments: 0..<128)
   func roundTrip(_ bits: Int) {
     let metadata = Self.metadata(bits)
     #expect(StoredMetadata(decoding: metadata.encoded()) == metadata)
   }
 
   @Test(
-    "comes back with every kind of expiration",
+    "every kind of expiration is decoded unchanged",
     arguments: [Expiration.never, .after(.zero), .after(.seconds(-3)), .after(.milliseconds(1_500)), .at(.distantPast)])
   func expirations(_ expiration: Expiration) {
     var metadata = StoredMetadata.whole()
@@ -38,7 +38,7 @@ struct MetadataCodingTests {
     #expect(StoredMetadata(decoding: metadata.encoded())?.expiration == expiration)
   }
 
-  @Test("keeps repeated fields, their order, their spelling and bytes beyond ASCII")
+  @Test("repeated fields, their order, their spelling and non-ASCII bytes are decoded unchanged")
   func fields() throws {
     var metadata = StoredMetadata.whole()
     let odd = try #require(HTTPField.Name("X-oDD"))
@@ -54,8 +54,8 @@ struct MetadataCodingTests {
     #expect(back.response.headerFields[fields: odd].last?.withUnsafeBytesOfValue { Array($0) } == [0xFF, 0x80, 0x41])
   }
 
-  /// Written by hand from the format's description: a version, then parts of a tag, a length and a content. What is on disks must
-  /// stay readable.
+  /// Written by hand from the description of the format: a version, then parts with a tag, a length and content. Existing disk
+  /// entries must stay readable.
   private static let golden = """
     01 \
     01 44000000 03000000474554 050000006874747073 0b0000006578616d706c652e636f6d 040000002f613f62 \
@@ -70,7 +70,7 @@ struct MetadataCodingTests {
     07 23000000 ffffffffffffffff b80b000000000000 01 01 a00f000000000000 01 ffffffffffffff7f
     """
 
-  @Test("is written as it was from the first version on")
+  @Test("the encoding is that of the first version")
   func goldenEncoding() {
     let hex = StoredMetadata.whole().encoded().map { byte in
       let digits = String(byte, radix: 16)
@@ -79,7 +79,7 @@ struct MetadataCodingTests {
     #expect(hex == Self.golden.filter { !$0.isWhitespace })
   }
 
-  @Test("is skipped where a later version added a part")
+  @Test("an unknown part of a later version is skipped")
   func unknownParts() {
     let encoded = StoredMetadata.whole().encoded()
     var later = Data(encoded.prefix(1))
@@ -89,14 +89,14 @@ struct MetadataCodingTests {
     #expect(StoredMetadata(decoding: later) == .whole())
   }
 
-  @Test("is refused in another version, and where a part that is needed is not there", arguments: [1, 2, 4, 6, 7] as [UInt8])
+  @Test("metadata of another version or without a required part is rejected", arguments: [1, 2, 4, 6, 7] as [UInt8])
   func missingParts(_ tag: UInt8) {
     var encoded = StoredMetadata.whole().encoded()
     encoded[0] = 2
     #expect(StoredMetadata(decoding: encoded) == nil)
     #expect(StoredMetadata(decoding: Data()) == nil)
 
-    // The part is still there, under a number that means nothing.
+    // The part is still present, with an unknown tag.
     var renamed = [UInt8(1)]
     var rest = ByteReader(StoredMetadata.whole().encoded().dropFirst())
     while let found = rest.integer(UInt8.self), let content = rest.counted() {
@@ -109,7 +109,7 @@ struct MetadataCodingTests {
   }
 
   @Test(
-    "is refused where a part that is there can't be read: a length below zero, trailers and an end that are none",
+    "metadata with an invalid part is rejected: a negative length, or malformed trailers or expiration",
     arguments: [
       (5, [0, 0, 0, 0, 0, 0, 0, 0x80]), (5, [9]), (3, [1, 0, 0, 0]), (8, [3]), (8, [1, 0]),
     ] as [(UInt8, [UInt8])])
@@ -122,7 +122,7 @@ struct MetadataCodingTests {
     #expect(StoredMetadata(decoding: encoded + part.bytes) == nil)
   }
 
-  @Test("is refused with more fields than a head can have", arguments: [65_534, 65_535])
+  @Test("metadata with more fields than a header can have is rejected", arguments: [65_534, 65_535])
   func tooManyFields(_ count: Int) {
     var trailers = ByteWriter()
     trailers.integer(UInt32(count))
@@ -137,7 +137,7 @@ struct MetadataCodingTests {
     #expect(metadata?.trailers?.count == (count == 65_534 ? count : nil))
   }
 
-  @Test("tells many who ask at once the same, and keeps what a change leaves alone")
+  @Test("concurrent readers get equal values, and a change leaves the other values unchanged")
   func readByMany() async throws {
     let whole = StoredMetadata.whole()
     for _ in 0..<50 {
@@ -154,14 +154,14 @@ struct MetadataCodingTests {
     }
   }
 
-  @Test("that was cut short is never taken for whole, wherever it was cut", arguments: 0..<8)
+  @Test("truncated metadata is never accepted", arguments: 0..<8)
   func truncations(_ bits: Int) {
     let encoded = Self.metadata(bits | 120).encoded()
     let taken = (0..<encoded.count).filter { StoredMetadata(decoding: encoded.prefix($0)) != nil }
     #expect(taken.isEmpty)
   }
 
-  @Test("never traps, whatever the bytes are: what it accepts, it writes and reads again")
+  @Test("random bytes never trap, and accepted metadata encodes and decodes unchanged")
   func randomBytes() {
     var generator = SeededGenerator(state: 3)
     let whole = [UInt8](StoredMetadata.whole().encoded())
@@ -180,7 +180,7 @@ struct MetadataCodingTests {
       accepted += 1
       if StoredMetadata(decoding: metadata.encoded()) != metadata { Issue.record("round \(round) is not stable: \(bytes)") }
     }
-    // Flipped bytes within texts and numbers leave a readable whole; if none did, nothing was tried.
+    // Bits flipped within texts and numbers leave valid metadata. If none were accepted, the test would prove nothing.
     #expect(accepted > 1_000)
   }
 }

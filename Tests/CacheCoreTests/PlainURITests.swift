@@ -8,16 +8,16 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("A URL that is its effective URI already")
+@Suite("URLs that are already their effective URI")
 struct PlainURITests {
-  /// What the request that is made of a URL names; nil where none can be made, or where it carries credentials.
+  /// Returns the effective URI of the URL's request, or `nil` if there is no request or if it has credentials.
   private func named(by url: URL) -> String? {
     guard let request = try? HTTPRequest(parsing: url), request.headerFields.isEmpty else { return nil }
     return ResourceID.uri(of: request)
   }
 
   @Test(
-    "is known by its text",
+    "the text of a normalized URL is its effective URI",
     arguments: [
       "https://example.com/", "http://a.b-c.example/x/y.png?q=1&r=%20;s@t", "https://example.com:8443/a", "http://127.0.0.1:1/",
       "http://example.com:443/", "https://example.com/A/../b//c", "https://a-b.example/%C3%BC",
@@ -30,7 +30,7 @@ struct PlainURITests {
   }
 
   @Test(
-    "is not guessed where anything would have to be changed, or refused",
+    "a URL that needs any change is not a plain URI",
     arguments: [
       "https://example.com", "HTTPS://example.com/", "https://Example.com/", "https://example.com:443/", "http://example.com:80/",
       "https://example.com:/", "https://example.com:070/", "https://example.com:0/", "https://example.com:65536/",
@@ -42,7 +42,7 @@ struct PlainURITests {
     #expect(ResourceID.plainURI(of: try #require(URL(string: text))) == nil)
   }
 
-  @Test("is what the request would be filed under, for every URL of 30,000 odd ones that is taken for one")
+  @Test("for 30,000 random URLs, a plain URI equals the URI of the request")
   func agreement() throws {
     let parts = [
       "http", "https", "HTTP", "file", "ws", ":", "//", "/", "example.com", "Example", "a", "Z", "0", "80", "443", "8080",
@@ -71,7 +71,7 @@ struct PlainURITests {
     #expect(taken > 5_000)
   }
 
-  /// The same numbers each time (SplitMix64).
+  /// SplitMix64 with a fixed seed, so that each run uses the same numbers.
   private struct Sequence: RandomNumberGenerator {
     var state: UInt64
 

@@ -1,7 +1,7 @@
 import CacheCore
 import Testing
 
-@Suite("The queue of waiters by priority")
+@Suite("The priority queue")
 struct PriorityQueueTests {
   private struct Waiter {
     var ticket: PriorityQueue.Ticket
@@ -16,7 +16,7 @@ struct PriorityQueueTests {
   }
 
   @Test(
-    "the next waiter is the one that a sorted list has, whatever is inserted, raised and removed",
+    "the next waiter is that of a sorted list after random insertions, raises and removals",
     arguments: 1...10 as ClosedRange<UInt64>)
   func model(_ seed: UInt64) {
     var random = SeededGenerator(state: seed)
@@ -51,7 +51,7 @@ struct PriorityQueueTests {
     #expect(order == model.sorted(by: Waiter.isBefore).map(\.ticket) && queue.isEmpty)
   }
 
-  @Test("where turns are counted, every eighth is the oldest waiter's")
+  @Test("with counted turns, every eighth turn is the oldest waiter's")
   func turns() {
     var queue = PriorityQueue()
     queue.insert(1, .veryLow)

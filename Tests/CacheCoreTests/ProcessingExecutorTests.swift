@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The processing executor")
 struct ProcessingExecutorTests {
-  /// What has happened, and in which order.
+  /// A log of the number of running jobs and their order.
   private final class Log: Sendable {
     private let state = Lock((running: 0, most: 0, order: [Int]()))
 
@@ -40,26 +40,26 @@ struct ProcessingExecutorTests {
     return log
   }
 
-  @Test("runs as many jobs at once as it is wide, and all of them in the end", arguments: [1, 3])
+  @Test("the executor runs at most its width of jobs at once, and completes all of them", arguments: [1, 3])
   func width(width: Int) async {
     let log = await run(200, on: ProcessingExecutor(width: width))
     #expect(Set(log.order) == Set(0..<200))
     #expect(log.most <= width)
   }
 
-  @Test("starts jobs in the order in which they arrive")
+  @Test("the executor starts jobs in the order in which they arrive")
   func order() async {
     #expect(await run(200, on: ProcessingExecutor(width: 1)).order == Array(0..<200))
   }
 
-  @Test("runs its jobs on the given queue, in the queue's order")
+  @Test("the executor runs jobs on a given queue, in the order of the queue")
   func queue() async {
     let serial = ProcessingExecutor(queue: DispatchQueue(label: "serial"))
     let log = await run(200, on: serial)
     #expect(log.order == Array(0..<200) && log.most == 1)
   }
 
-  @Test("is as wide as the machine has cores, and never of no width")
+  @Test("the width defaults to the number of cores and is at least 1")
   func cores() {
     #expect(ProcessingExecutor().width >= 1)
     #expect(ProcessingExecutor(width: 0).width == 1)

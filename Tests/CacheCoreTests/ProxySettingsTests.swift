@@ -2,13 +2,13 @@ import CacheCore
 import Foundation
 import Testing
 
-@Suite("Which proxy a request goes through") struct ProxySettingsTests {
+@Suite("Proxy settings") struct ProxySettingsTests {
   private let proxy = ProxySettings.Proxy(host: "proxy", port: 8080)
 
   private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
 
   @Test(
-    "the notations of a proxy",
+    "every notation of a proxy is read",
     arguments: [
       ("http://proxy:8080", ProxySettings.Proxy(host: "proxy", port: 8080)), ("proxy:8080", .init(host: "proxy", port: 8080)),
       ("proxy", .init(host: "proxy", port: 1080)), (" proxy:1/ ", .init(host: "proxy", port: 1)),
@@ -25,20 +25,20 @@ import Testing
   }
 
   @Test(
-    "what is no proxy",
+    "text that is not a proxy is rejected",
     arguments: [
       "", "http://", "ftp://proxy", "proxy:0", "proxy:65536", "proxy:x", "proxy:", "[::1", "[::1]x", "a%zz@proxy:1", "a b:1",
     ])
   func malformed(text: String) { #expect(ProxySettings.Proxy(text) == nil) }
 
-  @Test("a description has no password")
+  @Test("a description omits the password")
   func description() {
     let proxy = ProxySettings.Proxy(host: "::1", port: 1, user: "ada", password: "secret")
     #expect(proxy.description == "http://[::1]:1")
   }
 
   @Test(
-    "the environment, by name",
+    "the environment variables select a proxy for each scheme",
     arguments: [
       ([:], nil, nil), (["http_proxy": "a:1"], "a", nil), (["HTTP_PROXY": "a:1"], "a", nil), (["https_proxy": "a:1"], nil, "a"),
       (["HTTPS_PROXY": "a:1"], nil, "a"), (["all_proxy": "a:1"], "a", "a"), (["ALL_PROXY": "a:1"], "a", "a"),
@@ -54,14 +54,14 @@ import Testing
     #expect(settings.https?.host == https)
   }
 
-  @Test("as strict as curl, capitals are not read for http")
+  @Test("HTTP_PROXY in upper case is not read if the caller is as strict as curl")
   func strict() throws {
     let settings = try ProxySettings(environment: ["HTTP_PROXY": "a:1", "HTTPS_PROXY": "b:1"], readsCapitalHTTP: false)
     #expect(settings.http == nil)
     #expect(settings.https?.host == "b")
   }
 
-  @Test("a value that is no proxy is an error that names the variable and not the value")
+  @Test("an invalid value gives an error that names the variable but not the value")
   func invalid() {
     let error = #expect(throws: CacheError.self) { try ProxySettings(environment: ["https_proxy": "ftp://ada:secret@proxy"]) }
     #expect(error?.code == .invalidConfiguration)
@@ -70,7 +70,7 @@ import Testing
   }
 
   @Test(
-    "exceptions, one by one",
+    "each kind of exception covers its hosts",
     arguments: [
       ("bücher.example", "http://xn--bcher-kva.example/", true), (".xn--bcher-kva.example", "http://a.BÜCHER.example/", true),
       ("BÜCHER.example:80", "http://b%C3%BCcher.example/", true), ("ü..a", "http://xn--bcher-kva.example/", false),
@@ -92,14 +92,14 @@ import Testing
     #expect(try settings.proxy(for: url(target)) == (isCovered ? nil : proxy))
   }
 
-  @Test("the list of the environment is parted by commas and blanks")
+  @Test("commas and blanks separate the hosts of no_proxy")
   func list() throws {
     let settings = try ProxySettings(environment: ["http_proxy": "proxy:8080", "no_proxy": " a.example,b.example c.example,, "])
     for host in ["a", "b", "c"] { #expect(try settings.proxy(for: url("http://\(host).example/")) == nil) }
     #expect(try settings.proxy(for: url("http://d.example/")) == proxy)
   }
 
-  @Test("each scheme has its own, and others have none")
+  @Test("http and https have their own proxies, and other schemes have none")
   func schemes() throws {
     let other = ProxySettings.Proxy(host: "other", port: 1)
     let settings = ProxySettings(http: proxy, https: other)

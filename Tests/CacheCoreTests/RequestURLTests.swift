@@ -8,12 +8,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("A request for a URL")
+@Suite("Requests for URLs")
 struct RequestURLTests {
   private func request(_ text: String) throws -> HTTPRequest { try HTTPRequest(resource: #require(URL(string: text))) }
 
   @Test(
-    "says scheme, authority and path as HTTP wants them",
+    "a request has the scheme, the authority and the path of its URL",
     arguments: [
       ("http://example.com", "http", "example.com", "/"),
       ("HTTPS://Example.com/A", "https", "Example.com", "/A"),
@@ -37,7 +37,7 @@ struct RequestURLTests {
   }
 
   @Test(
-    "leads back to the URL",
+    "a request leads back to its URL",
     arguments: [
       "http://example.com/", "https://example.com:8443/a?b=c", "http://[::1]:8080/", "file:///tmp/a%20b", "data:text/plain,a%20b",
     ])
@@ -46,7 +46,7 @@ struct RequestURLTests {
   }
 
   @Test(
-    "carries user information as Basic credentials (RFC 7617), and not in its authority",
+    "user information becomes Basic credentials (RFC 7617) and is not part of the authority",
     arguments: [
       ("http://user:pass@example.com/", "user:pass"), ("http://user@example.com/", "user:"),
       ("http://a%3Ab:c%40d@example.com/", "a:b:c@d"),
@@ -58,7 +58,7 @@ struct RequestURLTests {
     #expect(request.absoluteURL?.absoluteString == "http://example.com/")
   }
 
-  @Test("keeps the caller's own credentials, where there are some")
+  @Test("the caller's own credentials take precedence over user information")
   func ownCredentials() throws {
     let url = try #require(URL(string: "http://user:pass@example.com/"))
     let request = try HTTPRequest(resource: url, method: .head, headerFields: [.authorization: "Bearer x"])
@@ -67,7 +67,7 @@ struct RequestURLTests {
   }
 
   @Test(
-    "is refused, with the reason, where the URL is relative, or names no host or no possible port",
+    "a relative URL, or one without a host or with an impossible port, is refused with the URL",
     arguments: ["a/b", "/a", "//host/a", "http:///a", "http:a", "http://example.com:70000/", "http://example.com:0/"])
   func refused(_ text: String) throws {
     let url = try #require(URL(string: text))
@@ -76,14 +76,14 @@ struct RequestURLTests {
     #expect(error?.url == text)
   }
 
-  @Test("is made of a text too, or refused with that text", arguments: ["", "a b", "no scheme", "http://"])
+  @Test("invalid text is refused with an error that has the text", arguments: ["", "a b", "no scheme", "http://"])
   func text(_ text: String) {
     let error = #expect(throws: CacheError.self) { _ = try ResourceRequest(text) }
     #expect(error?.code == .invalidURL)
     #expect(error?.url != nil)
   }
 
-  @Test("of a sound text has its URL, method and fields")
+  @Test("a request from valid text has its URL, method and fields")
   func soundText() throws {
     let request = try ResourceRequest("https://example.com/a", method: .head, headerFields: [.accept: "image/png"])
     #expect(request.url.absoluteString == "https://example.com/a")

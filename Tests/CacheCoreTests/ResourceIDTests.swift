@@ -2,10 +2,10 @@ import CacheCore
 import HTTPTypes
 import Testing
 
-@Suite("A resource's identity")
+@Suite("Resource identities")
 struct ResourceIDTests {
   @Test(
-    "is its URI in normal form (RFC 3986 §6.2)",
+    "a resource is identified by its normalized URI (RFC 3986 §6.2)",
     arguments: [
       ("HTTP", "Example.COM", "/A", "http://example.com/A"),
       ("http", "example.com:80", "/", "http://example.com/"),
@@ -26,7 +26,7 @@ struct ResourceIDTests {
     #expect(ResourceID.isURI(uri, of: request) && !ResourceID.isURI(uri + "/", of: request))
   }
 
-  @Test("is its whole text where there is no host")
+  @Test("a URI without a host is complete")
   func withoutAuthority() {
     #expect(
       ResourceID.uri(of: HTTPRequest(method: .get, scheme: "file", authority: nil, path: "/a/b")) == "file:///a/b")
@@ -37,7 +37,7 @@ struct ResourceIDTests {
     #expect(ResourceID.uri(of: HTTPRequest(method: .get, scheme: "file", authority: nil, path: nil)) == nil)
   }
 
-  @Test("is the caller's key where there is one, whatever the URI; an empty partition is none")
+  @Test("a caller's key replaces the URI, and an empty partition counts as none")
   func keysAndPartitions() {
     #expect(ResourceID.make(uri: "https://a/b") == "https://a/b")
     #expect(ResourceID.make(uri: "https://a/b", partition: "") == "https://a/b")
@@ -47,7 +47,7 @@ struct ResourceIDTests {
       ResourceID.make(uri: "https://a/b", partition: "one") != ResourceID.make(uri: "https://a/b", partition: "other"))
   }
 
-  /// Everything that identifies a resource; the URI counts only where there is no key.
+  /// All parts that identify a resource. The URI counts only if there is no key.
   private struct Parts: Hashable {
     var uri: String
     var key: String?
@@ -56,9 +56,9 @@ struct ResourceIDTests {
     var text: String { ResourceID.make(uri: key == nil ? uri : "https://ignored/", key: key, partition: partition) }
   }
 
-  @Test("is never another's: partitions, keys and URIs can't be mistaken for each other")
+  @Test("partitions, keys and URIs never collide")
   func noCollisions() {
-    // Given: texts made of all that the identity is made of, so that a forgery would come up soon.
+    // Given texts from the pieces of identities, so that a collision would appear soon
     var generator = SeededGenerator(state: 11)
     let pieces = ["\u{1F}", "k", "p", ":", "1", "2", "9", "/", "a", "é", "\u{301}", "https://a/b", "\u{1F}k", "\u{1F}p3:"]
     func text(_ generator: inout SeededGenerator) -> String {
@@ -81,7 +81,7 @@ struct ResourceIDTests {
   }
 
   @Test(
-    "can be read by people, and carries no control character then",
+    "the readable text contains no control characters",
     arguments: [
       ("https://a/b", nil, nil, "https://a/b"),
       ("https://a/b", nil, "tenant", "tenant / https://a/b"),
@@ -96,7 +96,7 @@ struct ResourceIDTests {
   }
 
   @Test(
-    "is readable whatever the text is, also one that only looks like an identity",
+    "any text is readable, even if it only resembles an identity",
     arguments: [
       "\u{1F}", "\u{1F}p", "\u{1F}p:", "\u{1F}p-9:abc", "\u{1F}p99:abc", "\u{1F}p1:é", "\u{1F}p99999999999999999999:a", "\u{1F}k",
       "\u{1F}px:a", "",

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("A form")
+@Suite("Transforms")
 struct FormTests {
   private struct Text: ResourceDecoder {
     var encoding = "utf8"
@@ -28,7 +28,7 @@ struct FormTests {
     func process(_ value: String, _ metadata: StoredMetadata) throws(CacheError) -> String { value + suffix }
   }
 
-  @Test("of the origin's bytes has no name and changes nothing")
+  @Test("the transform of the original bytes has an empty identity and changes nothing")
   func bytes() async throws {
     let transform = ResourceTransform<Data>.bytes
     #expect(transform.id.isEmpty)
@@ -36,7 +36,7 @@ struct FormTests {
     #expect(transform.cost(Data(count: 7)) == 7)
   }
 
-  @Test("is named after its decoder and its processors, in order")
+  @Test("a transform is named after its decoder and its processors, in order")
   func names() {
     #expect(ResourceTransform(decoder: Text()).id == "Text#4:utf8")
     #expect(ResourceTransform(decoder: Text(encoding: "latin1")).id == "Text#6:latin1")
@@ -48,7 +48,7 @@ struct FormTests {
     #expect(ResourceTransform(decoder: Text()).map("upper") { $0.uppercased() }.id == "Text#4:utf8|upper")
   }
 
-  @Test("decodes, then processes in order, and weighs the value")
+  @Test("a transform decodes, then processes in order, and returns the cost of the value")
   func makes() async throws {
     let transform = ResourceTransform(decoder: Text(), processors: [Appending(suffix: "1"), Appending(suffix: "2")]).map("upper")
     {
@@ -59,7 +59,7 @@ struct FormTests {
     #expect(transform.cost(value) == 5)
   }
 
-  @Test("hands on why there is no value")
+  @Test("a transform throws the error of its decoder or of a step")
   func fails() async {
     let transform = ResourceTransform(decoder: Text(), processors: [Appending(suffix: "1")])
     #expect(await failure { _ = try await transform.make(ResourceBody(Data([0xFF])), .whole()) }?.code == .decodingFailed)
@@ -76,7 +76,7 @@ struct FormTests {
     func encode(_ value: String, _ metadata: StoredMetadata) throws(CacheError) -> Data { Data("\(mark)\(value)".utf8) }
   }
 
-  @Test("that has an encoder is another form than without, and than with another one")
+  @Test("an encoder changes the identity of a transform")
   func encoderNames() {
     let plain = ResourceTransform(decoder: Text(), processors: [Appending(suffix: "a")])
     let encoded = ["1", "2"].map {
@@ -96,7 +96,7 @@ struct FormTests {
     #expect(Set([plain.id, encoded[0].id, encoded[1].id, restored.id, stored.id]).count == 5)
   }
 
-  @Test("is kept as its encoder says, also behind one more step, and made by its decoder of what was kept")
+  @Test("a value is encoded after all steps and decoded from the encoded bytes")
   func encodes() async throws {
     let transform = ResourceTransform(decoder: Text(), encoder: Bytes(mark: "#")).map("upper") { $0.uppercased() }
     let coding = try #require(transform.coding)
@@ -108,7 +108,7 @@ struct FormTests {
     #expect(try coding.decode(Data("#ABC".utf8), .whole()) == "#ABC")
   }
 
-  @Test("has equal stems with forms that begin alike, whatever they are kept as")
+  @Test("transforms with equal first steps have equal stems, whatever their encodings")
   func stems() {
     let short = ResourceTransform(decoder: Text(), processors: [Appending(suffix: "a")])
     let long = ResourceTransform(

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Random numbers that are the same in every run.
+/// A random number generator with the same numbers in each run.
 struct SeededGenerator: RandomNumberGenerator {
   var state: UInt64
 
@@ -21,7 +21,7 @@ struct SeededGenerator: RandomNumberGenerator {
 }
 
 extension StoredMetadata {
-  /// Metadata in which everything that is optional is there.
+  /// Returns metadata that has all optional values.
   static func whole() -> StoredMetadata {
     StoredMetadata(
       request: HTTPRequest(
@@ -36,7 +36,7 @@ extension StoredMetadata {
   }
 }
 
-/// A body that streams what it is given, and tells what became of it.
+/// A source of given chunks that records reads and cancellation.
 final class ChunkSource: ResourceBody.Source {
   private struct State {
     var chunks: [Data]
@@ -63,7 +63,7 @@ final class ChunkSource: ResourceBody.Source {
   func cancel() { state.withLock { $0.isCancelled = true } }
 }
 
-/// The error that `work` throws; nil when it throws none.
+/// Returns the error that `work` throws, or `nil` if it throws none.
 func failure(_ work: () async throws -> Void) async -> CacheError? {
   do {
     try await work()

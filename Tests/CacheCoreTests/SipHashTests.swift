@@ -3,11 +3,11 @@ import Testing
 
 @Suite("SipHash-2-4 with 128 bits")
 struct SipHashTests {
-  /// Bytes 00 01 … 0f, as two little-endian words.
+  /// The bytes 00 01 … 0f, as two little-endian words.
   private let key = SipHash.Key(first: 0x0706_0504_0302_0100, second: 0x0F0E_0D0C_0B0A_0908)
 
   @Test(
-    "agrees with the reference vectors, whose inputs are 00 01 02 …",
+    "the digests of 00 01 02 … equal the reference vectors",
     arguments: [
       (0, "a3817f04ba25a8e66df67214c7550293"), (1, "da87c1d86b99af44347659119b22fc45"), (2, "8177228da4a45dc7fca38bdef60affe4"),
       (3, "9c70b60c5267a94e5f33b6b02985ed51"), (4, "f88164c12d9c8faf7d0f6e7c7bcd5579"), (5, "1368875980776f8854527a07690e9627"),
@@ -23,16 +23,16 @@ struct SipHashTests {
     let (first, second) = SipHash.digest(input, key: key)
     #expect(Hexadecimal.text(first.byteSwapped) + Hexadecimal.text(second.byteSwapped) == digest)
 
-    // The same bytes, as a text: all of them are ASCII.
+    // The same bytes as text, since all of them are ASCII.
     #expect(SipHash.hexadecimal(String(decoding: input, as: UTF8.self), key: key) == digest)
   }
 
-  @Test("takes a number as its eight bytes")
+  @Test("the digest of a number is that of its eight bytes")
   func numbers() {
     #expect(SipHash.digest(UInt64(0x0706_0504_0302_0100), key: key) == SipHash.digest([0, 1, 2, 3, 4, 5, 6, 7], key: key))
   }
 
-  @Test("depends on every bit of its key")
+  @Test("the digest depends on every bit of the key")
   func keys() {
     let digests = (0..<64).flatMap { bit in
       [
@@ -45,7 +45,7 @@ struct SipHashTests {
   }
 
   @Test(
-    "is written with leading zeros",
+    "hexadecimal text has leading zeros",
     arguments: [(0, "0000000000000000"), (.max, "ffffffffffffffff"), (0x1F, "000000000000001f")] as [(UInt64, String)])
   func hexadecimal(_ word: UInt64, _ text: String) {
     #expect(Hexadecimal.text(word) == text)

@@ -1,10 +1,10 @@
 import CacheCore
 import Testing
 
-@Suite("Timestamps")
+@Suite("Timestamps and expirations")
 struct TimestampTests {
   @Test(
-    "add and subtract durations, and saturate instead of trapping",
+    "adding a duration saturates instead of trapping",
     arguments: [
       (Timestamp(seconds: 10), Duration.seconds(5), Timestamp(seconds: 15)),
       (Timestamp(seconds: 10), .seconds(-15), Timestamp(seconds: -5)),
@@ -21,7 +21,7 @@ struct TimestampTests {
   }
 
   @Test(
-    "go back by durations, and saturate there too",
+    "subtracting a duration saturates instead of trapping",
     arguments: [
       (Timestamp(seconds: 10), Duration.seconds(15), Timestamp(seconds: -5)),
       (.distantPast, .nanoseconds(1), .distantPast),
@@ -34,7 +34,7 @@ struct TimestampTests {
   }
 
   @Test(
-    "print as a date and a time",
+    "a timestamp prints as a date and a time",
     arguments: [
       (Timestamp(seconds: 784_111_777), "1994-11-06T08:49:37Z"),
       (Timestamp(nanoseconds: 1), "1970-01-01T00:00:00.000000001Z"),
@@ -46,7 +46,7 @@ struct TimestampTests {
     #expect("\(time)" == text)
   }
 
-  @Test("tell the time between them, and saturate at 292 years")
+  @Test("the difference of two timestamps saturates at 292 years")
   func between() {
     #expect(Timestamp(seconds: 10) - Timestamp(seconds: 4) == .seconds(6))
     #expect(Timestamp(seconds: 4) - Timestamp(seconds: 10) == .seconds(-6))
@@ -55,20 +55,20 @@ struct TimestampTests {
   }
 
   @Test(
-    "count whole seconds, rounded down on both sides of 1970",
+    "whole seconds are rounded down on both sides of 1970",
     arguments: [(0, 0), (1, 0), (999_999_999, 0), (1_000_000_000, 1), (-1, -1), (-1_000_000_000, -1), (-1_000_000_001, -2)])
   func seconds(_ nanoseconds: Int64, _ seconds: Int64) {
     #expect(Timestamp(nanoseconds: nanoseconds).seconds == seconds)
   }
 
   @Test(
-    "made of too many seconds are the first or the last there is",
+    "too many seconds saturate at the earliest or latest timestamp",
     arguments: [(Int64.max, Timestamp.distantFuture), (.min, .distantPast)])
   func tooManySeconds(_ seconds: Int64, _ time: Timestamp) {
     #expect(Timestamp(seconds: seconds) == time)
   }
 
-  @Test("are ordered as time is")
+  @Test("timestamps are ordered by time")
   func order() {
     let sorted: [Timestamp] = [
       .distantPast, Timestamp(nanoseconds: -1), Timestamp(seconds: 0), Timestamp(seconds: 1), .distantFuture,
@@ -76,7 +76,7 @@ struct TimestampTests {
     #expect(sorted.shuffled().sorted() == sorted)
   }
 
-  @Test("of the machine's clock go forward, and its uptime never back")
+  @Test("the system clock is plausible, and its uptime never decreases")
   func systemClock() {
     let clock = SystemClock()
     let (now, uptime) = (clock.now, clock.uptime)
@@ -85,7 +85,7 @@ struct TimestampTests {
     #expect(uptime > .zero)
   }
 
-  @Test("of the machine's clock: a sleep ends as soon as its task is cancelled", .timeLimit(.minutes(30)))
+  @Test("a sleep on the system clock ends when its task is cancelled", .timeLimit(.minutes(30)))
   func cancelledSleep() async {
     let sleep = Task { try await SystemClock().sleep(for: .seconds(86_400)) }
     sleep.cancel()
@@ -93,7 +93,7 @@ struct TimestampTests {
   }
 
   @Test(
-    "of an expiration count from where it starts, and saturate",
+    "an expiration counts from its start and saturates",
     arguments: [
       (Expiration.never, Timestamp.distantFuture), (.after(.seconds(5)), Timestamp(seconds: 105)),
       (.after(.seconds(-5)), Timestamp(seconds: 95)), (.after(.seconds(Int64.max)), .distantFuture),
@@ -103,7 +103,7 @@ struct TimestampTests {
     #expect(expiration.deadline(from: Timestamp(seconds: 100)) == deadline)
   }
 
-  @Test("of an answer's facts decide its freshness and its age")
+  @Test("a response is fresh until its freshness lifetime ends, and its age is never negative")
   func freshness() {
     var freshness = Freshness(generatedAt: Timestamp(seconds: 100), freshUntil: Timestamp(seconds: 160))
     #expect(freshness.isFresh(at: Timestamp(seconds: 160) - .nanoseconds(1)))
