@@ -4,9 +4,9 @@ import Foundation
 import MemoryStore
 import Testing
 
-@Suite("An insertion that needs another shard's room")
+@Suite("An insertion that needs another shard's space")
 struct AtomicityTests {
-  /// What a second thread does to the key meanwhile.
+  /// A change that a second thread makes to the key during the insertion.
   enum Change: String, CaseIterable {
     case keep, remove, replace
 
@@ -27,7 +27,7 @@ struct AtomicityTests {
     }
   }
 
-  /// First in, first out; tells before somebody leaves, inside the store's critical section.
+  /// A first-in, first-out policy that calls a closure before each eviction, inside the store's critical section.
   private struct Watched: EvictionPolicy {
     private var order = FirstInFirstOut()
     private let onEviction: @Sendable () -> Void
@@ -44,7 +44,7 @@ struct AtomicityTests {
     }
   }
 
-  /// A second thread, which changes a key and remembers what it found there.
+  /// A second thread that changes a key and records the entry that it found.
   private final class Intruder: Sendable {
     private struct State {
       var task: (@Sendable () -> String?)?
@@ -59,7 +59,7 @@ struct AtomicityTests {
     var isDone: Bool { state.withLock { $0.isDone } }
     var found: String? { state.withLock { $0.found } }
 
-    /// Starts, once, and leaves the thread time to finish if nothing is in its way.
+    /// Starts the thread once, and gives it time to finish if nothing blocks it.
     func intrude() {
       guard let task = state.withLock({ $0.task.take() }) else { return }
       Thread.detachNewThread {
@@ -71,10 +71,11 @@ struct AtomicityTests {
   }
 
   @Test(
-    "is one step: who changes the key meanwhile finds the newcomer, and has the last word", arguments: Change.allCases,
+    "an insertion is one step: a concurrent change of the key finds the new entry and applies after it",
+    arguments: Change.allCases,
     [false, true])
   func nobodyComesBetween(_ change: Change, _ isUpdate: Bool) async throws {
-    // Given: all the room is another shard's.
+    // Given: another shard owns all space.
     let intruder = Intruder()
     let cache = MemoryCache(limits: .init(count: 1), eviction: Watched { intruder.intrude() }, clock: ManualClock(), shards: 2)
     let keys = (0..<100).map { key("\($0)") }

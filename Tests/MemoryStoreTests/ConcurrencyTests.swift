@@ -3,9 +3,9 @@ import CacheTesting
 import MemoryStore
 import Testing
 
-@Suite("A memory cache under eight tasks")
+@Suite("A memory cache with eight concurrent tasks")
 struct ConcurrencyTests {
-  @Test("keeps its bounds at every moment, and never mixes values up", arguments: Policy.allCases, [1, 4, 16])
+  @Test("the limits hold at every moment, and values are never mixed up", arguments: Policy.allCases, [1, 4, 16])
   func bounds(_ policy: Policy, _ shards: Int) async {
     // Given
     let clock = ManualClock()
@@ -30,7 +30,7 @@ struct ConcurrencyTests {
     #expect(cache.count == 0)
   }
 
-  /// How often a bound was passed, or a key led to another's value.
+  /// Returns the number of exceeded limits and of wrong values.
   private static func hammer(_ cache: MemoryCache, _ clock: ManualClock, seed: UInt64) -> Int {
     var generator = SplitMix(state: seed)
     var mistakes = 0

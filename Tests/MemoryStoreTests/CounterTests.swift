@@ -3,9 +3,9 @@ import CacheTesting
 import MemoryStore
 import Testing
 
-@Suite("A memory cache's counters")
+@Suite("The counters of a memory cache")
 struct CounterTests {
-  @Test("tell hits, misses, insertions, refusals, and why each entry left")
+  @Test("the counters include hits, misses, insertions, refusals and every reason for leaving")
   func everyReason() {
     // Given
     let clock = ManualClock()
@@ -22,8 +22,8 @@ struct CounterTests {
     cache.insert(entry(cost: 9), for: key("large"))  // refusal
     for name in ["a", "b", "c", "d"] { cache.insert(entry(cost: 1), for: key(name)) }  // count: a
     _ = cache.entry(for: key("b"))  // hit
-    cache.insert(entry(cost: 8), for: key("e"))  // cost: c, for b was used since
-    cache.trim(to: 0)  // trimmed: what is left
+    cache.insert(entry(cost: 8), for: key("e"))  // size: c, because b was used since
+    cache.trim(to: 0)  // trimmed: all others
 
     // Then
     let counters = cache.counters
@@ -35,7 +35,7 @@ struct CounterTests {
       counters.evictions == [.replaced: 1, .removed: 1, .expired: 1, .count: 1, .size: 1, .trimmed: 3])
   }
 
-  @Test("balance: what came in has left, or is still there")
+  @Test("the number of insertions equals the number of entries that have left or remain")
   func balance() {
     var generator = SplitMix(state: 7)
     let cache = MemoryCache.limited(cost: 50, count: 10)

@@ -3,9 +3,9 @@ import CacheTesting
 import MemoryStore
 import Testing
 
-@Suite("Who leaves a full memory cache")
+@Suite("The eviction order of a memory cache")
 struct EvictionTests {
-  @Test("is who was not used for the longest time")
+  @Test("the least recently used entry is evicted")
   func leastRecentlyUsed() {
     // Given
     let cache = MemoryCache.limited(count: 3)
@@ -21,7 +21,7 @@ struct EvictionTests {
     #expect(["a", "b", "c", "d", "e"].filter { cache.text($0) != nil } == ["c", "d", "e"])
   }
 
-  @Test("is not who was just stored anew")
+  @Test("a replacement counts as a use")
   func overwritingIsUsing() {
     let cache = MemoryCache.limited(count: 2)
     cache.insert(entry("a"), for: key("a"))
@@ -32,7 +32,7 @@ struct EvictionTests {
     #expect(cache.text("b") == nil)
   }
 
-  @Test("is not changed by looking for what is not there")
+  @Test("a miss does not change the order")
   func missesDoNotCount() {
     let cache = MemoryCache.limited(count: 2)
     cache.insert(entry("a"), for: key("a"))
@@ -42,14 +42,14 @@ struct EvictionTests {
     #expect(["a", "b", "c"].filter { cache.text($0) != nil } == ["b", "c"])
   }
 
-  @Test("is decided by the policy that was swapped in")
+  @Test("the caller's own policy decides")
   func firstInFirstOut() {
     // Given
     let cache = MemoryCache(
       limits: .init(cost: 100, count: 3), eviction: FirstInFirstOut(), clock: ManualClock())
     for name in ["a", "b", "c"] { cache.insert(entry(name), for: key(name)) }
 
-    // When: the first is the most used one, and leaves all the same.
+    // When: the first entry is used most often, but still leaves first.
     for _ in 0..<10 { _ = cache.entry(for: key("a")) }
     cache.insert(entry("d"), for: key("d"))
 
@@ -58,7 +58,7 @@ struct EvictionTests {
   }
 
   @Test(
-    "is nobody when the policy names nobody: the newcomer is refused, and the limits hold",
+    "if the policy evicts no entry, the new entry is refused and the limits hold",
     arguments: [(10, Int.max), (1_000, 2)])
   func policyWithoutVictim(_ cost: Int, _ count: Int) {
     let cache = MemoryCache(
@@ -74,7 +74,7 @@ struct EvictionTests {
     #expect(cache.counters.refusals == 1)
   }
 
-  @Test("is nobody when the policy names a slot in which nobody lives", .timeLimit(.minutes(30)), arguments: [-1, 7, 1_000])
+  @Test("if the policy returns an empty slot, no entry is evicted", .timeLimit(.minutes(30)), arguments: [-1, 7, 1_000])
   func policyWithWrongVictim(_ slot: Int) {
     let cache = MemoryCache(
       limits: .init(cost: 10, count: 1), eviction: Mistaken(slot: slot), clock: ManualClock())
@@ -88,7 +88,7 @@ struct EvictionTests {
   }
 }
 
-/// Lets nobody go.
+/// A policy that evicts no entry.
 private struct Pinning: EvictionPolicy {
   mutating func insert(_ slot: Int, fingerprint: Int, cost: Int) {}
   mutating func access(_ slot: Int) {}
@@ -96,7 +96,7 @@ private struct Pinning: EvictionPolicy {
   mutating func evict(toFit cost: Int) -> Int? { nil }
 }
 
-/// Names always the same slot, whoever lives there.
+/// A policy that always returns the same slot, even if it is empty.
 private struct Mistaken: EvictionPolicy {
   let slot: Int
 

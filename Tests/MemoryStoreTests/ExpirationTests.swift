@@ -3,11 +3,11 @@ import CacheTesting
 import MemoryStore
 import Testing
 
-@Suite("The time to live in memory")
+@Suite("The time to live in a memory cache")
 struct ExpirationTests {
   private let clock = ManualClock()
 
-  @Test("is the cache's own, for entries that state none")
+  @Test("the cache's time to live applies to entries that state none")
   func defaultTime() {
     let cache = MemoryCache.limited(expiration: .after(.seconds(60)), clock: clock)
     cache.insert(entry("a"), for: key("a"))
@@ -23,7 +23,7 @@ struct ExpirationTests {
   }
 
   @Test(
-    "is the entry's own, where it states one, shorter or longer",
+    "an entry's own time to live takes precedence, whether shorter or longer",
     arguments: [
       (Expiration.after(.seconds(10)), 10), (.after(.seconds(100)), 100), (.at(Timestamp(seconds: 1_767_225_600 + 30)), 30),
     ])
@@ -38,7 +38,7 @@ struct ExpirationTests {
     #expect(cache.text("a") == nil)
   }
 
-  @Test("is endless where an entry says so, whatever the cache's own")
+  @Test("an entry that never expires outlives the cache's time to live")
   func never() {
     let cache = MemoryCache.limited(expiration: .after(.seconds(1)), clock: clock)
     cache.insert(entry("a", expiration: .never), for: key("a"))
@@ -46,7 +46,9 @@ struct ExpirationTests {
     #expect(cache.text("a") == "a")
   }
 
-  @Test("may be over at once", arguments: [Expiration.after(.zero), .after(.seconds(-1)), .at(.distantPast)])
+  @Test(
+    "a time to live that has already passed makes the entry a miss at once",
+    arguments: [Expiration.after(.zero), .after(.seconds(-1)), .at(.distantPast)])
   func expiredAtOnce(_ expiration: Expiration) {
     let cache = MemoryCache.limited(clock: clock)
     cache.insert(entry("a", expiration: expiration), for: key("a"))
@@ -54,7 +56,7 @@ struct ExpirationTests {
     #expect(cache.count == 0)
   }
 
-  @Test("starts anew with a new entry under the key")
+  @Test("a replacement restarts the time to live")
   func overwritingRestarts() {
     let cache = MemoryCache.limited(expiration: .after(.seconds(60)), clock: clock)
     cache.insert(entry("old"), for: key("a"))
@@ -64,7 +66,7 @@ struct ExpirationTests {
     #expect(cache.text("a") == "new")
   }
 
-  @Test("does not slide, however often the entry is read")
+  @Test("reading does not extend the time to live")
   func doesNotSlide() {
     let cache = MemoryCache.limited(expiration: .after(.seconds(60)), clock: clock)
     cache.insert(entry("a"), for: key("a"))
@@ -76,7 +78,7 @@ struct ExpirationTests {
     #expect(cache.text("a") == nil)
   }
 
-  @Test("slides when that is asked for: each read starts it anew, by the entry's own length")
+  @Test("with slidesOnRead, each read restarts the entry's own time to live")
   func slides() {
     // Given
     let cache = MemoryCache(
@@ -101,7 +103,7 @@ struct ExpirationTests {
     #expect(cache.text("default") == nil)
   }
 
-  @Test("ends for all at a sweep, and for nobody before his time")
+  @Test("a sweep removes all expired entries and no others")
   func sweeps() {
     // Given
     let cache = MemoryCache.limited(clock: clock)

@@ -15,7 +15,7 @@ struct HitRatioTests {
   }
 
   @Test(
-    "with S3-FIFO is the reference implementation's, within 1 %", arguments: Trace.Pattern.allCases,
+    "the hit ratio of S3-FIFO is within 1 % of the reference implementation's", arguments: Trace.Pattern.allCases,
     [(100, false), (500, false), (1_500, false), (500 << 10, true), (3 << 20, true)])
   func reference(_ pattern: Trace.Pattern, _ bound: (capacity: Int, countsBytes: Bool)) {
     for seed in Self.seeds {
@@ -36,7 +36,7 @@ struct HitRatioTests {
   }
 
   @Test(
-    "is never less by default than with LRU", arguments: Trace.Pattern.allCases,
+    "the hit ratio of the default policy is never below that of LRU", arguments: Trace.Pattern.allCases,
     [(250, false), (500, false), (1_000, false), (512 << 10, true), (1 << 20, true)])
   func neverBelowLRU(_ pattern: Trace.Pattern, _ bound: (capacity: Int, countsBytes: Bool)) {
     for seed in Self.seeds {
@@ -49,7 +49,7 @@ struct HitRatioTests {
     }
   }
 
-  @Test("hardly depends on how many shards there are", arguments: Trace.Pattern.allCases)
+  @Test("the hit ratio hardly depends on the number of shards", arguments: Trace.Pattern.allCases)
   func shards(_ pattern: Trace.Pattern) {
     let trace = Trace(pattern, requests: 30_000, objects: Self.objects, seed: 3)
     func ratio(_ shards: Int) -> Double {

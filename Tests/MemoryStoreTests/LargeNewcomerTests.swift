@@ -3,14 +3,14 @@ import CacheTesting
 import MemoryStore
 import Testing
 
-@Suite("A large newcomer in a memory cache of many small entries")
+@Suite("A large new entry in a memory cache of many small entries")
 struct LargeNewcomerTests {
   private static let small = 10
   private static let limit = 64_000
 
-  /// How many small entries each of `parts` shards keeps, and which part of those in use is still there.
+  /// Returns the number of small entries that remain in each of `parts` shards, and the fraction of entries in use that remain.
   private static func admit(cost: Int, _ policy: Policy, shards: Int, parts: Int) -> (kept: [Int], hot: Double) {
-    // Given: every fifth entry is in use, the store is full.
+    // Given: every fifth entry is in use, and the store is full.
     let cache = policy.cache(.init(cost: limit), shards: shards)
     let names = 0..<(limit / small)
     for name in names { cache.insert(entry(cost: small), for: key("\(name)")) }
@@ -34,19 +34,19 @@ struct LargeNewcomerTests {
   }
 
   @Test(
-    "takes from every shard a little, and leaves what is in use nearly as one shard does", arguments: Policy.allCases,
+    "every shard evicts a little, and entries in use remain nearly as with one shard", arguments: Policy.allCases,
     [64_000 / 4, 64_000 / 40])
   func spreads(_ policy: Policy, _ cost: Int) throws {
     let one = Self.admit(cost: cost, policy, shards: 1, parts: 1)
     let many = Self.admit(cost: cost, policy, shards: 32, parts: 32)
-    // 200 each, more or less, before; with a quarter of all gone, each has given about 50.
+    // Each shard has about 200 before. When a quarter of the cache is evicted, each has lost about 50.
     #expect(try #require(many.kept.min()) > 80)
     #expect(many.hot >= one.hot - 0.05)
   }
 
-  @Test("finds its room where one shard holds it all", arguments: Policy.allCases, [0, 3, 7])
+  @Test("a large entry gets its space even if a single shard has all the entries", arguments: Policy.allCases, [0, 3, 7])
   func oneGiver(_ policy: Policy, _ giver: Int) {
-    // Given: small entries of one shard only.
+    // Given: all small entries are in one shard.
     let cache = policy.cache(.init(cost: 1_000), shards: 8)
     let alike = (0..<5_000).map { key("\($0)") }.filter { ($0.fingerprint >> 48) & 7 == giver }.prefix(100)
     for key in alike { cache.insert(entry(cost: 10), for: key) }
@@ -55,7 +55,7 @@ struct LargeNewcomerTests {
     // When
     let isTaken = cache.insert(entry(cost: 250), for: key("large"))
 
-    // Then: nobody had to leave for nothing.
+    // Then: no more entries than necessary were evicted.
     #expect(isTaken)
     #expect(cache.counters.evictions == [.size: 25])
     #expect(cache.counters.refusals == 0)

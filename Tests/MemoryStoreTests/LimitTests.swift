@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The limits of a memory cache")
 struct LimitTests {
-  @Test("bound the cost: what is oldest makes room", arguments: [1, 2, 3, 5, 10])
+  @Test("the cost limit holds, and the oldest entries are evicted", arguments: [1, 2, 3, 5, 10])
   func costIsBounded(_ cost: Int) {
     let cache = MemoryCache.limited(cost: 10)
     for index in 0..<100 {
@@ -17,7 +17,7 @@ struct LimitTests {
     #expect(cache.counters.evictions == [.size: 100 - 10 / cost])
   }
 
-  @Test("bound the count, also of entries that weigh nothing")
+  @Test("the count limit holds, even for entries without a cost")
   func countIsBounded() {
     let cache = MemoryCache.limited(count: 3)
     for index in 0..<20 {
@@ -28,7 +28,7 @@ struct LimitTests {
     #expect(cache.counters.evictions == [.count: 17])
   }
 
-  @Test("bound a single entry: a larger one is refused, and its key then holds nothing")
+  @Test("an entry above the entry limit is refused, and its key then has no entry")
   func entryIsBounded() {
     // Given
     let cache = MemoryCache(limits: .init(cost: 100, entryCost: 10), clock: ManualClock())
@@ -38,7 +38,7 @@ struct LimitTests {
     // When
     let isTaken = cache.insert(entry("large", cost: 11), for: key("a"))
 
-    // Then: the old value must not be shown for the new one.
+    // Then: the old value must not be served in place of the new one.
     #expect(!isTaken)
     #expect(cache.entry(for: key("a")) == nil)
     #expect(cache.text("bystander") == "bystander")
@@ -46,14 +46,14 @@ struct LimitTests {
     #expect(cache.counters.refusals == 1)
   }
 
-  @Test("let a single entry take a quarter of the cost, unless told otherwise")
+  @Test("by default, a single entry may use a quarter of the cost limit")
   func defaultShare() {
     let cache = MemoryCache(limits: .init(cost: 100), clock: ManualClock())
     #expect(cache.insert(entry(cost: 25), for: key("quarter")))
     #expect(!cache.insert(entry(cost: 26), for: key("more")))
   }
 
-  @Test("refuse what is larger than the whole cache, and evict nobody for it")
+  @Test("an entry larger than the whole cache is refused without evicting others")
   func largerThanAll() {
     let cache = MemoryCache(limits: .init(cost: 10, entryCost: 1_000), clock: ManualClock())
     cache.insert(entry("kept", cost: 10), for: key("a"))
@@ -64,7 +64,7 @@ struct LimitTests {
     #expect(cache.counters.evictions.isEmpty)
   }
 
-  @Test("take no overflow, whatever the costs are")
+  @Test("huge costs cause no overflow")
   func hugeCosts() {
     let cache = MemoryCache(limits: .init(cost: .max, entryCost: .max), clock: ManualClock())
     for name in ["a", "b", "c"] { #expect(cache.insert(entry(name, cost: .max - 1), for: key(name))) }
@@ -74,7 +74,7 @@ struct LimitTests {
   }
 
   @Test(
-    "count negative numbers as zero",
+    "negative limits count as zero",
     arguments: [
       MemoryCache.Limits(cost: -1, count: -1, entryCost: -1), .init(cost: .min, count: 10), .init(cost: 10, count: .min),
       .init(cost: 10, count: 10, entryCost: .min),
@@ -87,7 +87,7 @@ struct LimitTests {
     #expect(cache.totalCost == 0)
   }
 
-  @Test("count negative numbers as zero also when they are set later")
+  @Test("negative limits that are set later also count as zero")
   func negativeLimitsSetLater() {
     var limits = MemoryCache.Limits(cost: 10, count: 10)
     limits.cost = .min
@@ -99,7 +99,7 @@ struct LimitTests {
     #expect(cache.count == 0)
   }
 
-  @Test("count an entry's negative cost as zero")
+  @Test("a negative cost of an entry counts as zero")
   func negativeCost() {
     let cache = MemoryCache.limited(cost: 10)
     cache.insert(entry(cost: 8), for: key("a"))
@@ -108,7 +108,7 @@ struct LimitTests {
     #expect(!cache.insert(entry(cost: 100), for: key("c")))
   }
 
-  @Test("have a default that fits the machine")
+  @Test("the default cost limit fits the machine")
   func defaultCost() {
     #expect(MemoryCache.Limits.defaultCost > 0)
     #expect(MemoryCache.Limits.defaultCost <= 512 << 20)
@@ -116,9 +116,9 @@ struct LimitTests {
   }
 
   @Test(
-    "can be undercut by hand: a trim evicts in the policy's order", arguments: [(9, 9), (8, 6), (3, 3), (2, 0), (0, 0), (-5, 0)])
+    "a trim evicts entries in the order of the policy", arguments: [(9, 9), (8, 6), (3, 3), (2, 0), (0, 0), (-5, 0)])
   func trims(_ target: Int, _ left: Int) {
-    // Given: three entries of 3, the oldest used last.
+    // Given: three entries of cost 3. The oldest one was used last.
     let cache = MemoryCache.limited(cost: 9)
     for name in ["a", "b", "c"] { cache.insert(entry(name, cost: 3), for: key(name)) }
     _ = cache.entry(for: key("a"))

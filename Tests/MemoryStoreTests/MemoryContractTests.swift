@@ -5,10 +5,10 @@ import Testing
 
 @Suite("The contract of memory stores")
 struct MemoryContractTests {
-  @Test("holds", arguments: MemoryContract.cases)
+  @Test("a memory cache satisfies the contract", arguments: MemoryContract.cases)
   func contract(_ statement: MemoryContract.Case) throws { try statement.run(on: MemoryCache()) }
 
-  @Test("a list of keys is no use: neither a hit nor a miss, and the order of leaving stays")
+  @Test("listing keys counts neither as a hit nor as a miss, and does not change the order")
   func listing() {
     let cache = MemoryCache(limits: .init(cost: 200, count: 2))
     let (a, b, c) = (CacheKey(resource: "a"), CacheKey(resource: "b"), CacheKey(resource: "c"))

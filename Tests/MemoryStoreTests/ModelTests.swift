@@ -3,9 +3,11 @@ import CacheTesting
 import MemoryStore
 import Testing
 
-@Suite("A memory cache beside a simple model of it")
+@Suite("A memory cache and a simple model of it")
 struct ModelTests {
-  @Test("does the same in 10,000 random operations, and keeps its limits after each", arguments: [1, 2, 3, 4, 5] as [UInt64])
+  @Test(
+    "the cache and the model agree in 10,000 random operations, and the limits hold after each",
+    arguments: [1, 2, 3, 4, 5] as [UInt64])
   func model(_ seed: UInt64) {
     // Given
     var generator = SplitMix(state: seed)
@@ -31,13 +33,13 @@ struct ModelTests {
     for name in 0..<60 {
       #expect(cache.entry(for: key("\(name)"))?.value(as: Int.self) == model.get(name, now: clock.now))
     }
-    // A run that exercised nothing would prove nothing.
+    // Without these events the run would prove nothing.
     #expect(Set(cache.counters.evictions.keys).isSuperset(of: [.replaced, .removed, .expired, .trimmed]))
     #expect(cache.counters.evictions[.size, default: 0] + cache.counters.evictions[.count, default: 0] > 100)
     #expect(cache.counters.hits > 100)
   }
 
-  /// One random operation on both; false when they answer differently.
+  /// Performs one random operation on both. Returns `false` if their results differ.
   private static func operate(
     _ cache: MemoryCache, _ model: inout ReferenceCache, _ clock: ManualClock, _ step: Int, _ generator: inout SplitMix
   ) -> Bool {

@@ -3,7 +3,7 @@ import CacheTesting
 import MemoryStore
 import Testing
 
-/// The eviction policies that come along.
+/// The eviction policies of this package.
 enum Policy: String, CaseIterable, CustomTestStringConvertible {
   case s3FIFO, leastRecentlyUsed, leastFrequentlyUsed
 

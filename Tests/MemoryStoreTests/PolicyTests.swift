@@ -2,10 +2,10 @@ import CacheCore
 import CacheTesting
 import Testing
 
-@Suite("An eviction policy")
+@Suite("Eviction policies")
 struct PolicyTests {
   @Test(
-    "names each entry that lives there once, nobody else, and in the end nobody", arguments: Policy.allCases,
+    "a policy evicts each resident entry exactly once and then none", arguments: Policy.allCases,
     [1, 2, 3] as [UInt64])
   func everybodyOnce(_ policy: Policy, _ seed: UInt64) {
     // Given
@@ -29,7 +29,7 @@ struct PolicyTests {
       case _ where residents.count > 100:
         // Then
         guard let victim = order.evict(toFit: cost), residents.remove(victim) != nil else {
-          Issue.record("step \(step): an eviction of nobody")
+          Issue.record("step \(step): the policy evicted no resident entry")
           return
         }
         evictions += 1
@@ -42,16 +42,16 @@ struct PolicyTests {
     #expect(order.evict(toFit: 0) == nil)
   }
 
-  @Test("S3-FIFO lets a scan pass, and keeps what was used")
+  @Test("S3-FIFO retains used entries during a scan")
   func scan() {
-    // Given: ten entries, each of which was used twice.
+    // Given: ten entries that were each used twice.
     var order = S3FIFO()
     order.bound(cost: .max, count: 20)
     for slot in 0..<10 { order.insert(slot, fingerprint: slot, cost: 1) }
     for slot in 0..<10 { for _ in 0..<2 { order.access(slot) } }
     for slot in 10..<20 { order.insert(slot, fingerprint: slot, cost: 1) }
 
-    // When: two hundred come that nobody asks for again.
+    // When: two hundred entries are inserted that are never used again.
     var free = 20
     for fingerprint in 20..<220 {
       guard let victim = order.evict(toFit: 1) else { break }
@@ -60,29 +60,29 @@ struct PolicyTests {
       free = victim
     }
 
-    // Then: those that were used are the last to leave.
+    // Then: the used entries leave last.
     var last: [Int] = []
     while let victim = order.evict(toFit: 0) { last.append(victim) }
     #expect(Set(last.suffix(10)) == Set(0..<10))
   }
 
-  @Test("S3-FIFO keeps what returns soon after it has left, and not what was removed")
+  @Test("S3-FIFO retains an entry that returns soon after its eviction, but not one that was removed")
   func ghosts() {
     var order = S3FIFO()
     order.bound(cost: .max, count: 10)
     for slot in 0..<10 { order.insert(slot, fingerprint: slot, cost: 1) }
 
-    // The first to come leaves first, and comes back.
+    // The first entry is evicted first and returns.
     #expect(order.evict(toFit: 1) == 0)
     order.insert(0, fingerprint: 0, cost: 1)
-    // Whoever comes now leaves before it does, unless it is removed and comes as a stranger.
+    // Newer entries now leave before it, unless it is removed and inserted as an unknown one.
     #expect(order.evict(toFit: 1) != 0)
     order.remove(0)
     order.insert(0, fingerprint: 0, cost: 1)
     #expect(order.evict(toFit: 1) == 0)
   }
 
-  @Test("LFU lets go of what is used least, and of what was popular once")
+  @Test("LFU evicts the least frequently used entry, and later one that is no longer popular")
   func ageing() {
     var order = LeastFrequentlyUsed()
     order.insert(0, fingerprint: 0, cost: 1)
@@ -92,13 +92,13 @@ struct PolicyTests {
     order.access(1)
     #expect(order.evict(toFit: 1) == 2)
 
-    // Others are used, so often that its uses have been halved away.
+    // Other entries are used so often that its count has been halved to zero.
     order.insert(2, fingerprint: 2, cost: 1)
     for _ in 0..<200 { for slot in 1...2 { order.access(slot) } }
     #expect(order.evict(toFit: 1) == 0)
   }
 
-  @Test("LFU lets the one that was used least recently go among equals")
+  @Test("LFU evicts the least recently used entry among equals")
   func equals() {
     var order = LeastFrequentlyUsed()
     for slot in 0..<3 { order.insert(slot, fingerprint: slot, cost: 1) }

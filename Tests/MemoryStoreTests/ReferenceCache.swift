@@ -1,7 +1,7 @@
 import CacheCore
 import MemoryStore
 
-/// What a memory cache should do, as simply as it can be said: an array, the least recently used first.
+/// A simple model of a memory cache: an array, least recently used entry first.
 struct ReferenceCache {
   struct Resident {
     var name: Int
@@ -20,7 +20,7 @@ struct ReferenceCache {
 
   init(limits: MemoryCache.Limits) { self.limits = limits }
 
-  /// Whether the cache counted what the model did.
+  /// Returns whether the counters of the cache equal those of the model.
   func agrees(with counters: MemoryCacheCounters) -> Bool {
     counters.hits == hits && counters.misses == misses && counters.insertions == insertions && counters.refusals == refusals
       && counters.evictions == evictions

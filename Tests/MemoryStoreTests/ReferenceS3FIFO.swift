@@ -1,9 +1,9 @@
 import CacheTesting
 
-/// S3-FIFO as its paper and its authors' simulator (libCacheSim, default parameters) have it, in plain arrays, each from the
-/// oldest to the newest.
+/// S3-FIFO as described by its paper and by its authors' simulator (libCacheSim, default parameters). It uses plain arrays,
+/// ordered from the oldest to the newest.
 struct ReferenceS3FIFO {
-  /// First in, first out; what is in it can be found and taken out.
+  /// A first-in, first-out queue whose objects can be found and removed.
   private struct Queue {
     struct Object {
       var weight: Int
@@ -32,7 +32,7 @@ struct ReferenceS3FIFO {
       return object
     }
 
-    /// Whether it is there; its frequency has risen then.
+    /// Raises the frequency of an object and returns whether the queue contains it.
     mutating func hit(_ id: Int) -> Bool {
       guard objects[id] != nil else { return false }
       objects[id]?.frequency += 1
@@ -58,7 +58,7 @@ struct ReferenceS3FIFO {
     ghostCapacity = Int(Double(capacity) * 0.9)
   }
 
-  /// Whether it was a hit; what is missed is stored.
+  /// Returns whether the request is a hit. A missed object is stored.
   mutating func request(_ request: Trace.Request) -> Bool {
     let id = request.object
     let weight = countsBytes ? request.size : 1

@@ -3,7 +3,7 @@ import CacheTesting
 import MemoryStore
 import Testing
 
-@Suite("A value that leaves memory")
+@Suite("A value that leaves a memory cache")
 struct ReleaseTests {
   /// The ways in which an entry leaves.
   enum Exit: String, CaseIterable, CustomTestStringConvertible {
@@ -11,7 +11,7 @@ struct ReleaseTests {
     var testDescription: String { rawValue }
   }
 
-  /// Tells when it is let go of.
+  /// An object that calls a closure when it is deallocated.
   final class Told: Sendable {
     let onRelease: @Sendable () -> Void
     init(_ onRelease: @escaping @Sendable () -> Void) { self.onRelease = onRelease }
@@ -37,9 +37,10 @@ struct ReleaseTests {
     }
   }
 
-  @Test("is let go of outside the lock: its deinit may use the cache", .timeLimit(.minutes(30)), arguments: Exit.allCases)
+  @Test(
+    "a value is released outside the lock, so its deinit may use the cache", .timeLimit(.minutes(30)), arguments: Exit.allCases)
   func deinitCallsBack(_ exit: Exit) {
-    // Given: a value that, when it goes, looks into the cache and stores there.
+    // Given: a value that reads from the cache and stores into it when it is deallocated.
     let clock = ManualClock()
     let releases = Lock(0)
     var cache: MemoryCache? = MemoryCache(limits: .init(cost: 10, count: 2, entryCost: 10), clock: clock)
@@ -64,7 +65,7 @@ struct ReleaseTests {
     }
   }
 
-  @Test("stays valid as long as a caller holds it, and no longer", arguments: Exit.allCases)
+  @Test("a value stays valid as long as a caller holds it, and no longer", arguments: Exit.allCases)
   func heldValuesStay(_ exit: Exit) throws {
     // Given
     let clock = ManualClock()

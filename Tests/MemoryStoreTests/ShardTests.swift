@@ -3,25 +3,27 @@ import CacheTesting
 import MemoryStore
 import Testing
 
-@Suite("A memory cache of several shards")
+@Suite("A memory cache with several shards")
 struct ShardTests {
   @Test(
-    "has as many as its limits fill, and one for few entries",
+    "the number of shards follows from the limits",
     arguments: [(100, 1), (2_047, 1), (2_048, 2), (4_096, 4)])
   func number(_ count: Int, _ shards: Int) {
     let cache = MemoryCache(limits: .init(cost: .max, count: count))
-    // Four for each processor at most: no machine has less than one.
+    // There are at most four shards for each processor, and every machine has at least one processor.
     #expect(cache.shardCount == shards)
     #expect(MemoryCache(limits: .init(cost: count * (16 << 10))).shardCount == shards)
   }
 
-  @Test("has a power of two that is asked for, from 1 to 64", arguments: [(-1, 1), (0, 1), (1, 1), (3, 2), (8, 8), (1_000, 64)])
+  @Test(
+    "a requested number of shards is rounded down to a power of two from 1 to 64",
+    arguments: [(-1, 1), (0, 1), (1, 1), (3, 2), (8, 8), (1_000, 64)])
   func askedFor(_ number: Int, _ shards: Int) {
     #expect(MemoryCache(shards: number).shardCount == shards)
   }
 
   @Test(
-    "does what a dictionary does, but for what it let go of, and keeps its limits after each step", arguments: Policy.allCases,
+    "the cache behaves like a dictionary except for evictions, and its limits hold after each step", arguments: Policy.allCases,
     [1, 2, 8, 64])
   func model(_ policy: Policy, _ shards: Int) {
     // Given
@@ -72,9 +74,9 @@ struct ShardTests {
     #expect(counters.evictions[.size, default: 0] + counters.evictions[.count, default: 0] > 500)
   }
 
-  @Test("takes an entry for which only other shards have room to give", arguments: Policy.allCases, [2, 8, 64])
+  @Test("an entry is accepted if only other shards can free space", arguments: Policy.allCases, [2, 8, 64])
   func roomElsewhere(_ policy: Policy, _ shards: Int) {
-    // Given: each entry is half of all that the cache may hold, so most shards are empty.
+    // Given: each entry costs half of the limit, so most shards are empty.
     let cache = policy.cache(.init(cost: 100, count: 2, entryCost: 60), shards: shards)
     for name in 0..<100 {
       // When
@@ -88,9 +90,9 @@ struct ShardTests {
     #expect(cache.counters.refusals == 0)
   }
 
-  @Test("comes to hold about the same in each shard, however it was filled first")
+  @Test("the shards become about equally full, whatever the initial distribution")
   func balance() {
-    // Given: all room is taken by keys of one shard, which go by the same bits.
+    // Given: keys of one shard, which share the same bits, use all space.
     let cache = MemoryCache(limits: .init(cost: .max, count: 400), eviction: LeastRecentlyUsed(), shards: 8)
     let alike = (0..<10_000).map { key("first \($0)") }.filter { ($0.fingerprint >> 48) & 7 == 3 }.prefix(400)
     for key in alike { cache.insert(entry(), for: key) }
@@ -99,13 +101,13 @@ struct ShardTests {
     // When
     for number in 0..<4_000 { cache.insert(entry(), for: key("\(number)")) }
 
-    // Then: no shard is starved, or its newest entries were gone.
+    // Then: no shard is starved, because otherwise its newest entries would be missing.
     let kept = (3_800..<4_000).count { cache.entry(for: key("\($0)")) != nil }
     #expect(kept >= 190)
     #expect(cache.count == 400)
   }
 
-  @Test("counts the key and 256 bytes for an entry where that is asked for")
+  @Test("with includesOverhead, the cost includes the key and 256 bytes")
   func keeping() {
     let cache = MemoryCache(limits: .init(cost: 1_000, entryCost: 1_000, includesOverhead: true), clock: ManualClock())
     let key = CacheKey(resource: "abcd", variant: "ef", transform: "é")

@@ -2,13 +2,13 @@ import CacheCore
 import CacheTesting
 import MemoryStore
 
-/// The hash of the keys, the same in each run. The shard of a key depends on it.
+/// The hash of the keys, fixed because it determines the shard of a key.
 private let keyHash = {
   var generator = SplitMix(state: 1)
   return KeyHash(using: &generator)
 }()
 
-/// A key of the test's own.
+/// Returns a key with a fixed hash.
 func key(_ name: String) -> CacheKey { CacheKey(resource: "https://example.com/\(name)", hashedBy: keyHash) }
 
 func entry(
@@ -18,7 +18,7 @@ func entry(
 }
 
 extension MemoryCache {
-  /// A cache whose entries may each be as large as the whole; the least recently used leave first, which is easily foreseen.
+  /// Returns a cache in which a single entry may use the whole cost limit. Its order is LRU, which is easy to predict.
   static func limited(
     cost: Int = 1_000, count: Int = .max, expiration: Expiration = .never,
     eviction: some EvictionPolicy = LeastRecentlyUsed(), clock: any CacheClock = ManualClock(), shards: Int? = nil
@@ -31,7 +31,7 @@ extension MemoryCache {
   func text(_ name: String) -> String? { entry(for: key(name))?.value(as: String.self) }
 }
 
-/// Evicts what came first, however often it is used.
+/// A policy that evicts the oldest entry, however often it is used.
 struct FirstInFirstOut: EvictionPolicy {
   private var queue: [Int] = []
 

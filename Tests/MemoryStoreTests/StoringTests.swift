@@ -3,13 +3,13 @@ import CacheTesting
 import MemoryStore
 import Testing
 
-@Suite("What is stored in memory")
+@Suite("Storing in a memory cache")
 struct StoringTests {
-  @Test("comes back as the same entry, and as its own type only")
+  @Test("a lookup returns the stored entry, and its value only as its own type")
   func storesAndGets() {
     // Given
     let cache = MemoryCache.limited()
-    let stored = entry("picture", cost: 7)
+    let stored = entry("image", cost: 7)
 
     // When
     let isTaken = cache.insert(stored, for: key("a"))
@@ -17,12 +17,12 @@ struct StoringTests {
     // Then
     #expect(isTaken)
     #expect(cache.entry(for: key("a")) === stored)
-    #expect(cache.entry(for: key("a"))?.value(as: String.self) == "picture")
+    #expect(cache.entry(for: key("a"))?.value(as: String.self) == "image")
     #expect(cache.entry(for: key("a"))?.value(as: Int.self) == nil)
     #expect(cache.entry(for: key("b")) == nil)
   }
 
-  @Test("is found under a key of any characters and any length")
+  @Test("a key may have any characters and any length")
   func oddKeys() {
     // Given
     let texts = [
@@ -42,7 +42,7 @@ struct StoringTests {
     #expect(cache.count == keys.count)
   }
 
-  @Test("is found under its variant and its form alone")
+  @Test("the variant and the transform are part of the key")
   func keysAreWhole() {
     let cache = MemoryCache.limited()
     let keys = [
@@ -54,7 +54,7 @@ struct StoringTests {
     #expect(cache.count == 4)
   }
 
-  @Test("is replaced whole, and weighs what the new entry weighs", arguments: [(10, 3), (3, 10), (5, 5), (5, 0)])
+  @Test("a replacement has the cost of the new entry", arguments: [(10, 3), (3, 10), (5, 5), (5, 0)])
   func overwriteWeighsAnew(_ before: Int, _ after: Int) {
     // Given
     let cache = MemoryCache.limited()
@@ -71,7 +71,7 @@ struct StoringTests {
     #expect(cache.counters.evictions == [.replaced: 1])
   }
 
-  @Test("is replaced without evicting anybody else, though the cache is full")
+  @Test("a replacement in a full cache evicts no other entry")
   func overwriteMakesItsOwnRoom() {
     let cache = MemoryCache.limited(cost: 10, count: 2)
     cache.insert(entry("a", cost: 5), for: key("a"))
@@ -83,7 +83,7 @@ struct StoringTests {
     #expect(cache.text("b") == "b again")
   }
 
-  @Test("leaves when it is removed, once")
+  @Test("a removed entry leaves once")
   func removes() {
     let cache = MemoryCache.limited()
     cache.insert(entry(cost: 4), for: key("a"))
@@ -99,7 +99,7 @@ struct StoringTests {
     #expect(cache.counters.evictions == [.removed: 1])
   }
 
-  @Test("stays when another revision is removed")
+  @Test("a removal for another revision leaves the entry")
   func removesByRevision() {
     let cache = MemoryCache.limited()
     let revision = Revision.random()
@@ -112,7 +112,7 @@ struct StoringTests {
     #expect(cache.entry(for: key("a")) == nil)
   }
 
-  @Test("is gone after everything was removed, and the cache takes new entries")
+  @Test("after removeAll, the cache is empty and accepts new entries")
   func removesAll() {
     // Given
     let cache = MemoryCache.limited(cost: 10, count: 3)
@@ -129,7 +129,7 @@ struct StoringTests {
     #expect(["a", "d", "e", "f", "g"].map { cache.text($0) } == [nil, nil, "e", "f", "g"])
   }
 
-  @Test("is never shared by two caches")
+  @Test("two caches never have the same identity")
   func identity() {
     let (one, other) = (MemoryCache.limited(), MemoryCache.limited())
     #expect(one.id != other.id)
