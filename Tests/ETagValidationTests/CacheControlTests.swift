@@ -2,10 +2,10 @@ import ETagValidation
 import HTTPTypes
 import Testing
 
-@Suite("Reading Cache-Control")
+@Suite("Parsing of Cache-Control")
 struct CacheControlTests {
   @Test(
-    "a number of seconds is read as the rule for its spelling says",
+    "a number of seconds is read according to its notation",
     arguments: [
       ("max-age=60", 60), ("MAX-AGE=60", 60), ("max-age=\"60\"", 60), ("max-age=\"\\60\"", 60), ("max-age=0060", 60),
       (" ,\t, max-age=60 ,", 60), ("a=\"x, max-age=1\", max-age=60", 60), ("max-age=2147483647", 2_147_483_647),
@@ -21,12 +21,13 @@ struct CacheControlTests {
   }
 
   @Test(
-    "names that only resemble a directive are none", arguments: ["x-max-age=60", "max-age-x=60", "\"max-age=60\"", "max age=60"])
+    "a name that only resembles a directive is ignored",
+    arguments: ["x-max-age=60", "max-age-x=60", "\"max-age=60\"", "max age=60"])
   func otherNames(line: String) {
     #expect(CacheControl(line).maxAge == nil)
   }
 
-  @Test("each flag is told apart, in any case and with an argument it should not have")
+  @Test("each flag is recognized in any case, even with an invalid argument")
   func flags() {
     let flags: [(String, KeyPath<CacheControl, Bool>)] = [
       ("no-store", \.noStore), ("no-cache", \.noCache), ("no-transform", \.noTransform), ("only-if-cached", \.onlyIfCached),
@@ -41,25 +42,25 @@ struct CacheControlTests {
     }
   }
 
-  @Test("a quote that is never closed hides nothing")
+  @Test("an unclosed quote hides no directive")
   func openQuote() {
     #expect(CacheControl("private=\"x, no-store").noStore)
     #expect(CacheControl("private=\"x\", foo=\"\\\", no-store").noStore)
   }
 
-  @Test("field names of no-cache and private are kept in lower case")
+  @Test("field names of no-cache and private are read in lower case")
   func fieldNames() {
     let directives = CacheControl("no-cache=\"Set-Cookie, ,X-A\", private=\"Authorization\"")
     #expect(directives.noCacheFields == ["set-cookie", "x-a"])
     #expect(directives.privateFields == ["authorization"])
     #expect(!directives.noCache && !directives.isPrivate)
-    // A name without quotes, no name at all, and a name that caches decide by: the directive itself.
+    // An unquoted name, no name, or a name that caches depend on applies the directive as a whole.
     for text in ["private=Authorization", "private=\"\"", "private=\"x, vary\"", "private=\"x\", private"] {
       #expect(CacheControl(text).isPrivate, "\(text)")
     }
   }
 
-  @Test("of two values the more restrictive counts, over several lines too")
+  @Test("of two values the more restrictive applies, even across lines")
   func duplicates() {
     let fields = HTTPFields(lines: [
       "Cache-Control: min-fresh=5, max-stale, stale-while-revalidate=9, s-maxage=3, stale-if-error=8",
@@ -73,14 +74,14 @@ struct CacheControlTests {
     #expect(directives.staleIfError == .zero)
   }
 
-  @Test("what a request says unreadably is read as the most restrictive")
+  @Test("an invalid value in a request has the most restrictive meaning")
   func unreadableRequest() {
     #expect(CacheControl("max-stale").maxStale == CacheControl.anyAge)
     #expect(CacheControl("max-stale=x").maxStale == .zero)
     #expect(CacheControl("min-fresh=x").minFresh == .seconds(2_147_483_648))
   }
 
-  @Test("Pragma counts only without Cache-Control, and only no-cache")
+  @Test("only no-cache in Pragma applies, and only without Cache-Control")
   func pragma() {
     #expect(CacheControl(request: .page(.get, "Pragma: No-Cache")).noCache)
     #expect(CacheControl(request: .page(.get, "Pragma: x, no-cache")).noCache)

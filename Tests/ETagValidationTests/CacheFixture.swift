@@ -2,15 +2,14 @@ import CacheCore
 import ETagValidation
 import HTTPTypes
 
-/// A whole cache as one value: it carries out what the validator decides, with an origin that is a closure and time that a test
-/// sets.
+/// A complete cache as a value. It carries out the validator's decisions, with a closure as its origin and a time that tests set.
 struct CacheFixture {
   struct Entry {
     var variant: String
     var metadata: StoredMetadata
   }
 
-  /// Where a load's answer came from.
+  /// The source of a load's response.
   enum Source: Equatable { case cache, revalidated, network, completed, madeHere, standIn, failure }
 
   struct Outcome {
@@ -18,7 +17,7 @@ struct CacheFixture {
     var response: HTTPResponse?
     var revision: Revision?
     var background: Source?
-    /// What is sent of a stored answer.
+    /// The reply from a stored response.
     var reply: StoredReply?
   }
 
@@ -33,9 +32,9 @@ struct CacheFixture {
   var invalidated: [String] = []
   var shareable: [Bool] = []
   var latency = Duration.zero
-  /// The length that the next body has.
+  /// The length of the next body.
   var length: Int64?
-  /// The stored parts that were made whole.
+  /// The indices of the parts that were completed.
   var completed: [Int] = []
   private var minted: UInt64 = 0
 
@@ -112,12 +111,13 @@ extension CacheFixture {
   }
 }
 
-/// What a second request shows of the first one's answer: used without asking, used after asking, or asked for anew.
+/// The use of a stored response by a second request: without revalidation, after revalidation, or not at all.
 enum Sight: String {
   case fullyCached, conditionallyCached, notCached
 }
 
-/// Loads `first`, lets `seconds` pass and loads again: how much of the first answer is used? The origin confirms every condition.
+/// Loads `first`, advances the time by `seconds`, and loads again. Returns how the stored response was used. The origin confirms
+/// every condition.
 func sight(
   of first: HTTPResponse, _ request: HTTPRequest = .page(), again: HTTPRequest? = nil, after seconds: Int64 = 0,
   _ policy: LoadPolicy = .standard, validator: ETagValidator? = nil
@@ -166,10 +166,10 @@ extension HTTPFields {
   subscript(text name: String) -> String? { HTTPField.Name(name).flatMap { self[$0] } }
 }
 
-/// The HTTP date so many seconds after the cache's first moment.
+/// Returns the HTTP date `seconds` after the start of the fixture's time.
 func date(_ seconds: Int64) -> String { HTTPDate(CacheFixture.start + .seconds(seconds)).description }
 
-/// SplitMix64: the same numbers at every run.
+/// SplitMix64 with a fixed seed, so that each run uses the same numbers.
 struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 

@@ -2,9 +2,9 @@ import CacheCore
 import HTTPTypes
 import Testing
 
-@Suite("What is told of an answer")
+@Suite("Cache-Status and cache tags")
 struct CacheStatusTests {
-  @Test("hits and forwards as RFC 9211 writes them")
+  @Test("hits and forwarded requests are written as in RFC 9211")
   func members() {
     var hit = CacheStatus("Etagere", hitFor: .milliseconds(30_900))
     #expect(hit.description == "Etagere;hit;ttl=30")
@@ -20,7 +20,7 @@ struct CacheStatusTests {
     #expect(CacheStatus("").description == "\"\";hit")
   }
 
-  @Test("the member comes behind those of the caches before")
+  @Test("the member is appended after those of earlier caches")
   func appended() {
     var fields = HTTPFields(lines: ["Cache-Status: Origin;hit", "X-A: 1"])
     CacheStatus("Etagere", forwarded: .varyMiss).append(to: &fields)
@@ -30,7 +30,7 @@ struct CacheStatusTests {
     #expect(full.count < 65_535)
   }
 
-  @Test("every reason of RFC 9211 is there")
+  @Test("every reason of RFC 9211 has a case")
   func reasons() {
     #expect(
       Set(ForwardReason.allCases.map(\.rawValue)) == [
@@ -38,7 +38,7 @@ struct CacheStatusTests {
       ])
   }
 
-  @Test("tags of Cache-Tag, with commas, and of Surrogate-Key, with spaces")
+  @Test("tags are read from Cache-Tag with commas and from Surrogate-Key with spaces")
   func tags() {
     let tags = CacheTags(HTTPFields(lines: ["Cache-Tag: a, b c ,,", "cache-tag: d", "Surrogate-Key: e  f\tg", "X-Tag: h"]))
     #expect(tags.names == ["a", "b c", "d", "e", "f", "g"])

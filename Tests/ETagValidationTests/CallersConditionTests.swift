@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The caller's own conditions")
 struct CallersConditionTests {
-  /// A cache with one stored answer of 100 bytes, so many seconds later.
+  /// Returns a cache with one stored response of 100 bytes, after the given number of seconds.
   private func cache(_ lines: String..., after seconds: Int64 = 0) -> CacheFixture {
     var cache = CacheFixture()
     cache.length = 100
@@ -16,7 +16,7 @@ struct CallersConditionTests {
   }
 
   @Test(
-    "a fresh answer is compared with them, and a 304 made here",
+    "a fresh response is compared with the caller's conditions, and the cache makes the 304",
     arguments: [
       ("If-None-Match: \"a\"", 304), ("If-None-Match: W/\"a\"", 304), ("If-None-Match: \"b\"", 200),
       ("If-None-Match: \"b\", \"a\"", 304), ("If-None-Match: \"b,\", \"a\"", 304), ("If-None-Match: *", 304),
@@ -36,7 +36,7 @@ struct CallersConditionTests {
     #expect(cache.sent.isEmpty)
   }
 
-  @Test("without Last-Modified the date of the answer, or its arrival, is what is compared")
+  @Test("without Last-Modified, the condition is compared with Date or the time of arrival")
   func withoutDate() {
     for lines in [["Cache-Control: max-age=60", "Date: \(date(0))"], ["Cache-Control: max-age=60"]] {
       var cache = CacheFixture()
@@ -48,7 +48,7 @@ struct CallersConditionTests {
     }
   }
 
-  @Test("a 304 made here has the fields that guide caches, and none that describe bytes")
+  @Test("a 304 of the cache has the fields for caches, but none that describe bytes")
   func fieldsOfNotModified() throws {
     var cache = cache(
       "Date: \(date(0))", "ETag: \"a\"", "Last-Modified: \(date(-9))", "Cache-Control: max-age=60", "Vary: Accept", "Expires: 0",
@@ -61,7 +61,7 @@ struct CallersConditionTests {
     #expect(reply.head.headerFields[.age] == "7")
   }
 
-  @Test("an answer that is no success is what it is, whatever the condition", arguments: [301, 404, 503])
+  @Test("an unsuccessful response is served whatever the condition", arguments: [301, 404, 503])
   func notSuccess(status: Int) {
     var cache = CacheFixture()
     _ = cache.load { _ in .success(.head(status, "ETag: \"a\"", "Cache-Control: max-age=60")) }
@@ -71,7 +71,7 @@ struct CallersConditionTests {
   }
 
   @Test(
-    "what only the origin may judge goes to the origin as it is",
+    "a condition that only the origin may evaluate is forwarded unchanged",
     arguments: ["If-Match: \"a\"", "If-Unmodified-Since: \(date(0))"])
   func origins(line: String) {
     for seconds in [Int64(0), 100] {
@@ -84,9 +84,9 @@ struct CallersConditionTests {
   }
 
   @Test(
-    "a stale answer's tag joins the caller's, and its date takes the place of the caller's",
+    "the tag of a stale response is added to the caller's, and its date replaces the caller's",
     arguments: [
-      // stored, the caller's, what is sent
+      // stored, the caller's, sent tags, sent date
       ("ETag: \"a\"", "If-None-Match: \"b\"", "\"b\", \"a\"", nil), ("ETag: \"a\"", "If-None-Match: \"a\"", "\"a\"", nil),
       ("ETag: \"a\"", "If-None-Match: W/\"a\" , \"c\"", "W/\"a\" , \"c\"", nil), ("ETag: \"a\"", "If-None-Match: *", "*", nil),
       ("ETag: \"a\"", "If-None-Match: junk", "junk", nil), ("ETag: junk", "If-None-Match: \"b\"", "\"b\"", nil),
@@ -102,7 +102,7 @@ struct CallersConditionTests {
     #expect(cache.sent.first?.headerFields[.ifModifiedSince] == since)
   }
 
-  @Test("a 304 for the stored tag freshens it, and the caller's condition is evaluated on that")
+  @Test("a 304 for the stored tag updates the stored response before the caller's condition is evaluated")
   func freshened() {
     for (own, status) in [("If-None-Match: \"b\"", 200), ("If-None-Match: \"a\"", 304), ("If-Modified-Since: \(date(-10))", 200)]
     {
@@ -114,7 +114,7 @@ struct CallersConditionTests {
     }
   }
 
-  @Test("a 304 for a tag that only the caller has is the caller's, and changes nothing")
+  @Test("a 304 for a tag that only the caller has is returned and changes nothing")
   func callersOwn() {
     var cache = cache("ETag: \"a\"", "Cache-Control: max-age=5", after: 10)
     let before = cache.stored
@@ -124,7 +124,7 @@ struct CallersConditionTests {
     #expect(cache.stored == before)
   }
 
-  @Test("a 304 that does not say whose tag it is about leads to the caller's question alone")
+  @Test("a 304 without a tag for two revalidated tags leads to a request with the caller's condition only")
   func ambiguous() {
     var cache = cache("ETag: \"a\"", "Cache-Control: max-age=5", after: 10)
     let own = HTTPRequest.page(.get, "If-None-Match: \"b\"")
@@ -135,7 +135,7 @@ struct CallersConditionTests {
     #expect(cache.sent.last == own)
   }
 
-  @Test("nothing stored: conditions go out as they are, and their 304 and 412 come back", arguments: [304, 412])
+  @Test("without a stored response, conditions are forwarded, and a 304 or 412 is returned", arguments: [304, 412])
   func nothingStored(status: Int) {
     var cache = CacheFixture()
     let request = HTTPRequest.page(.get, "If-None-Match: \"x\"", "If-Modified-Since: \(date(0))")
@@ -145,7 +145,7 @@ struct CallersConditionTests {
     #expect(cache.entries.isEmpty)
   }
 
-  @Test("a new answer to a condition is stored in place of the old one")
+  @Test("a new response to a conditional request replaces the stored one")
   func replaced() {
     var cache = cache("ETag: \"a\"", "Cache-Control: max-age=5", after: 10)
     let outcome = cache.load(.page(.get, "If-None-Match: \"b\"")) { _ in .success(.ok("ETag: \"c\"")) }

@@ -4,7 +4,7 @@ import ETagValidation
 import HTTPTypes
 import Testing
 
-/// As in `Modules/ETagValidation/ETagValidation.docc/ETagValidation.md`.
+/// A copy of the example on the module's landing page.
 private struct TinyCache {
   var entries: [(variant: String, metadata: StoredMetadata, body: String)] = []
   let validator = ETagValidator()
@@ -15,7 +15,7 @@ private struct TinyCache {
     let plan = validator.plan(request, policy: policy, stored: entries.map(\.metadata), now: clock.now)
     guard case .fetch(let head, let fallback, _) = plan else {
       if case .use(let index, _) = plan { return reply(index, to: request) }
-      return nil  // `.answer`: 504, the network was out of bounds
+      return nil  // `.answer`: 504, no request may be sent
     }
     let requestTime = clock.now
     let answer = origin(head)
@@ -33,7 +33,7 @@ private struct TinyCache {
       metadata.bodyLength = Int64(answer.body.utf8.count)
       entries.append((variant, metadata, answer.body))
       return answer.body
-    case .complete: return answer.body  // comes only where parts are stored, which is an option
+    case .complete: return answer.body  // occurs only with the option to store parts
     case .pass(let changes, _):
       apply(changes)
       return answer.body
@@ -42,7 +42,7 @@ private struct TinyCache {
     }
   }
 
-  /// What is sent of a stored answer: all of it, a range, or nothing but its head.
+  /// Returns the body for a request from a stored response: whole, a range, or empty.
   private func reply(_ index: Int, to request: HTTPRequest) -> String {
     let body = entries[index].body
     switch validator.reply(to: request, from: entries[index].metadata, now: clock.now).content {
@@ -60,9 +60,9 @@ private struct TinyCache {
   }
 }
 
-@Suite("The documentation's cache")
+@Suite("The cache in the documentation")
 struct DocumentationTests {
-  @Test("the snippet asks the origin as often as it says")
+  @Test("the example sends the documented number of requests")
   func snippet() {
     let clock = ManualClock()
     var statuses: [Int] = []

@@ -5,7 +5,7 @@ import Testing
 @Suite("Entity tags")
 struct EntityTagTests {
   @Test(
-    "a tag is weak or strong as it says, and text that is no tag is weak",
+    "a tag is weak or strong as written, and an invalid tag is weak",
     arguments: [
       ("\"a\"", false, "a"), ("W/\"a\"", true, "a"), ("w/\"a\"", true, "a"), ("\"\"", false, ""), ("abc", true, "abc"),
       ("  \"a\" ", false, "a"), ("\"a", true, "\"a"), ("\"a\", \"b\"", true, "\"a\", \"b\""), ("W/a", true, "W/a"),
@@ -17,12 +17,12 @@ struct EntityTagTests {
     #expect(tag.opaque == Array(opaque.utf8))
   }
 
-  @Test("a tag prints as a field states it", arguments: ["\"a\"", "W/\"a\"", "\"\""])
+  @Test("a tag prints as it appears in a field", arguments: ["\"a\"", "W/\"a\"", "\"\""])
   func printed(text: String) throws {
     #expect(try "\(#require(EntityTag(text)))" == text)
   }
 
-  @Test("an empty value is no tag", arguments: ["", " \t "])
+  @Test("an empty value is not a tag", arguments: ["", " \t "])
   func empty(text: String) {
     #expect(EntityTag(text) == nil)
   }
@@ -40,7 +40,7 @@ struct EntityTagTests {
     #expect(second.stronglyMatches(first) == strong)
   }
 
-  @Test("tags that are no UTF-8 are compared by their bytes")
+  @Test("tags that are not UTF-8 are compared by bytes")
   func bytes() throws {
     let a = try #require(EntityTag(HTTPField(name: .eTag, value: [0x22, 0xFE, 0x22])))
     let b = try #require(EntityTag(HTTPField(name: .eTag, value: [0x22, 0xFF, 0x22])))

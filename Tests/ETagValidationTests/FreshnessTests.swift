@@ -3,7 +3,7 @@ import ETagValidation
 import HTTPTypes
 import Testing
 
-@Suite("Age and lifetime")
+@Suite("Age and freshness lifetime")
 struct FreshnessTests {
   private let validator = ETagValidator()
 
@@ -13,7 +13,7 @@ struct FreshnessTests {
   }
 
   @Test(
-    "the age on arrival is the larger of the apparent and the stated one, the way's time added",
+    "the initial age is the larger of the apparent age and the stated age plus the delay",
     arguments: [
       // Date, Age, delay, age
       (date(0), nil, 0, 0), (date(-30), nil, 0, 30), (date(-30), nil, 10, 30), (date(0), "40", 0, 40), (date(0), "40", 5, 45),
@@ -30,7 +30,7 @@ struct FreshnessTests {
   }
 
   @Test(
-    "the lifetime is max-age, else Expires minus Date, else none",
+    "the lifetime is max-age, or Expires minus Date, or zero",
     arguments: [
       (["Cache-Control: max-age=60"], 60), (["Cache-Control: max-age=60", "Expires: \(date(9))"], 60),
       (["Cache-Control: s-maxage=99, max-age=60"], 60), (["Cache-Control: s-maxage=99"], 0),
@@ -46,14 +46,14 @@ struct FreshnessTests {
     #expect(freshness.freshUntil - freshness.generatedAt == .seconds(seconds))
   }
 
-  @Test("an answer that arrives older than its lifetime is stale on arrival")
+  @Test("a response that arrives older than its lifetime is stale on arrival")
   func staleOnArrival() {
     #expect(!freshness(.ok("Cache-Control: max-age=60", "Age: 60")).isFresh(at: CacheFixture.start))
     #expect(freshness(.ok("Cache-Control: max-age=60", "Age: 59")).isFresh(at: CacheFixture.start))
   }
 
   @Test(
-    "how long it may be shown stale is what the directives say",
+    "the directives limit how long a stale response may be used",
     arguments: [
       ("max-age=60", nil, true, false), ("max-age=60, stale-while-revalidate=30", 90, true, false),
       ("max-age=60, stale-while-revalidate=x", 60, true, false),
@@ -71,7 +71,7 @@ struct FreshnessTests {
     #expect(freshness.requiresRevalidation == requiresRevalidation)
   }
 
-  @Test("nothing is guessed by default")
+  @Test("by default there is no heuristic lifetime")
   func noGuess() {
     let response = HTTPResponse.ok("Last-Modified: \(date(-864_000))")
     #expect(freshness(response).freshUntil == freshness(response).generatedAt)
@@ -79,7 +79,7 @@ struct FreshnessTests {
   }
 
   @Test(
-    "a guess is a tenth of the time since the last change, capped, for the statuses that allow it",
+    "the heuristic lifetime is a tenth of the time since the modification, up to a maximum, for cacheable statuses",
     arguments: [
       (200, date(-1_000), 100), (200, date(-100_000_000), 86_400), (200, date(50), 0), (200, "junk", 0), (410, date(-1_000), 100),
       (302, date(-1_000), 0), (500, date(-1_000), 0),
@@ -89,14 +89,16 @@ struct FreshnessTests {
     #expect(freshness.freshUntil - freshness.generatedAt == .seconds(seconds))
   }
 
-  @Test("a stated lifetime, even a bad one, is never guessed about", arguments: ["Expires: 0", "Cache-Control: max-age=x"])
+  @Test(
+    "a stated lifetime takes precedence over heuristics, even if it is invalid",
+    arguments: ["Expires: 0", "Cache-Control: max-age=x"])
   func statedBeatsGuessed(line: String) {
     let response = HTTPResponse.ok(line, "Last-Modified: \(date(-1_000))")
     let generous = ETagValidator(heuristics: Heuristics(), defaultLifetime: .seconds(99))
     #expect(freshness(response, generous).freshUntil == CacheFixture.start)
   }
 
-  @Test("the default lifetime is for answers that say nothing at all")
+  @Test("the default lifetime applies only to responses without any other lifetime")
   func defaultLifetime() {
     let validator = ETagValidator(heuristics: Heuristics(), defaultLifetime: .seconds(99))
     #expect(freshness(.ok(), validator).freshUntil == CacheFixture.start + .seconds(99))
@@ -104,7 +106,7 @@ struct FreshnessTests {
     #expect(freshness(.head(302), validator).freshUntil == CacheFixture.start)
   }
 
-  @Test("of two settings that answer differently the identities differ, of equal ones they agree")
+  @Test("validators have equal identities exactly if their settings are equal")
   func identity() {
     let secret = DigestSecret(high: 1, low: 2)
     let plain = ETagValidator(digestSecret: secret)

@@ -7,7 +7,7 @@ struct HTTPDateTests {
   private let now = CacheFixture.start  // 2026-01-01
 
   @Test(
-    "the three forms name the same second",
+    "the three forms denote the same second",
     arguments: [
       "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
       "sun, 06 nov 1994 08:49:37 gmt",
@@ -19,7 +19,7 @@ struct HTTPDateTests {
   }
 
   @Test(
-    "seconds since 1970 are right across leap years, centuries and the epoch",
+    "seconds since 1970 are correct across leap years, centuries and the epoch",
     arguments: [
       ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Wed, 31 Dec 1969 23:59:59 GMT", -1), ("Tue, 29 Feb 2000 12:00:00 GMT", 951_825_600),
       ("Wed, 01 Mar 2000 00:00:00 GMT", 951_868_800), ("Mon, 01 Mar 2100 00:00:00 GMT", 4_107_542_400),
@@ -31,7 +31,7 @@ struct HTTPDateTests {
   }
 
   @Test(
-    "anything else is no date",
+    "any other text is rejected",
     arguments: [
       "", "0", "-1", "junk", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 Nov 1994 08:49:37 +0000",
       "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 8:49:37 GMT", "Sun, 06  Nov 1994 08:49:37 GMT",
@@ -50,7 +50,7 @@ struct HTTPDateTests {
   }
 
   @Test(
-    "a two-digit year is never more than 50 years ahead",
+    "a two-digit year is at most 50 years ahead",
     arguments: [
       ("Wednesday, 31-Dec-75 23:59:59 GMT", "Tue, 31 Dec 2075 23:59:59 GMT"),
       ("Wednesday, 01-Jan-76 00:00:00 GMT", "Wed, 01 Jan 2076 00:00:00 GMT"),
@@ -62,13 +62,13 @@ struct HTTPDateTests {
     #expect(HTTPDate(text, receivedAt: now)?.description == expected)
   }
 
-  @Test("years that a timestamp can't hold saturate")
+  @Test("years beyond the range of a timestamp saturate")
   func saturation() {
     #expect(HTTPDate("Fri, 31 Dec 9999 23:59:59 GMT", receivedAt: now)?.timestamp == .distantFuture)
     #expect(HTTPDate("Sat, 01 Jan 0000 00:00:00 GMT", receivedAt: now)?.timestamp == .distantPast)
   }
 
-  @Test("what is written is read again as the same second, for 20,000 moments of six centuries")
+  @Test("a written date is read as the same second, for 20,000 random times")
   func roundTrip() {
     var generator = SeededGenerator(7)
     for _ in 0..<20_000 {

@@ -3,7 +3,7 @@ import ETagValidation
 import HTTPTypes
 import Testing
 
-@Suite("HEAD, and POST that may be stored")
+@Suite("HEAD requests and storable POST responses")
 struct HeadTests {
   private func cache(_ lines: String..., after seconds: Int64 = 0) -> CacheFixture {
     var cache = CacheFixture()
@@ -14,7 +14,7 @@ struct HeadTests {
     return cache
   }
 
-  @Test("HEAD is answered from a fresh GET, head alone")
+  @Test("HEAD is served from a fresh GET, without the body")
   func fromGet() {
     var cache = cache("ETag: \"a\"", "Cache-Control: max-age=60", "Content-Length: 100", after: 9)
     let outcome = cache.load(.page(.head, "Range: bytes=0-1")) { _ in .success(.head(500)) }
@@ -26,7 +26,7 @@ struct HeadTests {
     #expect(cache.load(.page(.head, "If-None-Match: \"a\"")) { _ in .success(.head(500)) }.reply?.head.status == .notModified)
   }
 
-  @Test("HEAD asks about a stale GET, and its 304 freshens that")
+  @Test("HEAD revalidates a stale GET, and its 304 updates it")
   func confirmed() {
     var cache = cache("ETag: \"a\"", "Cache-Control: max-age=60", after: 90)
     let outcome = cache.load(.page(.head)) { head in
@@ -39,7 +39,7 @@ struct HeadTests {
   }
 
   @Test(
-    "a HEAD's 200 updates the stored GET that it fits, and makes another one stale",
+    "a 200 to HEAD updates a stored GET that matches, and makes any other stale",
     arguments: [
       (["ETag: \"a\""], true), (["ETag: W/\"a\""], true), (["ETag: \"b\""], false), (["Content-Length: 100"], true),
       (["Content-Length: 99"], false), (["Last-Modified: \(date(-9))"], true), (["Last-Modified: \(date(-8))"], false),
@@ -60,7 +60,7 @@ struct HeadTests {
     #expect(after.response.headerFields[.contentLength] == "100")
   }
 
-  @Test("an error to HEAD, and one that forbids storing, changes nothing")
+  @Test("an error response to HEAD, or one that forbids storing, changes nothing")
   func noNews() {
     for answer in [HTTPResponse.head(404, "ETag: \"b\""), .head(500), .ok("ETag: \"b\"", "Cache-Control: no-store")] {
       var cache = cache("ETag: \"a\"", "Cache-Control: max-age=60")
@@ -71,7 +71,7 @@ struct HeadTests {
     }
   }
 
-  @Test("a POST's answer that is the target's own representation answers later GETs")
+  @Test("a POST response that represents its target serves later GETs")
   func post() {
     var cache = cache("ETag: \"a\"", "Cache-Control: max-age=60")
     let outcome = cache.load(.page(.post)) { _ in
@@ -86,7 +86,7 @@ struct HeadTests {
   }
 
   @Test(
-    "any other POST's answer is not stored",
+    "any other POST response is not stored",
     arguments: [
       (200, ["Cache-Control: max-age=60"]), (200, ["Content-Location: /page"]),
       (200, ["Cache-Control: max-age=60", "Content-Location: /b"]),

@@ -3,11 +3,11 @@ import ETagValidation
 import HTTPTypes
 import Testing
 
-@Suite("A Vary of very many names")
+@Suite("A Vary field with very many names")
 struct HostileVaryTests {
   private let line = "Vary: " + (0..<200_000).map { "x\($0)" }.joined(separator: ",")
 
-  @Test("is not stored; brought by a 304, it selects nothing")
+  @Test("the response is not stored, and a 304 with the field makes the stored response unusable")
   func notStored() {
     var cache = CacheFixture()
     _ = cache.load { _ in .success(.ok(line, "Cache-Control: max-age=60")) }

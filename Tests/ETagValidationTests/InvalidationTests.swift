@@ -3,7 +3,7 @@ import ETagValidation
 import HTTPTypes
 import Testing
 
-@Suite("What makes stored answers outdated")
+@Suite("Invalidation of stored responses")
 struct InvalidationTests {
   private func invalidated(_ request: HTTPRequest, _ response: HTTPResponse) -> [String] {
     var cache = CacheFixture()
@@ -12,7 +12,7 @@ struct InvalidationTests {
   }
 
   @Test(
-    "an unsafe method that did not fail outdates its target, and a method nobody knows counts as unsafe",
+    "a successful unsafe method invalidates its target, and an unknown method counts as unsafe",
     arguments: ["POST", "PUT", "DELETE", "PATCH", "FROBNICATE", "get"])
   func unsafe(name: String) throws {
     let method = try #require(HTTPRequest.Method(name))
@@ -20,13 +20,13 @@ struct InvalidationTests {
     for status in [100, 400, 404, 409, 500, 503] { #expect(invalidated(.page(method), .head(status)).isEmpty) }
   }
 
-  @Test("safe methods outdate nothing", arguments: [HTTPRequest.Method.get, .head, .options, .trace])
+  @Test("safe methods invalidate nothing", arguments: [HTTPRequest.Method.get, .head, .options, .trace])
   func safe(method: HTTPRequest.Method) {
     #expect(invalidated(.page(method), .ok("Location: /b", "Cache-Control: no-store")).isEmpty)
   }
 
   @Test(
-    "Location and Content-Location of the same origin are outdated too, however they are written",
+    "Location and Content-Location of the same origin are invalidated too, in any notation",
     arguments: [
       ("/b", "https://example.com/b"), ("b", "https://example.com/a/b"), ("../b", "https://example.com/b"),
       ("./b?q", "https://example.com/a/b?q"),
@@ -49,7 +49,7 @@ struct InvalidationTests {
     }
   }
 
-  @Test("Location may spell an international host of the same origin another way")
+  @Test("an international host in Location matches the same origin in any spelling")
   func internationalLocation() {
     let request = HTTPRequest(method: .post, scheme: "https", authority: "xn--bcher-kva.example", path: "/a")
     for location in ["https://b%C3%BCcher.example/b", "//BÜCHER.example:443/b"] {
@@ -59,7 +59,7 @@ struct InvalidationTests {
   }
 
   @Test(
-    "a new answer that must not be stored outdates the stored one that it replaces",
+    "a new response that must not be stored invalidates the stored one that it replaces",
     arguments: ["Cache-Control: no-store", "Vary: *"])
   func unstorableReplacement(line: String) {
     var cache = CacheFixture()
@@ -69,7 +69,7 @@ struct InvalidationTests {
     #expect(cache.shareable == [false])
   }
 
-  @Test("it outdates nothing when nothing matched, or when only this request forbade storing")
+  @Test("such a response invalidates nothing if none matched or if only this request forbids storing")
   func unstorableWithoutReplacement() {
     #expect(invalidated(.page(), .ok("Cache-Control: no-store")).isEmpty)
     var cache = CacheFixture()

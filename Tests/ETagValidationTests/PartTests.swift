@@ -29,7 +29,7 @@ struct PartTests {
     cache.sent = []
   }
 
-  @Test("a part answers ranges that lie inside it, and nothing else")
+  @Test("a part serves ranges inside it and no other requests")
   func reused() {
     var cache = cache(.reused)
     load(10..<50, into: &cache)
@@ -50,7 +50,7 @@ struct PartTests {
     #expect(cache.sent[0] == .page())
   }
 
-  @Test("a part never takes the place of the whole answer, nor the whole answer's variant")
+  @Test("a part never replaces the whole response and has its own variant")
   func beside() {
     var cache = cache()
     _ = cache.load { _ in .success(.ok("ETag: \"a\"", "Cache-Control: max-age=1")) }
@@ -62,7 +62,7 @@ struct PartTests {
   }
 
   @Test(
-    "a part that is not told apart from others is not stored",
+    "a part that cannot be identified is not stored",
     arguments: [
       "ETag: W/\"a\"", "ETag: junk", "Content-Range: bytes 0-9/*", "Content-Range: bytes */100", "Content-Range: x",
       "Cache-Control: x",
@@ -78,7 +78,7 @@ struct PartTests {
     #expect(cache.entries.isEmpty)
   }
 
-  @Test("a part unasked for, and any part where parts are not kept, is not stored")
+  @Test("a part that was not requested is not stored, nor is any part if parts are ignored")
   func notKept() {
     var cache = cache()
     _ = cache.load { _ in .success(part(0..<10)) }
@@ -88,7 +88,7 @@ struct PartTests {
     #expect(cache.entries.isEmpty)
   }
 
-  @Test("of a prefix only the rest is fetched, and both are the whole answer")
+  @Test("a prefix is completed by requesting only the rest")
   func completed() throws {
     var cache = cache()
     load(0..<40, into: &cache)
@@ -113,7 +113,7 @@ struct PartTests {
   }
 
   @Test(
-    "a rest that does not fit is asked for again, as a whole",
+    "a rest that does not match leads to a request for the whole response",
     arguments: [
       (40..<100, 100, "\"b\""), (41..<100, 100, "\"a\""), (40..<90, 100, "\"a\""), (40..<100, 120, "\"a\""),
       (40..<100, 100, "W/\"a\""),
@@ -131,7 +131,7 @@ struct PartTests {
     #expect(cache.entries.map(\.variant) == [""])
   }
 
-  @Test("an origin that sends the whole, or an error, in place of the rest is taken at its word", arguments: [200, 404, 503])
+  @Test("if the origin sends the whole response or an error instead of the rest, it is returned", arguments: [200, 404, 503])
   func insteadOfRest(status: Int) {
     var cache = cache()
     load(0..<40, into: &cache)
@@ -141,7 +141,7 @@ struct PartTests {
     #expect(cache.stored[0].isPartForTest == (status != 200))
   }
 
-  @Test("a new part takes the place of those inside it and of those of another state")
+  @Test("a new part replaces parts inside it and parts of another state")
   func replacing() {
     var cache = cache()
     load(0..<10, into: &cache)
@@ -152,7 +152,7 @@ struct PartTests {
     #expect(cache.entries.map(\.variant) == ["range=bytes=80-89"])
   }
 
-  @Test("a stale part is asked about, and a 304 freshens it")
+  @Test("a stale part is revalidated, and a 304 updates it")
   func revalidated() {
     var cache = cache()
     load(10..<50, into: &cache)

@@ -7,7 +7,7 @@ import Testing
 struct PolicyTests {
   enum State: String, CaseIterable { case fresh, stale, requiresRevalidation, mustRevalidate, missing }
 
-  /// A cache with one answer in that state.
+  /// Returns a cache with one response in the given state.
   private func cache(_ state: State) -> CacheFixture {
     var cache = CacheFixture()
     let directives =
@@ -28,7 +28,7 @@ struct PolicyTests {
   }
 
   @Test(
-    "each policy treats each state of what is stored as its table says",
+    "each policy handles each state of a stored response as documented",
     arguments: [
       (.standard, [.cache, .revalidated, .revalidated, .revalidated, .network]),
       (.cacheFirst, [.cache, .cache, .cache, .cache, .network]),
@@ -53,7 +53,7 @@ struct PolicyTests {
   }
 
   @Test(
-    "without a network the stored answer stands in where that is allowed",
+    "without a network, the stored response is served if that is allowed",
     arguments: [
       (.standard, [.cache, .standIn, .failure, .failure, .failure]),
       (.revalidate(), [.standIn, .standIn, .failure, .failure, .failure]),
@@ -69,7 +69,7 @@ struct PolicyTests {
   }
 
   @Test(
-    "a failure that is not the network's is no reason to show something stale",
+    "a failure that does not concern the network does not permit a stale response",
     arguments: [CacheError.Code.cancelled, .tlsFailure, .refused])
   func otherFailures(code: CacheError.Code) {
     var cache = cache(.stale)
@@ -77,7 +77,7 @@ struct PolicyTests {
     #expect(cache.shareable == [true])
   }
 
-  @Test("must-revalidate forbids showing it stale, not using it while it is fresh")
+  @Test("must-revalidate forbids a stale response, but not a fresh one")
   func mustRevalidateWhileFresh() {
     var cache = CacheFixture()
     _ = cache.load { _ in .success(.ok("Cache-Control: max-age=60, must-revalidate", "ETag: \"a\"")) }
@@ -88,7 +88,7 @@ struct PolicyTests {
     #expect(cache.load(.page(), .revalidate(), from: unreachable).source == .failure)
   }
 
-  @Test("the floor of revalidate counts from the last confirmation, and a clock that was set back does not extend it")
+  @Test("the minimum interval of revalidate counts from the last confirmation, even if the clock is set back")
   func floor() {
     var cache = cache(.stale)
     let policy = LoadPolicy.revalidate(atMostEvery: .seconds(60))
@@ -100,7 +100,7 @@ struct PolicyTests {
     #expect(cache.load(.page(), policy, from: Self.confirming).source == .revalidated)
   }
 
-  @Test("reload asks the caches on the way too, unless the caller speaks to them itself")
+  @Test("reload bypasses intermediate caches, unless the caller sets Cache-Control")
   func reload() {
     var cache = cache(.fresh)
     _ = cache.load(.page(), .reload, from: Self.confirming)
@@ -110,7 +110,7 @@ struct PolicyTests {
     #expect(cache.entries.count == 1)
   }
 
-  @Test("a miss of the cache alone is a 504")
+  @Test("a miss with cacheOnly is a 504")
   func cacheOnly() {
     var cache = CacheFixture()
     #expect(cache.load(.page(), .cacheOnly) { _ in .success(.ok()) }.response?.status.code == 504)
@@ -118,7 +118,7 @@ struct PolicyTests {
     #expect(cache.sent.isEmpty)
   }
 
-  @Test("the answer's own stale-while-revalidate works under the standard policy, to the second")
+  @Test("stale-while-revalidate of the response applies under the standard policy, to the second")
   func staleWhileRevalidateDirective() {
     var cache = CacheFixture()
     _ = cache.load { _ in .success(.ok("Cache-Control: max-age=5, stale-while-revalidate=10", "ETag: \"a\"")) }
@@ -133,7 +133,7 @@ struct PolicyTests {
   }
 
   @Test(
-    "only GET and HEAD are answered from what is stored",
+    "only GET and HEAD are served from the cache",
     arguments: [HTTPRequest.Method.post, .put, .delete, .options, .trace, .patch, .connect])
   func methods(method: HTTPRequest.Method) {
     for policy in [LoadPolicy.standard, .cacheFirst, .revalidate(), .reload, .staleWhileRevalidate] {

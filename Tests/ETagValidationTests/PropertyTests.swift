@@ -3,9 +3,9 @@ import ETagValidation
 import HTTPTypes
 import Testing
 
-@Suite("Whatever the origin sends")
+@Suite("Arbitrary responses of the origin")
 struct PropertyTests {
-  /// What the test itself knows of an answer, apart from its fields.
+  /// The properties of a response that the test knows independently of its fields.
   private struct Truth {
     var generatedAt: Int64
     var lifetime: Int64
@@ -27,7 +27,7 @@ struct PropertyTests {
     return (truth, HTTPFields(lines: ["Date: \(date(now + skew))", "Age: \(age)", "Cache-Control: \(directives)"]))
   }
 
-  @Test("nothing is served staler than the directives allow, for any sequence of answers", arguments: 0..<40)
+  @Test("no response is served staler than its directives allow, for any sequence of responses", arguments: 0..<40)
   func neverStaler(seed: UInt64) {
     var generator = SeededGenerator(seed)
     var cache = CacheFixture()
@@ -63,7 +63,7 @@ struct PropertyTests {
     #expect(served > 20)
   }
 
-  @Test("a 304 never changes the length, encoding, tag or revision, whatever it carries", arguments: 0..<20)
+  @Test("a 304 never changes the length, coding, tag or revision of a stored response", arguments: 0..<20)
   func bodyIsUntouched(seed: UInt64) {
     var generator = SeededGenerator(seed)
     let names = [
@@ -102,7 +102,7 @@ struct PropertyTests {
       ?? ""
   }
 
-  @Test("reading never traps, whatever bytes stand in the fields that are read")
+  @Test("parsing arbitrary bytes never traps")
   func parsers() {
     var generator = SeededGenerator(11)
     let pieces: [[UInt8]] = [
@@ -116,7 +116,7 @@ struct PropertyTests {
         .cacheControl, .expires, .date, .age, .vary, .eTag, .lastModified, .connection, .location, .authorization, .accept,
         .ifNoneMatch, .ifModifiedSince, .ifRange, .range, .contentRange, .contentLocation,
       ] + ETagValidator.defaultTargets
-    // The fuzz target "headers" reads far more of them. One thread alone gives the thread sanitizer nothing to find.
+    // The fuzz target "headers" reads far more of them. A single thread cannot reveal a data race to the thread sanitizer.
     #if TSAN
     let rounds = 2_000
     #else
@@ -142,7 +142,7 @@ struct PropertyTests {
     #expect(decided == rounds)
   }
 
-  /// Sends `fields` through a request and an answer; 1 when every stage came to a decision.
+  /// Sends `fields` in a request and in responses. Returns 1 if every stage made a decision.
   private static func decide(_ fields: HTTPFields, _ now: Timestamp) -> Int {
     var cache = CacheFixture()
     cache.now = now
@@ -162,7 +162,7 @@ struct PropertyTests {
     return outcome.response == nil ? 0 : 1
   }
 
-  @Test("a hostile line of a million bytes is read in linear time", arguments: ["\"\\", ",", "\"", "a=\"b\",", " ", "../"])
+  @Test("a hostile line of a million bytes is parsed in linear time", arguments: ["\"\\", ",", "\"", "a=\"b\",", " ", "../"])
   func longLines(piece: String) {
     let line = String(repeating: piece, count: 1_000_000 / piece.utf8.count)
     #expect(CacheControl(line).maxAge == nil)

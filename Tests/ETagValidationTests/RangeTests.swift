@@ -3,7 +3,7 @@ import ETagValidation
 import HTTPTypes
 import Testing
 
-@Suite("Ranges of a stored answer")
+@Suite("Ranges of a stored response")
 struct RangeTests {
   private let fresh = [
     "ETag: \"a\"", "Date: \(date(0))", "Last-Modified: \(date(-9))", "Cache-Control: max-age=60", "Content-Length: 100",
@@ -20,7 +20,7 @@ struct RangeTests {
   }
 
   @Test(
-    "a single range is cut out of the whole answer",
+    "a single range is served from the whole response",
     arguments: [
       ("bytes=0-9", 0..<10), ("bytes=10-", 10..<100), ("bytes=-5", 95..<100), ("bytes=90-200", 90..<100), ("bytes=-500", 0..<100),
       ("bytes=99-99", 99..<100), ("BYTES= 0-9 ", 0..<10), ("bytes=0-99999999999999999999999", 0..<100), ("bytes=,0-9,", 0..<10),
@@ -36,7 +36,7 @@ struct RangeTests {
     #expect(reply?.head.headerFields[.age] == "0")
   }
 
-  @Test("a range without a byte in the body is 416", arguments: ["bytes=100-", "bytes=100-200", "bytes=-0"])
+  @Test("a range outside the body gets a 416", arguments: ["bytes=100-", "bytes=100-200", "bytes=-0"])
   func unsatisfied(text: String) {
     let reply = reply("Range: \(text)")
     #expect(reply?.head.status == .rangeNotSatisfiable)
@@ -45,7 +45,7 @@ struct RangeTests {
   }
 
   @Test(
-    "what is no range that must be understood, and several, get the whole answer",
+    "an invalid range, another unit or several ranges get the whole response",
     arguments: [
       "bytes=", "bytes=a-b", "bytes=9-0", "bytes=-", "bytes=--1", "lines=0-9", "bytes 0-9", "bytes=0-9,20-29", "bytes=0-9;x", "",
       "bytes=0-1-2",
@@ -56,7 +56,7 @@ struct RangeTests {
   }
 
   @Test(
-    "If-Range takes a strong validator of the stored bytes",
+    "If-Range matches only a strong validator of the stored bytes",
     arguments: [
       ("\"a\"", true), ("W/\"a\"", false), ("\"b\"", false), ("a", false), (date(-9), true), (date(-8), false), ("", false),
       ("\"a\", \"b\"", false),
@@ -67,7 +67,7 @@ struct RangeTests {
     #expect(reply?.content == (isRange ? .range(0..<10) : .whole))
   }
 
-  @Test("a date that may still change, and a weak tag, are no If-Range")
+  @Test("If-Range matches neither a date that is too recent nor a weak tag")
   func weakDate() {
     let young = ["Last-Modified: \(date(0))", "Date: \(date(0))", "Cache-Control: max-age=60"]
     #expect(reply("Range: bytes=0-9", "If-Range: \(date(0))", stored: young)?.head.status == .ok)
@@ -75,13 +75,13 @@ struct RangeTests {
       reply("Range: bytes=0-9", "If-Range: W/\"a\"", stored: ["ETag: W/\"a\"", "Cache-Control: max-age=60"])?.head.status == .ok)
   }
 
-  @Test("a body of unknown length is sent whole; an empty one has no range")
+  @Test("a range of a body of unknown length gets the whole response, and one of an empty body gets a 416")
   func lengths() {
     #expect(reply("Range: bytes=0-9", length: nil)?.content == .whole)
     #expect(reply("Range: bytes=0-", length: 0)?.head.status == .rangeNotSatisfiable)
   }
 
-  @Test("a stale answer is asked about with the range, and a 304 lets the range be cut here")
+  @Test("a stale response is revalidated with the range, and after a 304 the range is served from the cache")
   func stale() {
     var cache = CacheFixture()
     cache.length = 100
@@ -94,7 +94,7 @@ struct RangeTests {
     #expect(outcome.reply?.content == .range(0..<10))
   }
 
-  @Test("a 200 to a range is a whole answer, and stored as one; a 206 and a 416 are handed on")
+  @Test("a 200 to a range request is stored as a whole response, and a 206 or 416 is only returned")
   func answers() {
     for (status, count) in [(200, 1), (206, 0), (416, 0)] {
       var cache = CacheFixture()

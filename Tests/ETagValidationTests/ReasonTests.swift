@@ -3,7 +3,7 @@ import ETagValidation
 import HTTPTypes
 import Testing
 
-@Suite("Why a request is forwarded")
+@Suite("Reasons for forwarding a request")
 struct ReasonTests {
   private func reason(_ request: HTTPRequest, _ cache: CacheFixture, _ policy: LoadPolicy = .standard) -> ForwardReason? {
     guard case .fetch(_, _, let reason) = cache.validator.plan(request, policy: policy, stored: cache.stored, now: cache.now)
@@ -11,7 +11,7 @@ struct ReasonTests {
     return reason
   }
 
-  @Test("each reason, from what is stored and what is asked")
+  @Test("the reason follows from the stored responses and the request")
   func reasons() {
     var cache = CacheFixture()
     cache.validator = ETagValidator(parts: .completed)

@@ -3,15 +3,15 @@ import ETagValidation
 import HTTPTypes
 import Testing
 
-@Suite("What a request's directives ask for")
+@Suite("Directives of a request")
 struct RequestDirectiveTests {
-  /// A lifetime of 60 s and a tag.
+  /// A response with a lifetime of 60 s and a tag.
   private let plain = HTTPResponse.ok("Cache-Control: max-age=60", "ETag: \"a\"")
 
   @Test(
-    "an answer with 60 s to live is used, asked about or refused",
+    "a response with a lifetime of 60 s is used, revalidated or ignored as the request demands",
     arguments: [
-      // request, seconds that passed, sight
+      // request, elapsed seconds, use of the stored response
       ("no-cache", 0, .conditionallyCached), ("max-age=10", 10, .fullyCached), ("max-age=10", 11, .conditionallyCached),
       ("max-age=0", 0, .conditionallyCached), ("max-age=x", 0, .conditionallyCached), ("max-age=100", 59, .fullyCached),
       ("max-age=100", 60, .conditionallyCached), ("min-fresh=20", 40, .fullyCached), ("min-fresh=20", 41, .conditionallyCached),
@@ -26,9 +26,9 @@ struct RequestDirectiveTests {
   }
 
   @Test(
-    "the floor of revalidate does not overrule what the request asks for",
+    "the minimum interval of revalidate does not override the request's directives",
     arguments: [
-      // request, seconds that passed, sight
+      // request, elapsed seconds, use of the stored response
       ("x", 30, .fullyCached), ("x", 90, .fullyCached), ("no-cache", 30, .conditionallyCached),
       ("max-age=0", 30, .conditionallyCached), ("max-age=0", 0, .conditionallyCached), ("max-age=30", 30, .fullyCached),
       ("max-age=30", 31, .conditionallyCached), ("max-age=200", 59, .fullyCached), ("max-age=200", 60, .conditionallyCached),
@@ -38,24 +38,24 @@ struct RequestDirectiveTests {
   func floor(line: String, seconds: Int64, expected: Sight) {
     let again = HTTPRequest.page(.get, "Cache-Control: \(line)")
     #expect(sight(of: plain, again: again, after: seconds, .revalidate(atMostEvery: .seconds(100))) == expected)
-    // The floor is the caller's word about the answer's own `no-cache`, not about his request.
+    // The minimum interval overrides the response's `no-cache`, but not the request's.
     let strict = HTTPResponse.ok("Cache-Control: max-age=60, no-cache", "ETag: \"a\"")
     #expect(sight(of: strict, again: again, after: seconds, .revalidate(atMostEvery: .seconds(100))) == expected)
   }
 
-  @Test("Pragma: no-cache asks, unless there is a Cache-Control")
+  @Test("Pragma: no-cache forces revalidation, unless there is a Cache-Control")
   func pragma() {
     #expect(sight(of: plain, again: .page(.get, "Pragma: no-cache")) == .conditionallyCached)
     #expect(sight(of: plain, again: .page(.get, "Pragma: no-cache", "Cache-Control: max-age=9")) == .fullyCached)
   }
 
-  @Test("max-stale does not help against must-revalidate and no-cache", arguments: ["must-revalidate", "no-cache"])
+  @Test("max-stale does not override must-revalidate and no-cache", arguments: ["must-revalidate", "no-cache"])
   func maxStale(directive: String) {
     let strict = HTTPResponse.ok("Cache-Control: max-age=60, \(directive)", "ETag: \"a\"")
     #expect(sight(of: strict, again: .page(.get, "Cache-Control: max-stale"), after: 61) == .conditionallyCached)
   }
 
-  @Test("only-if-cached never asks: 504 when nothing stored will do, whatever the policy")
+  @Test("only-if-cached never sends a request, and gives a 504 if no stored response is usable")
   func onlyIfCached() {
     let request = HTTPRequest.page(.get, "Cache-Control: only-if-cached")
     for policy in [
@@ -75,7 +75,8 @@ struct RequestDirectiveTests {
   }
 
   @Test(
-    "a limit to the age overrules the answer's stale-while-revalidate", arguments: ["max-age=100", "min-fresh=0", "no-cache"])
+    "an age limit of the request overrides stale-while-revalidate of the response",
+    arguments: ["max-age=100", "min-fresh=0", "no-cache"])
   func noStaleWhileRevalidate(line: String) {
     let answer = HTTPResponse.ok("Cache-Control: max-age=60, stale-while-revalidate=60", "ETag: \"a\"")
     #expect(sight(of: answer, again: .page(.get, "Cache-Control: \(line)"), after: 61) == .conditionallyCached)
@@ -84,7 +85,7 @@ struct RequestDirectiveTests {
   }
 
   @Test(
-    "what the request rules out does not stand in when nobody can be asked",
+    "a response that the request rules out is not served when the origin is unreachable",
     arguments: [
       ("no-cache", false), ("max-age=100", false), ("min-fresh=5", false), ("max-stale=5", false), ("max-stale=50", true),
       ("x", true),
@@ -94,7 +95,7 @@ struct RequestDirectiveTests {
     _ = cache.load { _ in .success(plain) }
     cache.advance(70)
     let outcome = cache.load(.page(.get, "Cache-Control: \(line)"), .revalidate()) { _ in
-      .failure(CacheError(.timedOut, reason: "no answer"))
+      .failure(CacheError(.timedOut, reason: "no response"))
     }
     #expect(outcome.source == (stands ? .standIn : .failure))
   }

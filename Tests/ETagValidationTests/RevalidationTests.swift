@@ -3,9 +3,9 @@ import ETagValidation
 import HTTPTypes
 import Testing
 
-@Suite("Asking the origin, and its 304")
+@Suite("Revalidation and the 304")
 struct RevalidationTests {
-  /// A cache with one stored answer, ten seconds later.
+  /// Returns a cache with one stored response, ten seconds later.
   private func cache(_ answer: HTTPResponse) -> CacheFixture {
     var cache = CacheFixture()
     _ = cache.load { _ in .success(answer) }
@@ -15,7 +15,7 @@ struct RevalidationTests {
   }
 
   @Test(
-    "the origin's own strings go back to it byte for byte",
+    "the origin's own validators are sent byte for byte",
     arguments: [
       (["ETag: \"a\""], "\"a\"", nil), (["ETag: W/\"a\""], "W/\"a\"", nil), (["ETag: abc"], "abc", nil), (["ETag:"], nil, nil),
       (["Last-Modified: Sunday, 06-Nov-94 08:49:37 GMT"], nil, "Sunday, 06-Nov-94 08:49:37 GMT"),
@@ -32,13 +32,13 @@ struct RevalidationTests {
     #expect(cache.sent[0].headerFields[text: "X-A"] == "1")
   }
 
-  @Test("a compressed file costs one 304, and the tag that labels its bytes stays weak")
+  @Test("a compressed file needs only a 304, and the tag of its bytes stays weak")
   func compressed() {
-    // Given an origin that marks its tag as weak on the compressed 200, and not on the 304.
+    // Given an origin that weakens the tag of the compressed 200, but not that of the 304
     var cache = cache(.ok("ETag: W/\"65a-1f\"", "Content-Encoding: gzip", "Cache-Control: max-age=5"))
     let revision = cache.stored[0].revision
 
-    // When it is asked about again and again.
+    // When the response is revalidated repeatedly
     for _ in 0..<2 {
       let outcome = cache.load { head in
         .success(head.headerFields[.ifNoneMatch] == nil ? .ok() : .head(304, "ETag: \"65a-1f\""))
@@ -47,27 +47,27 @@ struct RevalidationTests {
       cache.advance(10)
     }
 
-    // Then no body is fetched, and the 304's strong tag is not attached to bytes it was not issued for.
+    // Then no body is loaded, and the 304's strong tag is not attached to bytes that it was not issued for
     #expect(cache.sent.map { $0.headerFields[.ifNoneMatch] } == ["W/\"65a-1f\"", "W/\"65a-1f\""])
     #expect(cache.stored[0].response.headerFields[.eTag] == "W/\"65a-1f\"")
     #expect(cache.stored[0].revision == revision)
   }
 
   @Test(
-    "what the origin could read as any tag, or as several, is not asked with",
+    "a tag that the origin could read as any tag or as several is not sent",
     arguments: [
       "*", "  * ", "*abc", "*, \"a\"", "a,b", "a, *", "\"a\", \"b\"", "\"a\",", "W/\"a\", *", "\"a,b", "w/\"a,b\"",
       "\"a, b\"",
     ])
   func unaskable(tag: String) {
     var cache = cache(.ok("ETag: \(tag)"))
-    // An origin whose tag would confirm whatever it has.
+    // The origin would confirm any response.
     let outcome = cache.load { head in .success(head.headerFields[.ifNoneMatch] == nil ? .ok("X-New: 1") : .head(304)) }
     #expect(outcome.source == .network)
     #expect(cache.sent.map { $0.headerFields[.ifNoneMatch] } == [nil])
   }
 
-  @Test("a date is still asked with where the tag is not")
+  @Test("a date is sent even if the tag cannot be")
   func dateAlone() {
     var cache = cache(.ok("ETag: *", "Last-Modified: \(date(-9))"))
     #expect(cache.load { head in .success(head == .page() ? .ok() : .head(304)) }.source == .revalidated)
@@ -76,7 +76,7 @@ struct RevalidationTests {
   }
 
   @Test(
-    "one well-formed tag goes back whatever it contains, and so does another single one",
+    "a valid tag is sent whatever it contains, and so is a single invalid one",
     arguments: ["\"a,b\"", "W/\"a,*\"", "\"*\"", "\"\"", "abc", "\"a", "a b", "w/\"a\""])
   func askable(tag: String) {
     var cache = cache(.ok("ETag: \(tag)"))
@@ -84,7 +84,7 @@ struct RevalidationTests {
     #expect(cache.sent.map { $0.headerFields[.ifNoneMatch] } == [tag])
   }
 
-  @Test("a tag that is no UTF-8 goes back unharmed")
+  @Test("a tag that is not UTF-8 is sent unchanged")
   func tagBytes() {
     let tag = HTTPField(name: .eTag, value: [0x22, 0xFF, 0xE9, 0x22])
     var cache = cache(HTTPResponse(status: .ok, headerFields: HTTPFields([tag])))
@@ -93,7 +93,7 @@ struct RevalidationTests {
     #expect(sent?.withUnsafeBytesOfValue { Array($0) } == [0x22, 0xFF, 0xE9, 0x22])
   }
 
-  @Test("a 304 replaces the fields it states, all values of each, and keeps the others and those that belong to the bytes")
+  @Test("a 304 replaces all values of its fields, and other fields and those that belong to the bytes remain")
   func merging() throws {
     var cache = cache(
       .ok(
@@ -129,9 +129,9 @@ struct RevalidationTests {
   }
 
   @Test(
-    "one 304 after the other: what each says stands at the end, in its order and spelling, and nothing twice",
+    "after several 304s, the latest fields are at the end, in their order and spelling, without duplicates",
     arguments: [
-      // What the second one says; what is stored then.
+      // fields of the second 304, stored fields
       (["Server: s", "Date: D", "X-A: 1"], ["ETag: \"a\"", "X-Old: 1", "Server: s", "Date: D", "X-A: 1"]),
       (["Server: s", "Date: E", "X-A: 2"], ["ETag: \"a\"", "X-Old: 1", "Server: s", "Date: E", "X-A: 2"]),
       (["Server: s", "Date: D", "x-a: 1"], ["ETag: \"a\"", "X-Old: 1", "Server: s", "Date: D", "x-a: 1"]),
@@ -142,7 +142,7 @@ struct RevalidationTests {
       (["Server: s", "Date: D", "X-A: e\u{301}"], ["ETag: \"a\"", "X-Old: 1", "Server: s", "Date: D", "X-A: e\u{301}"]),
     ])
   func mergingAgain(second: [String], stored: [String]) throws {
-    // Given an answer that a first 304 has updated.
+    // Given a response that a first 304 has updated
     var cache = cache(.ok("ETag: \"a\"", "X-Old: 1", "Cache-Control: no-cache"))
     let first = [
       "Cache-Control: no-cache", "Server: s", "Date: D", "X-A: \(second.last?.hasSuffix("\u{301}") == true ? "\u{E9}" : "1")",
@@ -150,16 +150,16 @@ struct RevalidationTests {
     _ = cache.load { _ in .success(HTTPResponse(status: .notModified, headerFields: HTTPFields(lines: first))) }
     cache.advance(10)
 
-    // When a second one comes.
+    // When a second 304 arrives
     let outcome = cache.load { _ in .success(HTTPResponse(status: .notModified, headerFields: HTTPFields(lines: second))) }
 
-    // Then its bytes stand where they stood after a first one.
+    // Then its fields replace those of the first
     #expect(outcome.source == .revalidated)
     let fields = try #require(cache.stored.first).response.headerFields.filter { $0.name != .cacheControl }
     #expect(fields.map { Array("\($0.name.rawName): \($0.value)".utf8) } == stored.map { Array($0.utf8) })
   }
 
-  @Test("body length, trailers and time to live of the store are kept")
+  @Test("a 304 leaves body length, trailers and the store's time to live unchanged")
   func kept() {
     var cache = cache(.ok("ETag: \"a\""))
     cache.entries[0].metadata.bodyLength = 17
@@ -172,7 +172,7 @@ struct RevalidationTests {
     #expect(cache.stored[0].expiration == .never)
   }
 
-  @Test("the way's time and the 304's own Date and Age count, not those of the first answer")
+  @Test("the age after a 304 includes the delay and follows from its own Date and Age")
   func freshenedAge() {
     var cache = cache(.ok("Date: \(date(0))", "Age: 50", "ETag: \"a\"", "Cache-Control: max-age=20"))
     cache.latency = .seconds(4)
@@ -181,7 +181,7 @@ struct RevalidationTests {
     #expect(cache.stored[0].response.headerFields[.age] == "1")
   }
 
-  @Test("an Expires that a 304 does not repeat is not stretched")
+  @Test("a 304 without Expires does not extend the old one")
   func absoluteExpires() {
     var cache = cache(.ok("Expires: \(date(5))", "Date: \(date(0))", "ETag: \"a\""))
     _ = cache.load { _ in .success(.head(304)) }
@@ -189,7 +189,7 @@ struct RevalidationTests {
   }
 
   @Test(
-    "a 304 confirms by the validators it carries",
+    "a 304 confirms by the validators that it has",
     arguments: [
       // stored tag, stored date, 304's tag, 304's date, whether it confirms
       ("\"a\"", nil, "\"a\"", nil, true), ("\"a\"", nil, "\"b\"", nil, false), ("\"a\"", nil, "W/\"a\"", nil, true),
@@ -198,7 +198,7 @@ struct RevalidationTests {
       ("\"a\"", nil, nil, nil, true), (nil, date(-9), nil, date(-9), true), (nil, date(-9), nil, date(-8), false),
       (nil, date(-9), nil, nil, true), ("\"a\"", date(-9), "\"a\"", date(-8), true), (nil, date(-9), "\"a\"", date(-9), false),
       ("\"a\"", nil, nil, date(-8), true), ("\"a\"", date(-9), nil, date(-8), true),
-      // A value that the plan does not ask with decides nothing: the date does.
+      // A tag that the plan does not send is ignored, so the date decides.
       ("*", date(-9), "*", date(-9), true), ("*", date(-9), "*", date(-8), false), ("*", date(-9), "a, b", nil, true),
     ] as [(String?, String?, String?, String?, Bool)])
   func confirmation(storedTag: String?, storedDate: String?, tag: String?, modified: String?, confirms: Bool) {
@@ -216,7 +216,7 @@ struct RevalidationTests {
     #expect(cache.entries.count == 1)
   }
 
-  @Test("a 304 that nobody asked for is asked again, unconditionally", arguments: [LoadPolicy.standard, .reload])
+  @Test("a 304 to an unconditional request leads to one more unconditional request", arguments: [LoadPolicy.standard, .reload])
   func unasked(policy: LoadPolicy) {
     for answer in [HTTPResponse.ok("Cache-Control: no-store"), .ok(), .ok("ETag: \"a\"")]
     where policy == .reload || answer != .ok("ETag: \"a\"") {
@@ -233,7 +233,7 @@ struct RevalidationTests {
     }
   }
 
-  @Test("a 304 to a condition about an answer that has been replaced meanwhile confirms nothing")
+  @Test("a 304 for a response that was replaced in the meantime confirms nothing")
   func replacedMeanwhile() {
     var cache = cache(.ok("ETag: \"a\""))
     let before = cache
@@ -248,7 +248,7 @@ struct RevalidationTests {
     }
   }
 
-  @Test("a 304 that forbids storing confirms the body and leaves nothing behind")
+  @Test("a 304 that forbids storing confirms the body, but its fields are not stored")
   func notModifiedNoStore() {
     var cache = cache(.ok("ETag: \"a\""))
     let before = cache.stored
@@ -256,7 +256,7 @@ struct RevalidationTests {
     #expect(cache.stored == before)
   }
 
-  @Test("a Vary that comes with a 304 selects from then on")
+  @Test("a Vary field in a 304 selects from then on")
   func varyInNotModified() {
     var cache = cache(.ok("ETag: \"a\""))
     _ = cache.load(.page(.get, "Accept: a")) { _ in .success(.head(304, "Vary: Accept", "Cache-Control: max-age=60")) }
@@ -264,7 +264,7 @@ struct RevalidationTests {
     #expect(cache.load(.page(.get, "Accept: b")) { _ in .success(.ok()) }.source == .network)
   }
 
-  @Test("a new answer replaces the stored one and gets a revision of its own")
+  @Test("a new response replaces the stored one and gets a new revision")
   func replacement() {
     var cache = cache(.ok("ETag: \"a\"", "X-Old: 1"))
     let old = cache.stored[0].revision
@@ -274,7 +274,7 @@ struct RevalidationTests {
     #expect(cache.stored[0].response.headerFields[text: "X-Old"] == nil)
   }
 
-  @Test("an error of the origin's leaves what is stored alone", arguments: [500, 502, 503, 504, 404, 429])
+  @Test("an error of the origin leaves the stored response unchanged", arguments: [500, 502, 503, 504, 404, 429])
   func errors(status: Int) {
     var cache = cache(.ok("ETag: \"a\""))
     let before = cache.stored
@@ -285,7 +285,7 @@ struct RevalidationTests {
     #expect(cache.invalidated.isEmpty)
   }
 
-  @Test("65,000 fields in a 304 do not stop the process")
+  @Test("65,000 fields in a 304 do not trap")
   func manyFields() {
     var cache = cache(.ok("ETag: \"a\"", "X-Old: 1"))
     var many = HTTPResponse.head(304)

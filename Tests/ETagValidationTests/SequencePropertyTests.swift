@@ -3,10 +3,10 @@ import ETagValidation
 import HTTPTypes
 import Testing
 
-/// What holds for any sequence of requests and answers, in both modes.
-@Suite("Whatever is asked and answered")
+/// Invariants of any sequence of requests and responses, in both modes.
+@Suite("Arbitrary requests and responses")
 struct SequencePropertyTests {
-  /// An origin with a body for each version and language: what it says can be held against what the cache sends.
+  /// An origin with a body for each version and language, so that its state can be compared with what the cache serves.
   private struct Origin {
     var version = 1
     var language = "de"
@@ -35,7 +35,7 @@ struct SequencePropertyTests {
   }
 
   @Test(
-    "who is answered without a question gets the version that is stored for its language, no older than allowed",
+    "a request that is served from the cache gets the stored version of its language, no older than allowed",
     arguments: CacheMode.allCases, 0..<20)
   func sequences(mode: CacheMode, seed: UInt64) {
     var generator = SeededGenerator(seed)
@@ -80,7 +80,7 @@ struct SequencePropertyTests {
     #expect(hits > 20)
   }
 
-  /// What is sent fits what was asked.
+  /// Checks that the reply matches the request.
   private func check(_ reply: StoredReply, _ request: HTTPRequest, _ used: HTTPResponse) {
     #expect(reply.head.headerFields[values: .age].count == 1)
     switch reply.head.status.code {

@@ -3,7 +3,7 @@ import ETagValidation
 import HTTPTypes
 import Testing
 
-@Suite("Several variants, asked about together")
+@Suite("Revalidation of several variants")
 struct SeveralVariantsTests {
   private func cache(_ languages: [String] = ["de", "en"], _ lines: String...) -> CacheFixture {
     var cache = CacheFixture()
@@ -19,7 +19,7 @@ struct SeveralVariantsTests {
     return cache
   }
 
-  @Test("the selected one's tag comes first, then the others', the latest first")
+  @Test("the tag of the selected variant comes first, followed by the others, latest first")
   func tags() {
     var cache = cache(["de", "en", "fr"])
     _ = cache.load(.page(.get, "Accept-Language: en")) { _ in .success(.head(503)) }
@@ -29,7 +29,7 @@ struct SeveralVariantsTests {
     #expect(cache.sent[1].headerFields[.ifModifiedSince] == nil)
   }
 
-  @Test("the one that the 304 names is freshened and used, also by who selects none")
+  @Test("a 304 updates and uses the variant that it names, even if the request selected none")
   func named() {
     var cache = cache()
     let before = cache.stored
@@ -39,12 +39,12 @@ struct SeveralVariantsTests {
     #expect(outcome.source == .revalidated)
     #expect(outcome.revision == before[0].revision)
     #expect(cache.stored[1] == before[1])
-    // The German page is still who asks for German's, and fresh for these.
+    // The German page still belongs to requests for German, and is fresh for them.
     #expect(cache.load(.page(.get, "Accept-Language: de")) { _ in .success(.head(500)) }.revision == before[0].revision)
     #expect(cache.load(.page(.get, "Accept-Language: en")) { _ in .success(.ok()) }.source == .network)
   }
 
-  @Test("a date confirms no other variant: whoever publishes them together gives all the same")
+  @Test("a date does not confirm another variant, because variants may share a modification date")
   func sameDate() {
     var cache = cache(["de"], "Last-Modified: \(date(-9))")
     let before = cache.stored
@@ -55,7 +55,7 @@ struct SeveralVariantsTests {
     #expect(cache.stored == before)
   }
 
-  @Test("the one that the 304 names is filed for the new request's fields too, so that the next one is answered without asking")
+  @Test("the variant that a 304 names is also stored under the new request's fields and serves the next one")
   func filed() {
     var cache = cache()
     let (german, before) = (cache.stored[0], cache.stored[1])
@@ -66,16 +66,16 @@ struct SeveralVariantsTests {
     let next = cache.load(italian) { _ in .success(.head(500)) }
     #expect(next.source == .cache && next.revision != german.revision)
     #expect(next.response?.headerFields[.eTag] == "\"de\"")
-    // Neither the one nor the other has changed.
+    // Neither of the original variants has changed.
     #expect(cache.stored[1] == before && cache.stored[0].request == german.request && cache.stored[0].revision == german.revision)
-    // Its own confirms the copy, and leaves no second one.
+    // A 304 for the new variant confirms the copy and makes no second one.
     cache.advance(100)
     _ = cache.load(italian, from: confirms)
     #expect(cache.entries.count == 3)
   }
 
   @Test(
-    "not where nothing of it may be kept, or nobody would find it, or another would have to go",
+    "no copy is stored if storing is forbidden, if no request would match it, or if another would be removed",
     arguments: ["Cache-Control: no-store", "Vary: *", "limit", "HEAD"])
   func notFiled(_ reason: String) {
     var cache = cache(["de", "en"])
@@ -88,37 +88,37 @@ struct SeveralVariantsTests {
   }
 
   @Test(
-    "a weak tag is asked about by its own variant alone: nginx gives the plain bytes the same one as the compressed",
+    "a weak tag revalidates only its own variant, because nginx gives plain and compressed bytes the same one",
     arguments: ["W/\"x\"", "\"x\""])
   func weak(_ named: String) {
-    // Given a compressed answer with a weak tag.
+    // Given a compressed response with a weak tag
     var cache = CacheFixture()
     _ = cache.load(.page(.get, "Accept-Encoding: gzip")) { _ in
       .success(.ok("Vary: Accept-Encoding", "ETag: W/\"x\"", "Content-Encoding: gzip"))
     }
 
-    // When somebody asks who takes no compressed one, and the origin would confirm it.
+    // When a client that does not accept compression sends a request that the origin would confirm
     let outcome = cache.load(.page(.get, "Accept-Encoding: identity")) { head in
       .success(
         head.headerFields.contains(.ifNoneMatch) ? .head(304, "ETag: \(named)") : .ok("Vary: Accept-Encoding", "X-Plain: 1"))
     }
 
-    // Then the plain one is fetched.
+    // Then the plain response is loaded
     #expect(outcome.source == .network)
     #expect(outcome.response?.headerFields[text: "X-Plain"] == "1")
     #expect(cache.sent.last?.headerFields[.ifNoneMatch] == nil)
   }
 
   @Test(
-    "the plain answer is not asked about for who takes a compressed one: an origin that compresses on the way would confirm it for ever"
+    "a plain response is not revalidated for a request that accepts compression"
   )
   func coding() {
-    // Given a plain answer, with the tag of the file.
+    // Given a plain response with the tag of the file
     var cache = CacheFixture()
     let vary = "Vary: Accept-Language, accept-encoding"
     _ = cache.load { _ in .success(.ok(vary, "ETag: \"x\"", "Cache-Control: max-age=60")) }
 
-    // When others ask who take gzip, in different words.
+    // When other clients accept gzip, in different notations
     let answers = ["gzip, br", "br,gzip"].map { codings in
       cache.load(.page(.get, "Accept-Encoding: \(codings)")) { head in
         .success(
@@ -127,13 +127,14 @@ struct SeveralVariantsTests {
       }
     }
 
-    // Then they get it, the second one from the cache.
+    // Then they receive the compressed response, the second one from the cache. An origin that compresses dynamically would
+    // otherwise confirm the plain one forever.
     #expect(answers.map { $0.response?.headerFields[.contentEncoding] } == ["gzip", "gzip"])
     #expect(answers.map(\.source) == [.network, .cache])
     #expect(cache.sent.allSatisfy { !$0.headerFields.contains(.ifNoneMatch) })
   }
 
-  @Test("another variant with a strong tag is not confirmed by a weak one")
+  @Test("a weak tag does not confirm another variant with a strong tag")
   func weakConfirmation() {
     var cache = cache(["de"])
     let outcome = cache.load(.page(.get, "Accept-Language: it")) { head in
@@ -143,7 +144,7 @@ struct SeveralVariantsTests {
     #expect(cache.sent.count == 2)
   }
 
-  @Test("a 304 that names none of several leads to a question without conditions")
+  @Test("a 304 that names none of several variants leads to an unconditional request")
   func unnamed() {
     var cache = cache()
     let outcome = cache.load(.page(.get, "Accept-Language: de")) { head in
@@ -153,7 +154,7 @@ struct SeveralVariantsTests {
     #expect(cache.sent.count == 2)
   }
 
-  @Test("another Vary in the 304 makes the confirmed answer the new request's")
+  @Test("a confirmed response is stored under the new request if the 304 changes Vary")
   func newVary() {
     var cache = cache(["de"])
     _ = cache.load(.page(.get, "Accept-Language: it", "Accept: x")) { _ in
@@ -162,7 +163,7 @@ struct SeveralVariantsTests {
     #expect(cache.load(.page(.get, "Accept-Language: de")) { _ in .success(.ok("Vary: Accept-Language")) }.source == .network)
   }
 
-  @Test("no question names more than sixteen tags, and none is longer than 4 KB")
+  @Test("a request has at most sixteen tags and 4 KB of them")
   func limits() {
     var cache = cache((0..<30).map { "l\($0)" })
     _ = cache.load(.page(.get, "Accept-Language: x")) { _ in .success(.head(503)) }
@@ -172,7 +173,7 @@ struct SeveralVariantsTests {
     #expect(cache.sent[0].headerFields[.ifNoneMatch]?.split(separator: ",").count == 4)
   }
 
-  @Test("another user's answer is not asked about, and the caller's own condition goes alone where nothing matches")
+  @Test("another user's response is not revalidated, and the caller's own condition is sent alone if no response matches")
   func notAsked() {
     var cache = CacheFixture()
     _ = cache.load(.page(.get, "Authorization: a")) { _ in .success(.ok("ETag: \"a\"")) }
@@ -184,7 +185,7 @@ struct SeveralVariantsTests {
     #expect(cache.sent == [request])
   }
 
-  @Test("the oldest give way when there are more than the limit")
+  @Test("the oldest variants are removed above the limit")
   func variantLimit() {
     var cache = CacheFixture()
     cache.validator = ETagValidator(variantLimit: 3)

@@ -18,7 +18,7 @@ struct SharedCacheTests {
   }
 
   @Test(
-    "s-maxage counts instead of max-age and Expires, and only here",
+    "s-maxage overrides max-age and Expires in a shared cache only",
     arguments: [
       ("s-maxage=90, max-age=60", 90, 60), ("max-age=60, s-maxage=0", 0, 60), ("s-maxage=90", 90, 0), ("max-age=60", 60, 60),
       ("s-maxage=x, max-age=60", 0, 60), ("s-maxage=\"90\"", 90, 0),
@@ -30,7 +30,8 @@ struct SharedCacheTests {
   }
 
   @Test(
-    "proxy-revalidate and s-maxage forbid stale answers, and only here", arguments: ["proxy-revalidate, max-age=5", "s-maxage=5"])
+    "proxy-revalidate and s-maxage forbid stale responses in a shared cache only",
+    arguments: ["proxy-revalidate, max-age=5", "s-maxage=5"])
   func neverStale(line: String) {
     let fields = "Cache-Control: \(line), stale-while-revalidate=30"
     #expect(freshness(fields).staleIfErrorUntil == nil)
@@ -39,7 +40,7 @@ struct SharedCacheTests {
     #expect(freshness(fields, mode: .private).staleWhileRevalidateUntil != nil)
   }
 
-  @Test("what confirms an answer to one user's credentials is nobody else's, unless it says so", arguments: [false, true])
+  @Test("a confirmed response to a user's credentials is not shared unless it says so", arguments: [false, true])
   func confirmedForOne(isForAll: Bool) {
     var cache = Self.cache()
     _ = cache.load { _ in .success(.ok("Cache-Control: max-age=60", "ETag: \"x\"")) }
@@ -54,7 +55,7 @@ struct SharedCacheTests {
   }
 
   @Test(
-    "what one user's cache may store and a shared one may not",
+    "a private response is stored in a private cache, but not in a shared one",
     arguments: [
       ("private, max-age=60", false), ("private=\"x-a\", max-age=60", true), ("private=x-a, max-age=60", false),
       ("private=\"vary\", max-age=60", false), ("max-age=60", true), ("PRIVATE", false),
@@ -68,7 +69,7 @@ struct SharedCacheTests {
     }
   }
 
-  @Test("fields that private or no-cache name are stored nowhere, also when a 304 brings them")
+  @Test("fields that private or no-cache list are not stored, even if a 304 has them")
   func leftOut() {
     for (mode, kept) in [(CacheMode.shared, [false, false]), (.private, [true, false])] {
       var cache = Self.cache(mode)
@@ -88,7 +89,7 @@ struct SharedCacheTests {
   }
 
   @Test(
-    "an answer to a request with Authorization is stored where the origin means it for everybody",
+    "a response to a request with Authorization is stored if the origin permits sharing",
     arguments: [
       ("max-age=60", false), ("max-age=60, public", true), ("max-age=60, must-revalidate", true), ("s-maxage=60", true),
       ("max-age=60, proxy-revalidate", false), ("no-cache", false), ("public", true),
@@ -102,7 +103,7 @@ struct SharedCacheTests {
     #expect(cache.load { _ in .success(.head(500)) }.source == .cache)
   }
 
-  @Test("Authorization selects only where Vary names it, and what a private cache has left under one is nobody's")
+  @Test("Authorization selects only if Vary lists it, and a private cache's response for a user is not served")
   func credentials() {
     var cache = Self.cache()
     _ = cache.load { _ in .success(.ok("Cache-Control: max-age=60, public", "Vary: Authorization")) }
@@ -116,12 +117,12 @@ struct SharedCacheTests {
   }
 
   @Test(
-    "a targeted field decides alone where it can be read, and is not looked at where it can't",
+    "a valid targeted field takes precedence, and an invalid one is ignored",
     arguments: [
       ("max-age=90", 90), ("max-age=90, x=1;y", 90), ("s-maxage=5, max-age=90", 5), ("max-age=1, max-age=90", 90), ("x", 0),
-      // Not a dictionary: Cache-Control decides.
+      // Not a dictionary, so Cache-Control applies.
       ("", 60), ("Max-Age=90", 60), ("max-age=90,", 60), ("max-age 90", 60), ("max-age=9e", 60), ("max-age=(1", 60), ("é", 60),
-      // Another type than the directive's is not consumed.
+      // A value of the wrong type is ignored.
       ("max-age=\"90\"", 0), ("max-age=90.0", 0), ("max-age", 0), ("max-age=?1", 0), ("max-age=-5", 0), ("max-age=(90)", 0),
       ("max-age=999999999999999", 2_147_483_648),
     ] as [(String, Int64)])
@@ -131,7 +132,7 @@ struct SharedCacheTests {
     #expect(freshness(fields[0], fields[1], fields[2], mode: .private).freshUntil == CacheFixture.start + .seconds(60))
   }
 
-  @Test("a targeted field's flags count, and those of Cache-Control beside it do not")
+  @Test("the flags of a targeted field apply, and those of Cache-Control do not")
   func targetedFlags() {
     func isStored(_ lines: String...) -> Bool {
       var cache = Self.cache()
@@ -148,7 +149,7 @@ struct SharedCacheTests {
     #expect(freshness("CDN-Cache-Control: max-age=9, must-revalidate").staleIfErrorUntil == nil)
   }
 
-  @Test("the first field of the target list that can be read decides")
+  @Test("the first valid field of the target list applies")
   func targetList() throws {
     let mine = try #require(HTTPField.Name("Mine-Cache-Control"))
     let validator = ETagValidator(mode: .shared, targets: [mine] + ETagValidator.defaultTargets)
@@ -164,7 +165,7 @@ struct SharedCacheTests {
     #expect(lifetime("CDN-Cache-Control: =", "Cache-Control: max-age=4") == .seconds(4))
   }
 
-  @Test("lifetimes are guessed by default here, and not in a private cache; either can be set")
+  @Test("a shared cache has default heuristics, a private one has none, and both can be changed")
   func heuristics() {
     #expect(ETagValidator(mode: .shared).heuristics == Heuristics())
     #expect(ETagValidator().heuristics == nil)
@@ -181,14 +182,14 @@ struct SharedCacheTests {
     }
   }
 
-  @Test("who has not logged in is not everybody's answer")
+  @Test("a 401 is not stored in a shared cache")
   func unauthorised() {
     var cache = Self.cache()
     _ = cache.load { _ in .success(.head(401, "Cache-Control: max-age=60")) }
     #expect(cache.entries.isEmpty)
   }
 
-  @Test("settings tell validators apart")
+  @Test("validators with different settings have different identities")
   func ids() throws {
     let secret = DigestSecret(high: 1, low: 2)
     let validators = [

@@ -3,7 +3,7 @@ import ETagValidation
 import HTTPTypes
 import Testing
 
-@Suite("stale-if-error, and a soft purge")
+@Suite("stale-if-error and the soft purge")
 struct StaleIfErrorTests {
   private func outcome(
     _ directives: String, status: Int = 503, after seconds: Int64, _ lines: String..., mode: CacheMode = .private
@@ -17,7 +17,7 @@ struct StaleIfErrorTests {
     return cache.load(request) { _ in .success(.head(status)) }
   }
 
-  @Test("500, 502, 503 and 504 are not shown while a stale answer may stand in", arguments: [500, 502, 503, 504])
+  @Test("a stale response is served in place of a 500, 502, 503 or 504 within stale-if-error", arguments: [500, 502, 503, 504])
   func standsIn(status: Int) {
     let line = "max-age=5, stale-if-error=10"
     #expect(outcome(line, status: status, after: 14).source == .standIn)
@@ -27,29 +27,31 @@ struct StaleIfErrorTests {
     #expect(outcome("max-age=5", status: status, after: 14, "Cache-Control: stale-if-error=10").source == .standIn)
   }
 
-  @Test("other errors are shown", arguments: [404, 429, 501, 505, 599])
+  @Test("other errors are returned", arguments: [404, 429, 501, 505, 599])
   func others(status: Int) {
     #expect(outcome("max-age=5, stale-if-error=10", status: status, after: 9).source == .network)
   }
 
   @Test(
-    "what forbids stale answers forbids these",
+    "directives that forbid stale responses also forbid this use",
     arguments: ["must-revalidate", "no-cache", "proxy-revalidate", "s-maxage=5"])
   func forbidden(directive: String) {
     #expect(outcome("max-age=5, stale-if-error=10, \(directive)", after: 9, mode: .shared).source == .network)
   }
 
-  @Test("a request that wants nothing stale gets the error", arguments: ["no-cache", "max-age=3", "min-fresh=1", "max-stale=1"])
+  @Test(
+    "a request that does not accept stale responses gets the error",
+    arguments: ["no-cache", "max-age=3", "min-fresh=1", "max-stale=1"])
   func unwelcome(directive: String) {
     #expect(outcome("max-age=5, stale-if-error=10", after: 9, "Cache-Control: \(directive)").source == .network)
   }
 
-  @Test("a condition and a range of the caller's are answered from what stands in")
+  @Test("the caller's conditions and ranges apply to the stale response")
   func conditions() {
     #expect(outcome("max-age=5, stale-if-error=10", after: 9, "If-None-Match: \"a\"").reply?.head.status == .notModified)
   }
 
-  @Test("what is marked as stale is asked about at the next use, and shown meanwhile as long as it might have been")
+  @Test("a soft purge forces revalidation at the next use and preserves the length of stale-while-revalidate")
   func softPurge() {
     let freshness = Freshness(
       generatedAt: CacheFixture.start, freshUntil: CacheFixture.start + .seconds(60),

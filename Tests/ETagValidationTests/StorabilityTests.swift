@@ -3,7 +3,7 @@ import ETagValidation
 import HTTPTypes
 import Testing
 
-@Suite("What is stored")
+@Suite("Storability of responses")
 struct StorabilityTests {
   private func verdict(_ response: HTTPResponse, to request: HTTPRequest = .page()) -> ValidationVerdict {
     ETagValidator(digestSecret: DigestSecret(high: 1, low: 2)).judge(
@@ -17,7 +17,7 @@ struct StorabilityTests {
   }
 
   @Test(
-    "a status is stored always, only with a lifetime of its own, or never",
+    "a status is stored always, only with its own lifetime, or never",
     arguments: [
       (200, true, true), (203, true, true), (204, true, true), (206, false, false), (300, true, true), (301, true, true),
       (302, false, true), (303, false, true), (304, false, false), (307, false, true), (308, true, true), (400, false, true),
@@ -27,7 +27,7 @@ struct StorabilityTests {
       (600, false, false),
     ] as [(Int, Bool, Bool)])
   func statuses(status: Int, plain: Bool, withLifetime: Bool) {
-    // A 304 to a condition of the caller's own is the caller's.
+    // A 304 to the caller's own condition belongs to the caller.
     let request = status == 304 ? HTTPRequest.page(.get, "If-None-Match: \"a\"") : .page()
     #expect((stored(.head(status), to: request) != nil) == plain)
     #expect((stored(.head(status, "Cache-Control: max-age=60"), to: request) != nil) == withLifetime)
@@ -35,21 +35,21 @@ struct StorabilityTests {
   }
 
   @Test(
-    "an error whose lifetime is over, or can't be read, is not stored",
+    "an error with an expired or invalid lifetime is not stored",
     arguments: ["max-age=0", "max-age=x", "max-age=60, no-store"])
   func staleErrors(directives: String) {
     #expect(stored(.head(404, "Cache-Control: \(directives)")) == nil)
     #expect(stored(.head(404, "Cache-Control: max-age=60", "Age: 61")) == nil)
   }
 
-  @Test("an error leaves the store with its lifetime, also for those who never ask")
+  @Test("an error leaves the store when its lifetime ends, even under policies that never revalidate")
   func errorsExpire() {
     #expect(stored(.head(404, "Cache-Control: max-age=60"))?.expiration == .at(CacheFixture.start + .seconds(60)))
     #expect(stored(.ok("Cache-Control: max-age=60"))?.expiration == nil)
   }
 
   @Test(
-    "directives of the answer decide",
+    "the directives of the response decide",
     arguments: [
       ("no-store", false), ("no-store, max-age=60", false), ("NO-STORE", false), ("private, max-age=60", true),
       ("no-cache", true),
@@ -59,14 +59,14 @@ struct StorabilityTests {
     #expect((stored(.ok("Cache-Control: \(line)")) != nil) == isStored)
   }
 
-  @Test("must-understand forbids a status that is not understood, with or without no-store")
+  @Test("must-understand forbids storing an unknown status, with or without no-store")
   func mustUnderstand() {
     #expect(stored(.head(418, "Cache-Control: must-understand, max-age=60")) == nil)
     #expect(stored(.head(404, "Cache-Control: must-understand, no-store, max-age=60")) != nil)
   }
 
   @Test(
-    "requests whose answers are not stored",
+    "responses to other methods, or to a request with no-store, are not stored",
     arguments: [
       HTTPRequest.page(.head), .page(.post), .page(.put), .page(.options),
       .page(.get, "Cache-Control: no-store"),
@@ -76,7 +76,7 @@ struct StorabilityTests {
   }
 
   @Test(
-    "an answer that is not stored may be shared, unless it was made for one request",
+    "a response that is not stored may be shared, unless it was made for one request",
     arguments: [
       (HTTPRequest.page(), HTTPResponse.head(404), true), (.page(), .head(500), true), (.page(.head), .ok(), true),
       (.page(), .ok("Cache-Control: no-store"), false), (.page(), .head(500, "Cache-Control: no-store"), false),
@@ -90,7 +90,7 @@ struct StorabilityTests {
     #expect(shareable == expected)
   }
 
-  @Test("hop-by-hop fields and what Connection names are not stored, everything else is, Set-Cookie too")
+  @Test("hop-by-hop fields and those that Connection lists are not stored, but all others are")
   func hopByHop() {
     let response = HTTPResponse.ok(
       "Connection: close, X-Hop", "connection: cache-control", "X-Hop: 1", "Keep-Alive: 1", "Proxy-Authenticate: x", "TE: x",
@@ -101,7 +101,7 @@ struct StorabilityTests {
     #expect(fields?.map(\.name.canonicalName) == ["set-cookie", "set-cookie", "x-end", "cache-control", "etag"])
   }
 
-  @Test("of the request only what names the resource and what selected the answer is kept")
+  @Test("the stored request contains only the URI and the selecting fields")
   func storedRequest() throws {
     let request = HTTPRequest.page(
       .get, path: "/a?b", authority: "user:pass@example.com:8443", "Accept: text/html,image/png", "Cookie: s=secret",

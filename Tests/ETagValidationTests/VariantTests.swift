@@ -8,7 +8,7 @@ struct VariantTests {
   private let validator = ETagValidator(digestSecret: DigestSecret(high: 1, low: 2))
 
   @Test(
-    "a stored answer is used for requests whose selecting fields mean the same",
+    "a stored response is used for requests with equivalent selecting fields",
     arguments: [
       ("Accept", ["Accept: a,b"], ["Accept: a , b"], true), ("Accept", ["Accept: a", "Accept: b"], ["Accept: a, ,b"], true),
       ("Accept", ["Accept: a"], ["Accept: b"], false), ("Accept", ["Accept: a,b"], ["Accept: b,a"], true),
@@ -43,7 +43,7 @@ struct VariantTests {
     #expect(sight(of: answer, a, again: b) == (isUsed ? .fullyCached : .notCached))
   }
 
-  @Test("a list of preferences is filed alike on one line and on several", arguments: 0..<10)
+  @Test("a list of preferences gives the same variant on one line and on several", arguments: 0..<10)
   func linesOfPreferences(seed: UInt64) throws {
     var generator = SeededGenerator(seed)
     let pool = ["gzip", "br", "*", "de", "en-us", "text/html", "a b", "", " ", "zz", "zzz", "BR", "gzip;q=0.5", "x; y"]
@@ -59,7 +59,7 @@ struct VariantTests {
           _ = cache.load(request) { _ in .success(.ok("Vary: \(name)")) }
           return cache.entries.map(\.variant)
         }
-        // An empty line more: it adds no member.
+        // An additional empty line adds no member.
         let one = variant([members.joined(separator: ",")])
         #expect(variant([members.joined(separator: ","), ""]) == one)
         #expect(variant(members) == one)
@@ -68,7 +68,7 @@ struct VariantTests {
     }
   }
 
-  @Test("an authorised answer is not for others, and no public one is for the authorised, without any Vary")
+  @Test("without Vary, a response to one user's credentials serves no other request, and a public response serves no user")
   func authorization() {
     let answer = HTTPResponse.ok("Cache-Control: max-age=60")
     let (alice, bob) = (HTTPRequest.page(.get, "Authorization: alice"), HTTPRequest.page(.get, "Authorization: bob"))
@@ -79,7 +79,7 @@ struct VariantTests {
     #expect(sight(of: answer, alice, again: bob, .cacheFirst) == .notCached)
   }
 
-  @Test("a request that sends a stored digest as its credentials matches nothing")
+  @Test("a request with a stored digest as its credentials matches no response")
   func replayedDigest() throws {
     var cache = CacheFixture()
     _ = cache.load(.page(.get, "Authorization: alice")) { _ in .success(.ok("Cache-Control: max-age=60")) }
@@ -88,7 +88,7 @@ struct VariantTests {
     #expect(outcome.source == .network)
   }
 
-  @Test("with another secret nothing secret matches any more, everything else does")
+  @Test("with another secret, responses to credentials no longer match, but all others do")
   func otherSecret() {
     var cache = CacheFixture()
     let (alice, plain) = (HTTPRequest.page(.get, "Authorization: alice"), HTTPRequest.page())
@@ -99,7 +99,7 @@ struct VariantTests {
     #expect(other.selected(by: plain, from: cache.stored) == 1)
   }
 
-  @Test("the variant is empty when nothing selects, else one line for each field, sorted, absent ones by name alone")
+  @Test("the variant has one sorted line for each selecting field, and is empty without any")
   func variantText() {
     let request = HTTPRequest.page(.get, "Accept: a,b", "X-B: 1%\té")
     #expect(validator.variant(of: .ok(), to: request).isEmpty)
@@ -108,7 +108,7 @@ struct VariantTests {
     #expect(authorised.hasPrefix("accept\nauthorization=siphash128:"))
   }
 
-  @Test("no two different sets of selecting fields have one variant, whatever bytes they hold")
+  @Test("different selecting fields never have the same variant, whatever their bytes")
   func variantsAreUnambiguous() {
     var generator = SeededGenerator(3)
     var seen: [String: [HTTPField]] = [:]
@@ -132,7 +132,7 @@ struct VariantTests {
     #expect(seen.count > 50)
   }
 
-  @Test("variants live side by side, each confirmed with its own tag")
+  @Test("each variant is stored and confirmed with its own tag")
   func sideBySide() {
     var cache = CacheFixture()
     for language in ["de", "en"] {
@@ -150,7 +150,7 @@ struct VariantTests {
     }
   }
 
-  @Test("of several answers that match, the one with the latest Date is used, else the one that came last")
+  @Test("of several matching responses, the one with the latest Date is used, or else the last to arrive")
   func mostRecent() {
     func metadata(_ dateLine: String?, at seconds: Int64) -> StoredMetadata {
       var response = HTTPResponse.ok()
@@ -168,7 +168,7 @@ struct VariantTests {
   }
 
   @Test(
-    "the fields that select an answer are those its Vary names, had its request them or not; in a private cache Authorization too",
+    "Vary lists the selecting fields, and a private cache adds Authorization",
     arguments: [
       ("", []), ("Accept, ,x-b", ["accept", "x-b"]), ("X-B;q=1, Accept", ["accept"]), ("*", []),
       ("authorization", ["authorization"]),
@@ -185,7 +185,7 @@ struct VariantTests {
     #expect(Set(own) == Set(names + ["authorization"]) && own.count == Set(own).count)
   }
 
-  @Test("a new answer drops the stored ones that it replaces and no others")
+  @Test("a new response removes only the stored ones that it replaces")
   func dropping() {
     var cache = CacheFixture()
     let (german, english) = (HTTPRequest.page(.get, "Accept-Language: de"), HTTPRequest.page(.get, "Accept-Language: en"))
