@@ -6,7 +6,7 @@ internal import Foundation
 
 /// The error of a load or of a store's operation.
 ///
-/// The ``code`` is extensible: new codes do not break a `switch`. The ``description`` is one line that names the resource and the
+/// The `code` is extensible: new codes do not break a `switch`. The ``description`` is one line that names the resource and the
 /// reason.
 ///
 /// ```swift

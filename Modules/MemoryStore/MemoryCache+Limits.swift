@@ -10,7 +10,7 @@ extension MemoryCache {
     /// The maximum cost of a single entry, in bytes. A larger entry is refused.
     public var entryCost: Int
     /// Whether the cost of an entry includes the bytes of its key and 256 bytes for the store's own overhead. If not, the cost is
-    /// ``MemoryEntry/cost`` alone.
+    /// ``/CacheCore/MemoryEntry/cost`` alone.
     public var includesOverhead: Bool
 
     /// Creates limits. By default, the maximum cost of a single entry is a quarter of `cost`.

@@ -9,8 +9,7 @@ public import Foundation
 /// The stable binary form of metadata, which every durable store of this package writes: a version byte, followed by tagged
 /// parts.
 ///
-/// An earlier version skips the parts that a later one adds. The page on the disk format, `DiskFormat` in the documentation of
-/// `DiskStore`, lists the tags.
+/// An earlier version skips the parts that a later one adds. [DiskFormat](doc:/DiskStore/DiskFormat) lists the tags.
 extension StoredMetadata {
   private enum Tag {
     static let request: UInt8 = 1
