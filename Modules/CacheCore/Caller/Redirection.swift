@@ -12,7 +12,7 @@ public struct Redirection: Sendable {
   public let from: URL
   /// The URL that the response leads to.
   public let to: URL
-  /// The head of the response that redirects.
+  /// The header of the response that redirects.
   public let response: HTTPResponse
   /// The number of the redirect in its load, counted from 1.
   public let number: Int

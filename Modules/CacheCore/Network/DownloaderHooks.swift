@@ -12,11 +12,11 @@ public import Foundation
 ///
 /// 1. ``willStart(_:)`` is called with the request as it is sent.
 /// 2. ``isValid(_:of:)`` is called with the status of the response.
-/// 3. ``mayContinue(_:of:)`` is called with the head of the response, and may refuse it before the body is read.
+/// 3. ``mayContinue(_:of:)`` is called with the header of the response, and may refuse it before the body is read.
 /// 4. ``received(_:of:)`` is called with each chunk before the reader gets it, and may replace or refuse it.
 /// 5. ``finished(_:with:)`` is called once for each request that was started.
 /// 6. ``decoded(_:count:of:)`` is called after a success with the body as the reader received it: without content codings, and
-///   with the chunks that step 4 replaced.
+///    with the chunks that step 4 replaced.
 ///
 /// The calls for one request never overlap; those for different requests may. A hook that delays or refuses one request does not
 /// affect other requests.

@@ -2,7 +2,7 @@ public import HTTPTypes
 
 /// The metadata of a stored response: everything except its bytes.
 ///
-/// The heads are large, so they are read and changed in place. Each change copies the metadata once.
+/// Request and response are large, so they are read and changed in place. Each change copies the metadata once.
 public struct StoredMetadata: Hashable, Sendable {
   /// The method, the URI and the selecting fields of the request. Credentials and cookies of a request never reach a store.
   public var request: HTTPRequest {

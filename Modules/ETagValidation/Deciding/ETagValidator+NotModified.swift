@@ -61,8 +61,8 @@ extension ETagValidator {
     return !asked.matchesAny && asked.tags.count == 1
   }
 
-  /// Returns whether a 304 refers to the stored response: by its tag, without a tag if no other response was revalidated, or by
-  /// `Last-Modified` if only a date was sent.
+  /// Returns whether a 304 refers to the stored response. It does so by its tag, or without one if no other response was
+  /// revalidated. If only a date was sent, `Last-Modified` decides.
   ///
   /// Tags are compared weakly, as the origin compares those of `If-None-Match` (RFC 9110 §13.1.2). Strong comparison would load
   /// every compressed file twice. Origins weaken the tag of a compressed 200, but not that of the 304, which has no bytes to

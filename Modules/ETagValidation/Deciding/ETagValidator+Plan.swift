@@ -4,7 +4,7 @@ public import HTTPTypes
 extension ETagValidator {
   /// Returns the plan for a request, before any request is sent.
   ///
-  /// GET and HEAD can be served from stored responses, even with a range or with the caller's own conditions, for which
+  /// GET and HEAD can be served from stored responses, even with a range or with the caller's own conditions. In those cases
   /// ``reply(to:from:now:)`` makes the 206, 304 or 416. A request whose conditions only the origin may evaluate (`If-Match`,
   /// `If-Unmodified-Since`; RFC 9111 §4.3.2) is sent unmodified.
   ///

@@ -8,8 +8,8 @@ package import HTTPTypes
 ///   directives are ignored (§5.2.3).
 /// - Numbers may be quoted. Numbers above 2^31 are read as 2^31 (§1.2.2). A missing, negative, fractional or otherwise invalid
 ///   number is read as 0, so the response is stale (§4.2.1). For `min-fresh` it is read as 2^31.
-/// - If a directive occurs twice, the more restrictive value applies: the smaller number, or the larger one for `min-fresh`.
-///   §4.2.1 allows the first value or "stale", and the smallest is never fresher than the first.
+/// - If a directive occurs twice, the more restrictive value applies. That is the smaller number, or the larger one for
+///   `min-fresh`. §4.2.1 allows the first value or "stale", and the smallest is never fresher than the first.
 ///
 /// ```swift
 /// let directives = CacheControl("public, max-age=60, stale-while-revalidate=30")

@@ -3,9 +3,9 @@ internal import HTTPTypes
 
 /// A request's selecting fields in the form that is stored and compared (RFC 9111 §4.1): normalized, with secrets as digests.
 ///
-/// In a private cache, `Authorization` always selects, even if `Vary` does not list it, so that one user's response is never
-/// served to another user or without credentials. A shared cache stores such a response only if the origin permits sharing (RFC
-/// 9111 §3.5), so only `Vary` selects.
+/// In a private cache, `Authorization` always selects, even if `Vary` does not list it. A response for one user is therefore
+/// never served to another user or without credentials. A shared cache stores such a response only if the origin permits sharing
+/// (RFC 9111 §3.5), so only `Vary` selects.
 ///
 /// For a part, its range is an additional field, so its variant always differs from that of the whole response.
 struct SelectingFields {
