@@ -1,4 +1,4 @@
-/// A first-in, first-out queue of the fingerprints and costs of recently evicted entries. Every operation is amortised O(1).
+/// A first-in, first-out queue of the fingerprints and costs of recently evicted entries. Every operation is amortized O(1).
 struct GhostQueue: Sendable {
   private struct Ghost {
     var fingerprint: Int

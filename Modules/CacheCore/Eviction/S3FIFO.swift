@@ -8,7 +8,7 @@
 /// use. A hit increments a two-bit count and moves nothing. Capacity is measured in bytes or in entries, whichever limit is
 /// nearer.
 ///
-/// Every operation is O(1). For `evict` that is amortised, because each round in the main queue was paid for by a use.
+/// Every operation is O(1). For `evict` that is amortized, because each round in the main queue was paid for by a use.
 ///
 /// Source: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you need for cache eviction", SOSP '23, with the parameters of the
 /// authors' libCacheSim.

@@ -38,7 +38,7 @@ public struct CacheKey: Hashable, Sendable {
     }
   }
 
-  /// The normalised selecting fields (RFC 9111 §4.1), or an empty string if the response has no `Vary` field.
+  /// The normalized selecting fields (RFC 9111 §4.1), or an empty string if the response has no `Vary` field.
   public var variant: String { detail?.variant ?? "" }
 
   /// The ``ResourceTransform/id`` of the transform that made the value, or an empty string for the original bytes.
