@@ -1,0 +1,31 @@
+import AsyncHTTPNetworking
+import CacheManager
+import DiskStore
+import ETagValidation
+import Foundation
+import MemoryStore
+
+@main
+struct Rates {
+  static func main() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "rates-cache")
+    let disk = try DiskCache(folder: folder)
+    var configuration = ResourceManager.Configuration()
+    configuration.downloader = AsyncHTTPDownloader()
+    configuration.memory = MemoryCache(limits: .init(cost: 64 << 20))
+    configuration.store = disk
+    configuration.validator = ETagValidator(digestSecret: DigestSecret(bytes: disk.digestSecret) ?? .random())
+    configuration.timeout = .seconds(5)
+    let manager = ResourceManager(configuration)
+
+    guard let url = URL(string: "http://127.0.0.1:8000/rates.json") else { return }
+    let resource = try await manager.load(url)
+    if let reason = resource.fallbackReason {
+      print("stale,", resource.age.components.seconds, "seconds old:", reason.code)
+    } else {
+      print(resource.source)
+    }
+    await manager.close()
+    await disk.close()
+  }
+}
