@@ -4,15 +4,15 @@ import SwiftUI
 @main
 struct ShopApp: App {
   private let manager: ResourceManager = {
-    let folder = URL.cachesDirectory.appending(path: "Shop")
+    let folder = ResourceManager.defaultFolder
     guard let configuration = try? ResourceManager.Configuration.standard(folder: folder) else { return .shared }
     return ResourceManager(configuration)
   }()
 
   var body: some Scene {
-    WindowGroup {
+    WindowGroup("Shop") {
       Text("Shop")
+        .environment(\.resourceManager, manager)
     }
-    .environment(\.resourceManager, manager)
   }
 }

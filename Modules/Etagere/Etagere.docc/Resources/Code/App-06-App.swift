@@ -4,7 +4,7 @@ import SwiftUI
 @main
 struct ShopApp: App {
   private let manager: ResourceManager = {
-    let folder = URL.cachesDirectory.appending(path: "Shop")
+    let folder = ResourceManager.defaultFolder
     guard var configuration = try? ResourceManager.Configuration.standard(folder: folder, diskLimit: 200 << 20) else {
       return .shared
     }
@@ -13,9 +13,9 @@ struct ShopApp: App {
   }()
 
   var body: some Scene {
-    WindowGroup {
+    WindowGroup("Shop") {
       Text("Shop")
+        .environment(\.resourceManager, manager)
     }
-    .environment(\.resourceManager, manager)
   }
 }
