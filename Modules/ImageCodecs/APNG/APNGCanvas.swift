@@ -6,14 +6,14 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// What the frames of an animated PNG are laid over: RGBA, transparent at first.
+/// The canvas on which the frames of an animated PNG are composed: RGBA, initially transparent.
 ///
-/// Used by one thread at a time.
+/// One thread at a time may use it.
 final class APNGCanvas {
   private let size: PixelSize
   private let pixels: UnsafeMutableRawBufferPointer
 
-  /// Nil: there is no room.
+  /// Returns `nil` if there is not enough memory.
   init?(_ size: PixelSize) {
     let (count, overflows) = size.area.multipliedReportingOverflow(by: 4)
     guard !size.isEmpty, !overflows, let start = calloc(count, 1) else { return nil }
@@ -23,7 +23,7 @@ final class APNGCanvas {
 
   deinit { free(pixels.baseAddress) }
 
-  /// Lays a frame over what is there. `frame` has four channels.
+  /// Composes a frame onto the canvas. `frame` has four channels.
   func draw(_ frame: PixelBuffer, at rect: PixelRect, _ blending: APNGFile.Blending) {
     frame.withUnsafeBytes { source in
       for row in 0..<rect.size.height {
@@ -37,7 +37,7 @@ final class APNGCanvas {
     }
   }
 
-  /// One straight pixel over another (PNG, third edition, §13.16).
+  /// Blends one straight-alpha pixel over another (PNG, third edition, §13.16).
   private func blend(_ source: UnsafeRawBufferPointer, _ from: Int, _ to: Int) {
     let above = Int(source[from + 3])
     guard above > 0 else { return }
@@ -49,7 +49,7 @@ final class APNGCanvas {
     pixels[to + 3] = UInt8((sum + 127) / 255)
   }
 
-  /// A part of it as it is.
+  /// Returns a copy of a part of the canvas.
   func copy(_ rect: PixelRect) -> PixelBuffer? {
     PixelBuffer(size: rect.size) { target in
       for row in 0..<rect.size.height {
@@ -60,10 +60,10 @@ final class APNGCanvas {
     }
   }
 
-  /// All of it.
+  /// Returns a copy of the whole canvas.
   func copy() -> PixelBuffer? { copy(PixelRect(x: 0, y: 0, size: size)) }
 
-  /// Makes a part of it transparent.
+  /// Makes a part of the canvas transparent.
   func clear(_ rect: PixelRect) {
     for row in 0..<rect.size.height {
       let first = place(rect, row)

@@ -4,43 +4,43 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// An animated PNG by its chunks, without decoding one of its frames (PNG, third edition, §4.9 and §11.3.2).
+/// The chunks of an animated PNG, parsed without decoding a frame (PNG, third edition, §4.9 and §11.3.2).
 struct APNGFile {
-  /// What becomes of a frame's part of the canvas once the frame has been shown.
+  /// The treatment of a frame's area after the frame has been shown.
   enum Disposal: UInt8 { case keep, clear, restore }
 
-  /// How a frame is laid over the canvas.
+  /// The way a frame is composed onto the canvas.
   enum Blending: UInt8 { case replace, over }
 
   struct Frame {
-    /// On the canvas.
+    /// The frame's area on the canvas.
     var rect: PixelRect
     var delay: Duration
     var disposal: Disposal
     var blending: Blending
-    /// Where in the file its compressed pixels are.
+    /// The ranges of the file that contain the frame's compressed pixels.
     var data: [Range<Int>] = []
   }
 
-  /// What it says of itself.
+  /// The number of frames that the file declares.
   private(set) var frameCount = 0
-  /// 0: for ever.
+  /// The number of plays; 0 means forever.
   private(set) var plays = 0
   private(set) var size = PixelSize(0, 0)
-  /// Those that are whole, in order.
+  /// The complete frames, in order.
   private(set) var frames: [Frame] = []
-  /// Why there are no more of them, or what else is wrong; nil: nothing.
+  /// The reason why frames are missing, or another defect; `nil` if the file is intact.
   private(set) var damage: String?
 
-  /// Depth, kind of colour, and what else a header says behind its size.
+  /// The part of `IHDR` after the size: bit depth, color type and so on.
   private var headerRest: Range<Int> = 0..<0
-  /// Chunks that say what the numbers of all frames mean.
+  /// Chunks that apply to the pixels of all frames, such as the palette.
   private var shared: [Range<Int>] = []
 
-  /// Nil: it stands still, or is no PNG at all.
+  /// Returns `nil` if the file is a still image or not a PNG.
   ///
-  /// - Parameter comparesSums: whether a chunk with a wrong check sum is damage. Not where only the head is asked for: it takes a
-  ///   look at every byte.
+  /// - Parameter comparesSums: Whether a chunk with a wrong checksum is damage. Verification reads every byte, so
+  ///   callers that need only the header pass `false`.
   init?(_ data: Data, comparesSums: Bool = true) {
     var reader = Reader(comparesSums: comparesSums)
     data.withUnsafeBytes { bytes in
@@ -48,11 +48,11 @@ struct APNGFile {
     }
     guard frameCount > 0, !size.isEmpty else { return nil }
     if damage == nil, frames.count != frameCount {
-      damage = "it announces \(frameCount) frames and has \(frames.count)"
+      damage = "the file declares \(frameCount) frames and has \(frames.count)"
     }
   }
 
-  /// Says of the picture that it is animated.
+  /// Adds the properties of the animation to a header.
   func describe(in header: inout ImageHeader) {
     header.frameCount = frameCount
     guard header.isAnimated else { return }
@@ -60,7 +60,7 @@ struct APNGFile {
     header.loopCount = plays == 0 ? nil : plays
   }
 
-  /// A frame as a PNG of its own.
+  /// Returns a frame as a standalone PNG.
   func png(of frame: Frame, in data: Data) -> Data {
     data.withUnsafeBytes { bytes in
       var file = Data([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
@@ -87,14 +87,14 @@ struct APNGFile {
 }
 
 extension APNGFile {
-  /// Walks through the chunks.
+  /// A parser for the chunks.
   private struct Reader {
     struct Damage: Error { let reason: String }
 
     private static let sharedKinds: Set<String> = ["PLTE", "tRNS", "gAMA", "cHRM", "sRGB", "iCCP", "sBIT", "cICP"]
 
     private let comparesSums: Bool
-    /// Of the next chunk of the animation.
+    /// The sequence number that the next animation chunk must have.
     private var sequence = 0
     private var current: Frame?
     private var isPastPicture = false
@@ -109,7 +109,7 @@ extension APNGFile {
         let (kind, content) = (next + 4..<next + 8, next + 8..<next + 8 + length)
         next = content.upperBound + 4
         let name = String(decoding: bytes[kind], as: UTF8.self)
-        // Of a picture that stands still nothing is checked: the codec does that.
+        // The codec checks still images itself.
         if comparesSums, file.frameCount > 0, ["fcTL", "fdAT", "IDAT"].contains(name) {
           try check(bytes[kind.lowerBound..<content.upperBound], number(bytes, content.upperBound), name)
         }
@@ -117,20 +117,20 @@ extension APNGFile {
         try take(name, content, whole: kind.lowerBound - 4..<next, bytes, &file)
       }
       guard file.frameCount > 0 else { return }
-      throw Damage(reason: "the file is cut short")
+      throw Damage(reason: "the file is truncated")
     }
 
     private func check(_ chunk: Slice<UnsafeRawBufferPointer>, _ stated: Int, _ name: String) throws(Damage) {
       var sum = CRC32()
       sum.add(UnsafeRawBufferPointer(rebasing: chunk))
-      guard Int(sum.value) == stated else { throw Damage(reason: "the check sum of a chunk \(name) is wrong") }
+      guard Int(sum.value) == stated else { throw Damage(reason: "the checksum of a chunk \(name) is wrong") }
     }
 
     private mutating func take(
       _ name: String, _ content: Range<Int>, whole: Range<Int>, _ bytes: UnsafeRawBufferPointer, _ file: inout APNGFile
     ) throws(Damage) {
       switch name {
-      // The first one is what the codec goes by, and the limits were held against.
+      // The first one: the codec uses it, and the limits were checked against it.
       case "IHDR" where content.count == 13 && file.headerRest.isEmpty:
         file.size = PixelSize(number(bytes, content.lowerBound), number(bytes, content.lowerBound + 4))
         file.headerRest = content.lowerBound + 8..<content.upperBound
@@ -139,13 +139,13 @@ extension APNGFile {
         file.plays = number(bytes, content.lowerBound + 4)
       case "IDAT":
         isPastPicture = true
-        // Without a frame before it, it is a picture for those who know no animations.
+        // Without a frame before it, `IDAT` is the default image for decoders without APNG support.
         current?.data.append(content)
       case "fcTL" where file.frameCount > 0:
         try end(&file)
         current = try frame(bytes, content, file.size)
       case "fdAT" where file.frameCount > 0:
-        guard content.count >= 4, current != nil, isPastPicture else { throw Damage(reason: "pixels without a frame") }
+        guard content.count >= 4, current != nil, isPastPicture else { throw Damage(reason: "pixel data without a frame") }
         try count(number(bytes, content.lowerBound))
         current?.data.append(content.lowerBound + 4..<content.upperBound)
       case _ where Self.sharedKinds.contains(name) && !isPastPicture: file.shared.append(whole)
@@ -160,7 +160,7 @@ extension APNGFile {
       current = nil
     }
 
-    /// Frames, and parts of their pixels, are numbered together.
+    /// Frames and their data chunks share one sequence.
     private mutating func count(_ stated: Int) throws(Damage) {
       guard stated == sequence else { throw Damage(reason: "part \(sequence) of the animation is missing") }
       sequence += 1
@@ -172,14 +172,14 @@ extension APNGFile {
       let start = content.lowerBound
       guard content.count == 26, let disposal = Disposal(rawValue: bytes[start + 24]),
         let blending = Blending(rawValue: bytes[start + 25])
-      else { throw Damage(reason: "a frame says what nobody knows") }
+      else { throw Damage(reason: "a frame has an unknown disposal or blending") }
       try count(number(bytes, start))
       let size = PixelSize(number(bytes, start + 4), number(bytes, start + 8))
       let rect = PixelRect(x: number(bytes, start + 12), y: number(bytes, start + 16), size: size)
       guard !size.isEmpty, rect.x + size.width <= canvas.width, rect.y + size.height <= canvas.height else {
-        throw Damage(reason: "a frame of \(size) at \(rect.x), \(rect.y) lies outside the picture of \(canvas)")
+        throw Damage(reason: "a frame of \(size) at \(rect.x), \(rect.y) exceeds the image of \(canvas)")
       }
-      guard isPastPicture || size == canvas else { throw Damage(reason: "the first frame is smaller than the picture") }
+      guard isPastPicture || size == canvas else { throw Damage(reason: "the first frame is smaller than the image") }
       let (time, parts) = (
         Int(bytes[start + 20]) << 8 | Int(bytes[start + 21]), Int(bytes[start + 22]) << 8 | Int(bytes[start + 23])
       )

@@ -8,11 +8,12 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The frames of an animated PNG: each is decoded as a PNG of its own and laid over those before it. Who goes back begins anew.
+/// The frames of an animated PNG. Each is decoded as a standalone PNG and composed onto the frames before it. Going
+/// back restarts from the first frame.
 final class APNGFrames: FrameSource {
   private struct State {
     var canvas: APNGCanvas?
-    /// The frame that is to be drawn next.
+    /// The next frame to draw.
     var next = 0
   }
 
@@ -29,16 +30,16 @@ final class APNGFrames: FrameSource {
     (self.size, self.limits) = (size, limits)
   }
 
-  /// The canvas. The bytes are the original's.
+  /// The size of the canvas. The bytes are counted as the original.
   var cost: Int { file.size.area * 4 }
 
   func frame(_ index: Int) throws(CacheError) -> PixelBuffer {
     guard index < file.frames.count else {
-      throw CacheError(.decodingFailed, reason: "PNG: frame \(index) is missing: \(file.damage ?? "there are no more")")
+      throw CacheError(.decodingFailed, reason: "PNG: frame \(index) is missing: \(file.damage ?? "the file has no more frames")")
     }
     if Task.isCancelled { throw .cancelled }
     let (full, watch) = try state.withLock { state throws(CacheError) in
-      // Its time begins here: others may have taken all of theirs.
+      // The time limit starts here, because other callers may have held the lock for a long time.
       let watch = DecodingDeadline(limits, .png)
       return (try draw(index, &state, watch), watch)
     }
@@ -51,13 +52,13 @@ final class APNGFrames: FrameSource {
 
   private func draw(_ index: Int, _ state: inout State, _ watch: DecodingDeadline) throws(CacheError) -> PixelBuffer {
     if state.canvas == nil || index < state.next { (state.canvas, state.next) = (APNGCanvas(file.size), 0) }
-    // Let go of where it fails: what is on it is unknown then.
+    // If drawing fails, the canvas is released, because its content is undefined.
     let kept = state.canvas
     state.canvas = nil
     guard let canvas = kept else { throw noRoom }
     while true {
       if let end = watch.end {
-        // Asked again, it goes on from here.
+        // The next call continues from here.
         state.canvas = canvas
         throw end
       }
@@ -72,7 +73,7 @@ final class APNGFrames: FrameSource {
     }
   }
 
-  /// - Returns: all of the canvas as it is while the frame is shown, where that is wanted; nil: there is no room.
+  /// - Returns: A copy of the canvas while the frame is shown, if `isWanted`. `nil` if there is not enough memory.
   private func draw(
     _ frame: APNGFile.Frame, isFirst: Bool, on canvas: APNGCanvas, isWanted: Bool, _ watch: DecodingDeadline
   ) throws(CacheError) -> PixelBuffer? {
@@ -80,7 +81,7 @@ final class APNGFrames: FrameSource {
     let part = ImageHeader(format: .png, size: frame.rect.size)
     let pixels = try engine.pixels(of: png, part, size: part.size, partial: false, watch: watch).rgba
     guard pixels.channels == .rgba, pixels.size == part.size else { throw noRoom }
-    // What is restored before the first frame is nothing.
+    // Before the first frame, the canvas is empty.
     let restored = frame.disposal == .restore && !isFirst ? canvas.copy(frame.rect) : nil
     if frame.disposal == .restore, !isFirst, restored == nil { throw noRoom }
     canvas.draw(pixels, at: frame.rect, frame.blending)
@@ -94,7 +95,7 @@ final class APNGFrames: FrameSource {
   }
 
   private var noRoom: CacheError {
-    CacheError(.imageLimitExceeded, reason: "PNG: there is no room for a frame of \(file.size) pixels")
+    CacheError(.imageLimitExceeded, reason: "PNG: not enough memory for a frame of \(file.size) pixels")
   }
 }
 #endif

@@ -1,4 +1,4 @@
-/// The check sum of PNG's chunks (PNG, third edition, annex D).
+/// The checksum of PNG chunks (PNG, third edition, annex D).
 struct CRC32 {
   private static let table: [UInt32] = (0..<256).map { index in
     (0..<8).reduce(UInt32(index)) { sum, _ in sum & 1 == 1 ? sum >> 1 ^ 0xEDB8_8320 : sum >> 1 }

@@ -2,13 +2,13 @@
 public import CoreGraphics
 
 extension DecodedImage {
-  /// A picture of an image of Core Graphics. Nil where there is no room for its pixels.
+  /// Creates an image from a Core Graphics image. Returns `nil` if there is not enough memory for its pixels.
   public init?(_ image: CGImage, scale: Double = 1) {
     guard let pixels = PixelBuffer(image) else { return nil }
     self.init(pixels, scale: scale)
   }
 
-  /// The picture, or its first frame, for Core Graphics. Nil where the system makes none.
+  /// The image, or its first frame, as a Core Graphics image. `nil` if the system cannot create one.
   public var cgImage: CGImage? { buffer.makeCGImage() }
 }
 #endif
@@ -18,9 +18,9 @@ public import UIKit
 
 extension DecodedImage {
   #if !os(watchOS)
-  /// A picture of an image of UIKit's. Nil for one that has no `cgImage`.
+  /// Creates an image from a UIKit image. Returns `nil` if the UIKit image has no `cgImage`.
   public init?(_ image: UIImage) {
-    // Drawn, since an image of UIKit's may be stored turned.
+    // Redrawn, because a `UIImage` may be stored rotated.
     let format = UIGraphicsImageRendererFormat()
     format.scale = image.scale
     let upright = UIGraphicsImageRenderer(size: image.size, format: format).image { _ in image.draw(at: .zero) }
@@ -29,7 +29,8 @@ extension DecodedImage {
   }
   #endif
 
-  /// The picture, or its first frame, for UIKit, in points by ``scale``. Nil where the system makes none.
+  /// The image, or its first frame, as a UIKit image, with a size in points according to ``scale``. `nil` if the system
+  /// cannot create one.
   public var uiImage: UIImage? { cgImage.map { UIImage(cgImage: $0, scale: CGFloat(scale), orientation: .up) } }
 }
 #endif
@@ -38,13 +39,14 @@ extension DecodedImage {
 public import AppKit
 
 extension DecodedImage {
-  /// A picture of an image of AppKit's. Nil for one that has no `CGImage`.
+  /// Creates an image from an AppKit image. Returns `nil` if the AppKit image has no `CGImage`.
   public init?(_ image: NSImage) {
     guard let drawn = image.cgImage(forProposedRect: nil, context: nil, hints: nil) else { return nil }
     self.init(drawn, scale: image.size.width > 0 ? Double(drawn.width) / Double(image.size.width) : 1)
   }
 
-  /// The picture, or its first frame, for AppKit, in points by ``scale``. Nil where the system makes none.
+  /// The image, or its first frame, as an AppKit image, with a size in points according to ``scale``. `nil` if the
+  /// system cannot create one.
   public var nsImage: NSImage? { cgImage.map { NSImage(cgImage: $0, size: CGSize(width: pointWidth, height: pointHeight)) } }
 }
 #endif
@@ -53,7 +55,8 @@ extension DecodedImage {
 public import SwiftUI
 
 extension Image {
-  /// A picture, or its first frame, for SwiftUI, in points by its scale. Nil where the system makes none.
+  /// Creates a SwiftUI image from an image or its first frame, with a size in points according to its scale. Returns
+  /// `nil` if the system cannot create one.
   public init?(_ image: DecodedImage, label: Text) {
     guard let drawn = image.cgImage else { return nil }
     self.init(drawn, scale: CGFloat(image.scale), label: label)

@@ -6,14 +6,14 @@ internal import ImageIO
 
 extension ImageIOEngine {
   func encode(_ pixels: PixelBuffer, _ settings: ImageEncoder, _ watch: DecodingDeadline) throws(CacheError) -> Data {
-    let unsupported = CacheError(.unsupported, reason: "\(settings.format): ImageIO here has no encoder for it")
+    let unsupported = CacheError(.unsupported, reason: "\(settings.format): ImageIO has no encoder for this format")
     guard let kind = Self.uniformType(settings.format) else { throw unsupported }
     let file = NSMutableData()
     guard let destination = CGImageDestinationCreateWithData(file as CFMutableData, kind as CFString, 1, nil) else {
       throw unsupported
     }
     let shown = try settings.format == .jpeg ? pixels.flattened(onto: settings.background) : pixels
-    let failure = CacheError(.encodingFailed, reason: "\(settings.format): the picture can't be encoded")
+    let failure = CacheError(.encodingFailed, reason: "\(settings.format): the image cannot be encoded")
     guard let image = shown.makeCGImage() else { throw failure }
     var options: [CFString: Any] = [
       kCGImageDestinationLossyCompressionQuality: settings.isLossless ? 1.0 : Double(settings.quality) / 100

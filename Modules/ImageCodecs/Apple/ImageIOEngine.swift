@@ -8,15 +8,15 @@ internal import ImageIO
 internal import Vision
 #endif
 
-/// The engine of Apple's platforms.
+/// The engine for Apple platforms.
 struct ImageIOEngine: ImageEngine {
   func header(of data: Data, _ format: ImageFormat) throws(CacheError) -> ImageHeader {
     let source = try ImageIOSource(data, format)
     let properties = source.properties(ofFrame: 0)
     guard let width = properties[kCGImagePropertyPixelWidth] as? Int, let height = properties[kCGImagePropertyPixelHeight] as? Int
-    else { throw CacheError(.decodingFailed, reason: "\(format): the header is damaged or cut short") }
+    else { throw CacheError(.decodingFailed, reason: "\(format): the header is damaged or truncated") }
     let orientation = (properties[kCGImagePropertyOrientation] as? Int).flatMap(ImageOrientation.init) ?? .up
-    // The pictures of a TIFF, a HEIC or an ICO are pages, or sizes of one picture.
+    // In a TIFF, HEIC or ICO file, the images are pages, or sizes of one image.
     let frameCount = [.gif, .png, .webp].contains(format) ? max(source.count, 1) : 1
     let model = properties[kCGImagePropertyColorModel] as? String
     let name = properties[kCGImagePropertyProfileName] as? String
@@ -43,7 +43,7 @@ struct ImageIOEngine: ImageEngine {
 
   func resize(_ pixels: PixelBuffer, to size: PixelSize, _ watch: DecodingDeadline) throws(CacheError) -> PixelBuffer {
     guard let image = pixels.makeCGImage(), let resized = PixelBuffer(drawing: image, size: size) else {
-      throw CacheError(.decodingFailed, reason: "a picture of \(pixels.size) can't be made one of \(size)")
+      throw CacheError(.decodingFailed, reason: "an image of \(pixels.size) cannot be resized to \(size)")
     }
     if let end = watch.end { throw end }
     return resized
@@ -57,7 +57,7 @@ extension ImageIOEngine {
     if let image = pixels.makeCGImage(), (try? VNImageRequestHandler(cgImage: image).perform([request])) != nil,
       let box = request.results?.first?.salientObjects?.first?.boundingBox
     {
-      // From 0 to 1, and upwards from the lower edge.
+      // Vision's coordinates range from 0 to 1 and start at the lower edge.
       let middle = (x: box.midX * Double(pixels.size.width), y: (1 - box.midY) * Double(pixels.size.height))
       let (left, top) = (Int(clamping: middle.x) - size.width / 2, Int(clamping: middle.y) - size.height / 2)
       return PixelRect(
@@ -68,7 +68,7 @@ extension ImageIOEngine {
   }
 }
 
-/// The frames of an animated picture, made by ImageIO, which composes them itself.
+/// The frames of an animated image. ImageIO composes them.
 struct ImageIOFrames: FrameSource {
   let source: ImageIOSource
   let format: ImageFormat

@@ -4,19 +4,19 @@ internal import CoreGraphics
 internal import Foundation
 internal import ImageIO
 
-/// A file as ImageIO reads it.
-// Proof of `@unchecked Sendable`: a source over bytes that are all there is never changed again, and ImageIO's functions on it
-// may be called from any thread.
+/// An image file that ImageIO reads.
+// Proof of `@unchecked Sendable`: a source with all its bytes is never changed again, and ImageIO's functions that read
+// it may be called from any thread.
 struct ImageIOSource: @unchecked Sendable {
   private let source: CGImageSource
   private let format: ImageFormat
 
   init(_ data: Data, _ format: ImageFormat) throws(CacheError) {
-    // Nothing is kept in the source: what is decoded is kept outside, once.
+    // No caching by the source: the caller caches the decoded pixels.
     let options = [kCGImageSourceShouldCache: false] as CFDictionary
     guard let source = CGImageSourceCreateWithData(data as CFData, options), CGImageSourceGetType(source) != nil,
       CGImageSourceGetCount(source) > 0
-    else { throw CacheError(.unsupported, reason: "\(format): ImageIO here has no decoder for it, or its header is damaged") }
+    else { throw CacheError(.unsupported, reason: "\(format): ImageIO has no decoder for this format, or the header is damaged") }
     self.source = source
     self.format = format
   }
@@ -27,25 +27,26 @@ struct ImageIOSource: @unchecked Sendable {
     CGImageSourceCopyPropertiesAtIndex(source, index, nil) as? [CFString: Any] ?? [:]
   }
 
-  /// A frame, upright, in sRGB, exactly so large.
+  /// Returns a frame: upright, in sRGB, in exactly the given size.
   func pixels(ofFrame index: Int, size: PixelSize, strict: Bool, _ watch: DecodingDeadline) throws(CacheError) -> PixelBuffer {
     if let end = watch.end { throw end }
     if strict, CGImageSourceGetStatusAtIndex(source, index) != .statusComplete {
-      throw CacheError(.decodingFailed, reason: "\(format): the picture is damaged or cut short")
+      throw CacheError(.decodingFailed, reason: "\(format): the image is damaged or truncated")
     }
-    // "Thumbnail" is ImageIO's word for any size: it shrinks while it decodes where the codec can, and turns the picture upright.
+    // "Thumbnail" is ImageIO's term for any size. ImageIO decodes to that size if the codec can, and applies the
+    // orientation.
     let options: [CFString: Any] = [
       kCGImageSourceCreateThumbnailFromImageAlways: true, kCGImageSourceCreateThumbnailWithTransform: true,
       kCGImageSourceThumbnailMaxPixelSize: max(size.width, size.height), kCGImageSourceShouldCacheImmediately: true,
     ]
     guard let image = CGImageSourceCreateThumbnailAtIndex(source, index, options as CFDictionary),
       let pixels = PixelBuffer(drawing: image, size: size)
-    else { throw CacheError(.decodingFailed, reason: "\(format): the picture is damaged or cut short") }
+    else { throw CacheError(.decodingFailed, reason: "\(format): the image is damaged or truncated") }
     if let end = watch.end { throw end }
     return pixels
   }
 
-  /// How often the frames are shown; nil: for ever.
+  /// The number of times the frames are shown; `nil` means forever.
   var loopCount: Int? {
     let properties = CGImageSourceCopyProperties(source, nil) as? [CFString: Any] ?? [:]
     for (dictionary, key) in [

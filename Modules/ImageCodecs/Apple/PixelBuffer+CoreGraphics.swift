@@ -3,15 +3,15 @@ public import CoreGraphics
 internal import Foundation
 
 extension PixelBuffer {
-  /// The pixels of an image of Core Graphics, in sRGB. Nil where there is no room for them.
+  /// Creates the pixels of a Core Graphics image, in sRGB. Returns `nil` if there is not enough memory.
   public init?(_ image: CGImage) { self.init(drawing: image, size: PixelSize(image.width, image.height)) }
 
-  /// The same, exactly so large.
+  /// Draws a Core Graphics image in exactly the given size, in sRGB.
   init?(drawing image: CGImage, size: PixelSize) {
     guard let space = CGColorSpace(name: CGColorSpace.sRGB) else { return nil }
     var isDrawn = false
     self.init(size: size, channels: .rgba) { bytes in
-      // A context draws with alpha multiplied in, and in no other way.
+      // A context supports only premultiplied alpha.
       guard
         let context = CGContext(
           data: bytes.baseAddress, width: size.width, height: size.height, bitsPerComponent: 8, bytesPerRow: size.width * 4,
@@ -25,7 +25,7 @@ extension PixelBuffer {
     guard isDrawn else { return nil }
   }
 
-  /// An image of Core Graphics, with the same pixels in the same memory. Nil where the system makes none.
+  /// Returns a Core Graphics image that shares the memory of these pixels, or `nil` if the system cannot create one.
   public func makeCGImage() -> CGImage? {
     guard let pixels = try? widened(), let space = CGColorSpace(name: CGColorSpace.sRGB) else { return nil }
     let holder = Unmanaged.passRetained(pixels.memory)

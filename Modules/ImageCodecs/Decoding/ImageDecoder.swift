@@ -6,37 +6,37 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Makes pictures of bytes: upright, in sRGB, no larger than asked for, within limits.
+/// A decoder that makes upright sRGB images, no larger than requested, within limits.
 ///
 /// ```swift
 /// let thumbnail = try ImageDecoder(size: .fit(400, 400)).decode(bytes)
-/// let resource = try await manager.load(url, as: .image(size: .fit(400, 400)))  // cached as such
+/// let resource = try await manager.load(url, as: .image(size: .fit(400, 400)))  // cached in this size
 /// ```
 ///
-/// Where a codec can decode to a smaller size (JPEG, WebP, SVG), the pixels of the full size never come into being. What it holds
-/// in full all the same (a progressive JPEG's coefficients, a lossless WebP, the pictures that an SVG carries) counts in
-/// ``workingMemory(for:_:)``.
+/// JPEG, WebP and SVG codecs can decode directly to a smaller size, without the pixels of the full size. The data that
+/// they still store in full size counts in ``workingMemory(for:_:)``: the coefficients of a progressive JPEG, a
+/// lossless WebP, and the images in an SVG.
 public struct ImageDecoder: ResourceDecoder {
-  /// How large the picture becomes; nil: as large as it is.
+  /// The size rule; `nil` keeps the size of the file.
   public var size: ImageSizing?
-  /// How many of its pixels make a point.
+  /// The number of pixels per point.
   public var scale: Double = 1
-  /// Whether only the first frame of an animated image is decoded. Otherwise all frames are, each when it is read.
+  /// Whether only the first frame of an animated image is decoded. By default, every frame is decoded when it is read.
   public var firstFrameOnly = false
-  /// Whether a file that is cut short or damaged is decoded as far as it goes. It is an error otherwise.
+  /// Whether a truncated or damaged file is decoded as far as possible. By default, it is an error.
   public var allowsPartial = false
-  /// Whether ``DecodedImage/original`` has the bytes. Animated pictures always do.
+  /// Whether ``DecodedImage/original`` contains the bytes of the file. For animated images, it always does.
   public var keepsOriginal = false
-  /// What is refused.
+  /// The limits beyond which an image is refused.
   public var limits = ImageLimits.standard
 
-  /// A decoder with the usual settings.
+  /// Creates a decoder with default settings.
   public init(size: ImageSizing? = nil, scale: Double = 1) {
     self.size = size
     self.scale = scale
   }
 
-  /// A decoder with the usual settings, but for what `change` sets.
+  /// Creates a decoder and applies `change` to its default settings.
   public init(_ change: (inout ImageDecoder) -> Void) { change(&self) }
 
   public var id: ComponentID {
@@ -51,20 +51,21 @@ public struct ImageDecoder: ResourceDecoder {
     try decode(data, url: metadata.request.absoluteURL)
   }
 
-  /// Decodes bytes. Takes the time of decoding, on the caller's thread; a cancelled task's decoding ends.
+  /// Decodes an image synchronously on the caller's thread. If the task is cancelled, decoding stops.
   ///
-  /// - Throws: `CacheError.Code.decodingFailed` with format and reason when they are no picture, or a damaged one;
-  ///   `.imageLimitExceeded` when it is beyond ``limits``; `.unsupported` when no engine here reads its format; `.cancelled`.
+  /// - Throws: `CacheError.Code.decodingFailed` with the format and the reason if the bytes are not an image or are
+  ///   damaged, `.imageLimitExceeded` if the image exceeds ``limits``, `.unsupported` if no engine reads the format,
+  ///   and `.cancelled`.
   public func decode(_ data: Data, url: URL? = nil) throws(CacheError) -> DecodedImage {
     let reading = try ImageInspector.read(data, limits)
     let (engine, header, watch) = (reading.engine, reading.header, reading.watch)
     let target = size?.size(of: header.size) ?? header.size
-    // A sizing that enlarges must not get past the limits either.
+    // An enlarging size rule must respect the limits too.
     var asked = header
     asked.size = target
     try limits.check(asked)
 
-    // Whose first frame alone is wanted needs no others.
+    // The first frame does not depend on the others.
     let isCut = reading.isCut && (!firstFrameOnly || !header.isAnimated)
     if isCut, !allowsPartial { throw CacheError(.decodingFailed, reason: "\(header.format): \(reading.damage)") }
     if header.isAnimated, !firstFrameOnly {

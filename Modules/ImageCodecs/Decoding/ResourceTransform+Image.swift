@@ -1,54 +1,54 @@
 public import CacheCore
 
 extension ResourceTransform where Value == DecodedImage {
-  /// Pictures, decoded by the usual decoder, then processed.
+  /// A transform that decodes an image with the default decoder and processes it.
   ///
   /// ```swift
   /// let resource = try await manager.load(url, as: .image(.resize(.fit(400, 400)) + .gray))
   /// print(resource.value.size, resource.source)
   /// ```
   ///
-  /// Where a processor's first step makes pictures smaller, the decoder does that, and a codec that can never makes the full
-  /// size.
+  /// If the first step of the processor shrinks the image, the decoder does it. Some codecs then never create the
+  /// full-size pixels.
   ///
-  /// With an encoder a durable store keeps the processed picture too, as the load's `StoragePolicy` says, and a later process
-  /// shows it without decoding the original:
+  /// With an encoder, a durable store also stores the processed image, as the load's `StoragePolicy` determines. A
+  /// later process shows it without decoding the original:
   ///
   /// ```swift
   /// let thumbnail = ResourceTransform.image(.resize(.fit(400, 400)), storedAs: .webp)
   /// ```
   ///
-  /// What its file would not hold (``ImageEncoder/canEncode(_:)``) is made of the original at each start. A picture that was
-  /// stored has the header of its own file.
+  /// An image that its file format cannot represent (``ImageEncoder/canEncode(_:)``) is made from the original in each
+  /// process. The header of a restored image describes the stored file.
   ///
   /// - Parameters:
-  ///   - processor: what is done to them.
-  ///   - scale: how many of their pixels make a point.
-  ///   - encoder: what they are stored as; nil: only their originals are stored.
+  /// - processor: The steps that change the image.
+  ///   - scale: The number of pixels per point.
+  ///   - encoder: The encoder for the stored image. With `nil`, only the original is stored.
   public static func image(
     _ processor: ImageProcessor = .none, scale: Double = 1, storedAs encoder: ImageEncoder? = nil
   ) -> ResourceTransform {
     let (decoder, rest) = processor.decoding(scale: scale)
-    // One by one: what transforms have in common is then done once.
+    // One processor per step, so that transforms share the work of their common first steps.
     let processors = rest.steps.map { ImageProcessor([$0]) }
     guard let encoder else { return ResourceTransform(decoder: decoder, processors: processors) }
-    // What was stored has its size already.
+    // The stored image already has its final size.
     return ResourceTransform(decoder: decoder, processors: processors, encoder: encoder, restorer: ImageDecoder(scale: scale))
   }
 
-  /// Pictures of a size, decoded by the usual decoder.
+  /// A transform that decodes an image in a given size with the default decoder.
   ///
   /// - Parameters:
-  ///   - size: how large they become.
-  ///   - scale: how many of their pixels make a point.
-  ///   - encoder: what they are stored as; nil: only their originals are stored.
+  /// - size: The size rule.
+  ///   - scale: The number of pixels per point.
+  ///   - encoder: The encoder for the stored image. With `nil`, only the original is stored.
   public static func image(size: ImageSizing, scale: Double = 1, storedAs encoder: ImageEncoder? = nil) -> ResourceTransform {
     image(.resize(size), scale: scale, storedAs: encoder)
   }
 }
 
 extension ImageProcessor {
-  /// The decoder that carries out the first step where that is a resizing, and what is left to be done.
+  /// Returns the decoder, which performs the first step if that is a resize, and the remaining steps.
   package func decoding(scale: Double) -> (decoder: ImageDecoder, rest: ImageProcessor) {
     guard let sizing = steps.first?.sizing else { return (ImageDecoder(scale: scale), self) }
     return (ImageDecoder(size: sizing, scale: scale), ImageProcessor(Array(steps.dropFirst())))

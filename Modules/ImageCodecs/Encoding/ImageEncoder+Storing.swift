@@ -9,17 +9,17 @@ public import Foundation
 extension ImageEncoder: ResourceEncoder {
   public var id: ComponentID { ComponentID(Self.self, parameters: parameters) }
 
-  /// No for what later loads would miss: the frames of an animated picture, alpha where the format has none (JPEG) or next to
-  /// none (GIF), and the rest of a picture that is there in part only.
+  /// Returns `false` if later loads would lose information: the frames of an animated image, alpha that the format
+  /// lacks (JPEG) or nearly lacks (GIF), or the rest of a partially decoded image.
   public func canEncode(_ value: DecodedImage) -> Bool {
     guard value.frameCount == 1, !value.isPartial else { return false }
     return !value.buffer.channels.hasAlpha || ![.jpeg, .gif].contains(format(for: value))
   }
 
-  /// The file that is stored.
+  /// Returns the file to store.
   ///
-  /// - Throws: as ``encode(_:)``, and `CacheError.Code.encodingFailed` when the file is longer than a decoder takes
-  ///   (``ImageLimits/standard``).
+  /// - Throws: The errors of ``encode(_:)``, and `CacheError.Code.encodingFailed` if the file exceeds the decoder's
+  ///   limit (``ImageLimits/standard``).
   public func encode(_ value: DecodedImage, _ metadata: StoredMetadata) throws(CacheError) -> Data {
     let (file, limit) = (try encode(value), ImageLimits.standard.bytes)
     guard file.count <= limit else {

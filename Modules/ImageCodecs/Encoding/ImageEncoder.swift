@@ -6,58 +6,60 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Makes files of pictures: of the picture, or of its first frame.
+/// An encoder that makes a file of an image or its first frame.
 ///
 /// ```swift
 /// let webp = try ImageEncoder(.webp, quality: 75).encode(image)
 /// ```
 ///
-/// Nothing of the original file's metadata goes along: no place, no camera, no profile (the pixels are sRGB).
+/// The file contains no metadata of the original: no location, no camera, no profile (the pixels are sRGB).
 ///
-/// It is also what a transform's pictures are stored as: see `ResourceTransform.image(_:scale:storedAs:)`.
+/// An encoder also stores the images of a transform: see `ResourceTransform.image(_:scale:storedAs:)`.
 public struct ImageEncoder: Hashable, Sendable {
-  /// JPEG, PNG, WebP, and AVIF, GIF, TIFF where the engine has them.
+  /// The file format: JPEG, PNG, WebP, and, if the engine supports them, AVIF, GIF and TIFF.
   public var format: ImageFormat
-  /// The format of pictures with alpha; nil: that of all others.
+  /// The format of images with alpha; `nil` means ``format``.
   public var alphaFormat: ImageFormat?
-  /// From 1, the smallest file, to 100, the best picture. For JPEG, WebP and AVIF; what a number means is each codec's own.
+  /// The quality from 1 (smallest file) to 100 (best image), for JPEG, WebP and AVIF. Its exact meaning depends on the
+  /// codec.
   public var quality: Int
-  /// Whether every pixel is kept as it is. WebP and AVIF can, PNG always does, GIF does with up to 256 colours. WebP keeps what
-  /// can be seen: where alpha is 0, libvips (8.14) lets the codec write the colours that take the fewest bytes.
+  /// Whether every pixel is preserved. WebP and AVIF support this, PNG always does it, and GIF does it with up to 256
+  /// colors. WebP preserves visible pixels: where alpha is 0, libvips 8.14 lets the codec choose the colors that take
+  /// the fewest bytes.
   public var isLossless = false
-  /// How long to look for a smaller file: from 0, at once, to 9. Nil: the codec's usual way.
+  /// The effort to find a smaller file, from 0 (fastest) to 9; `nil` means the codec's default.
   public var effort: Int?
-  /// Whether the file can be shown coarsely before all of it is there: progressive JPEG, interlaced PNG.
+  /// Whether an incomplete file can be shown coarsely: progressive JPEG, interlaced PNG.
   public var isProgressive = false
-  /// What is seen behind a picture with alpha in a format that has none (JPEG).
+  /// The color behind an image with alpha in a format without alpha (JPEG).
   public var background = RGBA(255, 255, 255)
-  /// How long encoding may take.
+  /// The time limit for encoding.
   public var timeLimit: Duration = .seconds(60)
 
-  /// An encoder for a format.
+  /// Creates an encoder for a format.
   public init(_ format: ImageFormat, quality: Int = 80) {
     self.format = format
     self.quality = quality
   }
 
-  /// A picture's file. Takes the time of encoding, on the caller's thread; a cancelled task's encoding ends.
+  /// Encodes an image synchronously on the caller's thread. If the task is cancelled, encoding stops.
   ///
-  /// - Throws: `CacheError.Code.unsupported` when no engine here writes the format, `.invalidConfiguration` for a quality or an
-  ///   effort that does not exist, `.encodingFailed`, `.imageLimitExceeded` when it takes longer than ``timeLimit``,
-  ///   `.cancelled`.
+  /// - Throws: `CacheError.Code.unsupported` if no engine writes the format, `.invalidConfiguration` if the quality or
+  ///   the effort is out of range, `.encodingFailed`, `.imageLimitExceeded` if encoding takes longer than
+  ///   ``timeLimit``, and `.cancelled`.
   public func encode(_ image: DecodedImage) throws(CacheError) -> Data {
     guard (1...100).contains(quality) else {
-      throw CacheError(.invalidConfiguration, reason: "a quality is 1 to 100, not \(quality)")
+      throw CacheError(.invalidConfiguration, reason: "the quality \(quality) is not in the range 1 to 100")
     }
     if let effort, !(0...9).contains(effort) {
-      throw CacheError(.invalidConfiguration, reason: "an effort is 0 to 9, not \(effort)")
+      throw CacheError(.invalidConfiguration, reason: "the effort \(effort) is not in the range 0 to 9")
     }
     var settings = self
     settings.format = format(for: image)
     let watch = DecodingDeadline(ImageLimits { $0.time = timeLimit }, settings.format, work: "encoding")
     if let end = watch.end { throw end }
     let file = try ImageInspector.engine().encode(image.buffer, settings, watch)
-    // Some codecs ask for all pixels first, and then can't be stopped.
+    // Some codecs read all pixels first and then cannot be stopped.
     if let end = watch.end { throw end }
     return file
   }
@@ -66,10 +68,10 @@ public struct ImageEncoder: Hashable, Sendable {
     image.buffer.channels.hasAlpha ? alphaFormat ?? format : format
   }
 
-  /// What its files may be.
+  /// The formats of the encoder's files.
   var formats: Set<ImageFormat> { Set([format, alphaFormat ?? format]) }
 
-  /// In text, as it stands in cache keys.
+  /// The settings as text, for cache keys.
   var parameters: String {
     let settings = [
       format.name, alphaFormat?.name ?? "", "\(quality)", isLossless ? "lossless" : "", effort.map { "effort \($0)" } ?? "",
@@ -83,13 +85,13 @@ public struct ImageEncoder: Hashable, Sendable {
 extension ImageEncoder {
   /// JPEG: small, without alpha.
   public static let jpeg = ImageEncoder(.jpeg)
-  /// PNG: every pixel as it is.
+  /// PNG: preserves every pixel.
   public static let png = ImageEncoder(.png)
-  /// WebP: small, with alpha. ImageIO does not write it.
+  /// WebP: small, with alpha. ImageIO cannot write it.
   public static let webp = ImageEncoder(.webp)
-  /// AVIF: smallest, and slow to make; where the engine writes it.
+  /// AVIF: the smallest files, slow to make, and only if the engine can write it.
   public static let avif = ImageEncoder(.avif)
-  /// JPEG for pictures without alpha; WebP for those with it, PNG on Apple's platforms.
+  /// JPEG for images without alpha. For images with alpha, WebP, or PNG on Apple platforms.
   public static let automatic: ImageEncoder = {
     var encoder = ImageEncoder(.jpeg)
     #if canImport(ImageIO)

@@ -7,19 +7,19 @@ public import Foundation
 #endif
 
 extension ResourceTransform where Value == Data {
-  /// Pictures, decoded by the usual decoder, processed, and encoded: files of their own, for who writes or sends them.
+  /// A transform that decodes, processes and encodes an image, for code that writes or sends image files.
   ///
   /// ```swift
   /// let thumbnail = try await manager.load(url, as: .imageFile(.resize(.fit(400, 400)), as: .webp)).data
   /// ```
   ///
-  /// They are kept as they are, in memory and, as the load's `StoragePolicy` says, in the durable store: every load returns the
-  /// same bytes until the original changes. Of an animated picture it is the first frame; what is transparent is the encoder's
-  /// background in a format without alpha.
+  /// The file is cached in memory and, as the load's `StoragePolicy` determines, in the durable store. Every load
+  /// returns the same bytes until the original changes. An animated image is reduced to its first frame. In a format
+  /// without alpha, transparent pixels show the encoder's background.
   ///
   /// - Parameters:
-  ///   - processor: what is done to them.
-  ///   - encoder: what they become.
+  /// - processor: The steps that change the image.
+  ///   - encoder: The encoder of the file.
   public static func imageFile(_ processor: ImageProcessor = .none, as encoder: ImageEncoder) -> ResourceTransform {
     let (decoder, rest) = processor.decoding(scale: 1)
     return ResourceTransform(decoder: ImageFileMaker(decoder: decoder, processor: rest, encoder: encoder))
@@ -27,14 +27,14 @@ extension ResourceTransform where Value == Data {
         $0
       } decode: { file throws(CacheError) in
         guard let format = ImageFormat(of: file), encoder.formats.contains(format) else {
-          throw CacheError(.decodingFailed, reason: "the stored bytes are \(ForeignContent(file)), no picture's file")
+          throw CacheError(.decodingFailed, reason: "the stored bytes are \(ForeignContent(file)), not an image")
         }
         return file
       }
   }
 }
 
-/// Makes a file of a file, in one step.
+/// A decoder that turns an image file into another image file in one step.
 private struct ImageFileMaker: ResourceDecoder {
   var decoder: ImageDecoder
   let processor: ImageProcessor
@@ -48,7 +48,7 @@ private struct ImageFileMaker: ResourceDecoder {
   }
 
   var id: ComponentID {
-    // With their lengths: no two lists of settings read alike.
+    // The length of each part keeps different settings from producing equal text.
     let parts = [decoder.id.parameters, processor.description, encoder.id.parameters].map { "\($0.utf8.count):\($0)" }
     return ComponentID(Self.self, parameters: parts.joined())
   }

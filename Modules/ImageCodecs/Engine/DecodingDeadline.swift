@@ -1,16 +1,16 @@
 internal import CacheCore
 
-/// Says whether work on a picture goes on: until its time is over, or its caller gives up.
+/// The time limit and cancellation check of image work.
 struct DecodingDeadline {
   private let deadline: ContinuousClock.Instant
   private let limits: ImageLimits
   private let format: ImageFormat
   private let work: String
 
-  /// The time. Tests look at who asks for it.
+  /// The current time. Tests replace it.
   @TaskLocal static var now: @Sendable () -> ContinuousClock.Instant = { .now }
 
-  /// - Parameter work: what takes the time, for the reason.
+  /// - Parameter work: The name of the work, for the error's reason.
   init(_ limits: ImageLimits, _ format: ImageFormat, work: String = "decoding") {
     self.limits = limits
     self.format = format
@@ -18,7 +18,7 @@ struct DecodingDeadline {
     deadline = Self.now() + limits.time
   }
 
-  /// Why it is over; nil: it goes on.
+  /// The error that ends the work, or `nil` while the work may continue.
   var end: CacheError? {
     if Task.isCancelled { return .cancelled }
     return Self.now() >= deadline ? limits.exceededTime(format, work) : nil

@@ -1,9 +1,9 @@
 internal import CacheCore
 
-/// Makes the frames of an animated picture, one by one.
+/// A source of the frames of an animated image, decoded one by one.
 protocol FrameSource: Sendable {
-  /// One frame, composed with what is left of those before it.
+  /// Returns one frame, composed with the frames before it.
   func frame(_ index: Int) throws(CacheError) -> PixelBuffer
-  /// What it holds in memory beside the original, in bytes.
+  /// The memory that the source uses in addition to the original, in bytes.
   var cost: Int { get }
 }

@@ -6,31 +6,31 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What a platform's codecs do for this module. Everything that can be decided without them is decided outside.
+/// The operations of a platform's codecs. Everything that does not need a codec is implemented outside.
 protocol ImageEngine: Sendable {
-  /// Reads a header. `format` is told by the first bytes, and `data` is within the limit of bytes.
+  /// Reads a header. `format` was detected from the first bytes, and `data` is within the byte limit.
   func header(of data: Data, _ format: ImageFormat) throws(CacheError) -> ImageHeader
 
-  /// Makes pixels, upright, in sRGB: of a picture that stands still, or of the first frame.
+  /// Decodes a still image, or the first frame: upright, in sRGB.
   ///
   /// - Parameters:
-  ///   - size: what the picture is to have; codecs that can are told so, and never decode the rest.
-  ///   - watch: asked now and then whether to go on.
+  ///   - size: The size of the result. Codecs that can, decode directly to it.
+  ///   - watch: The deadline, checked repeatedly during decoding.
   func pixels(
     of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, watch: DecodingDeadline
   ) throws(CacheError) -> PixelBuffer
 
-  /// The frames of an animated picture.
+  /// Returns the frames of an animated image.
   func frames(
     of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, limits: ImageLimits
   ) throws(CacheError) -> any FrameSource
 
-  /// A file of pixels.
+  /// Encodes pixels as a file.
   func encode(_ pixels: PixelBuffer, _ settings: ImageEncoder, _ watch: DecodingDeadline) throws(CacheError) -> Data
 
-  /// The same pixels, exactly so large.
+  /// Resizes pixels to exactly the given size.
   func resize(_ pixels: PixelBuffer, to size: PixelSize, _ watch: DecodingDeadline) throws(CacheError) -> PixelBuffer
 
-  /// The part of this size, no larger than the picture, that draws the eye.
+  /// Returns the most salient part of the given size, which is at most that of the image.
   func attention(in pixels: PixelBuffer, size: PixelSize) throws(CacheError) -> PixelRect
 }

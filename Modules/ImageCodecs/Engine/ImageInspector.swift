@@ -6,25 +6,25 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What comes before any engine, in this order: the format, the file's length, the header, its limits.
+/// The checks before any engine, in this order: format, file length, limits that need no engine, header, limits.
 enum ImageInspector {
   struct Reading {
     let engine: any ImageEngine
     let header: ImageHeader
-    /// Whether the file ends before its last frame, or before it says that it ends: some codecs pass that over.
+    /// Whether the file ends before its last frame or before its end marker. Some codecs ignore that.
     var isCut: Bool
-    /// What is wrong with its frames, in words.
-    var damage = "the file is cut short"
-    /// What the pictures that a drawing carries take while it is drawn, in bytes.
+    /// The description of the damage.
+    var damage = "the file is truncated"
+    /// The memory for the images in an SVG while it is drawn, in bytes.
     let carriedMemory: Double
-    /// What is left of the time.
+    /// The deadline, which started before the checks.
     let watch: DecodingDeadline
   }
 
-  /// - Parameter forDecoding: false leaves out what goes through the whole file and tells nothing of its header.
+  /// - Parameter forDecoding: `false` skips the checks that read the whole file and do not affect the header.
   static func read(_ data: Data, _ limits: ImageLimits, forDecoding: Bool = true) throws(CacheError) -> Reading {
     guard let format = ImageFormat(of: data) else {
-      throw CacheError(.decodingFailed, reason: "not a picture: the bytes are \(ForeignContent(data))")
+      throw CacheError(.decodingFailed, reason: "not an image: the bytes are \(ForeignContent(data))")
     }
     try limits.check(bytes: data.count, format)
     let watch = DecodingDeadline(limits, format)
@@ -40,7 +40,7 @@ enum ImageInspector {
       let dimensions = HEIFDimensions(data)
       if let size = dimensions.largest { try limits.check(ImageHeader(format: format, size: size)) }
       if dimensions.isExcessive {
-        throw CacheError(.imageLimitExceeded, reason: "\(format): the file has more parts than any picture needs")
+        throw CacheError(.imageLimitExceeded, reason: "\(format): the file has more parts than any image needs")
       }
     case .gif:
       let frames = GIFFrames(data)
@@ -62,7 +62,7 @@ enum ImageInspector {
     return reading
   }
 
-  /// This platform's engine.
+  /// Returns the engine of this platform.
   static func engine() throws(CacheError) -> any ImageEngine {
     #if canImport(ImageIO)
     return ImageIOEngine()
@@ -72,7 +72,7 @@ enum ImageInspector {
     throw CacheError(
       .unsupported,
       reason:
-        "no engine for pictures is built in: enable the trait VIPS of the package Etagere, and install libvips (Debian, Ubuntu: apt-get install libvips-dev)"
+        "no image engine: enable the trait VIPS of the package Etagere and install libvips (Debian, Ubuntu: apt-get install libvips-dev)"
     )
     #endif
   }

@@ -4,7 +4,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What bytes are that are no picture: the one thing that a person needs to know then.
+/// A description of bytes that are not an image, for the error's reason.
 struct ForeignContent: CustomStringConvertible {
   let description: String
 
@@ -18,7 +18,7 @@ struct ForeignContent: CustomStringConvertible {
     } else if bytes.starts(with: "%PDF".utf8) {
       description = "a PDF document"
     } else if bytes.starts(with: [0x1F, 0x8B]) {
-      description = "gzip, not undone"
+      description = "gzip data (not decompressed)"
     } else if bytes.starts(with: "PK\u{3}\u{4}".utf8) {
       description = "a ZIP archive"
     } else if bytes.first == UInt8(ascii: "{") || bytes.first == UInt8(ascii: "[") {
@@ -28,7 +28,7 @@ struct ForeignContent: CustomStringConvertible {
     {
       description = "text"
     } else {
-      description = "of no known format (first bytes \(bytes.prefix(8).map { Self.hexadecimal($0) }.joined(separator: " ")))"
+      description = "of unknown format (first bytes \(bytes.prefix(8).map { Self.hexadecimal($0) }.joined(separator: " ")))"
     }
   }
 

@@ -4,14 +4,15 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A GIF's frames by its blocks, without decoding one: codecs stop counting somewhere, and take memory for each.
+/// The frames of a GIF, found by its blocks without decoding. Some codecs stop counting at a limit, and they allocate
+/// memory for each frame.
 struct GIFFrames {
-  /// How many there are, or more: where codecs differ about what a malformed file says, every byte that may begin a frame is
-  /// taken for one.
+  /// The number of frames, or an upper bound. Codecs disagree about malformed files, so every byte that may begin a
+  /// frame counts as one.
   private(set) var count = 0
-  /// Whether the bytes end before the file says that it does. Codecs take such a file for one with fewer frames.
+  /// Whether the bytes end before the trailer. Codecs treat such a file as one with fewer frames.
   private(set) var isCut = false
-  /// The largest frame: some codecs make each in its own size, whatever the picture's is.
+  /// The size of the largest frame. Some codecs allocate each frame in its own size, whatever the size of the image.
   private(set) var largest = PixelSize(0, 0)
 
   init(_ data: Data) { data.withUnsafeBytes { walk($0) } }
@@ -22,8 +23,8 @@ struct GIFFrames {
       switch bytes[next] {
       case 0x3B: return
       case 0x21:
-        // A comment's blocks follow its label, any other kind's a first block of fixed length. One of no length ends the
-        // extension for some, and not for others.
+        // In a comment, sub-blocks follow the label. In other extensions, they follow a first block of fixed length. If
+        // that length is zero, decoders disagree about the end of the extension.
         guard next + 2 < bytes.count, bytes[next + 1] == 0xFE || bytes[next + 2] != 0 else { return countAll(bytes, from: next) }
         next = Self.endOfSubBlocks(bytes, next + 2)
       case 0x2C:
@@ -46,7 +47,7 @@ struct GIFFrames {
     count += bytes[start...].count { $0 == 0x2C }
   }
 
-  /// The length of a palette, by the byte that tells of it.
+  /// Returns the length of the palette that a flags byte declares.
   private static func tableLength(_ flags: UInt8) -> Int { flags & 0x80 == 0 ? 0 : 3 << (Int(flags & 7) + 1) }
 
   private static func endOfSubBlocks(_ bytes: UnsafeRawBufferPointer, _ start: Int) -> Int {

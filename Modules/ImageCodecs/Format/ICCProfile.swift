@@ -1,15 +1,15 @@
-/// The name that a colour profile gives itself (ICC.1:2022 §9.2.41, and `desc` of version 2).
+/// The description of a color profile (ICC.1:2022 §9.2.41, and `desc` of version 2).
 struct ICCProfile {
   let name: String?
 
-  /// Nil: these bytes are no profile, or not all of one.
+  /// Returns `nil` if the bytes are not a complete profile.
   init?(_ bytes: [UInt8]) {
     guard bytes.count >= 132, Array(bytes[36..<40]) == Array("acsp".utf8), Self.isWhole(bytes) else { return nil }
     let text = Self.description(bytes)?.split(whereSeparator: \.isWhitespace).joined(separator: " ").prefix(80)
     name = text.flatMap { $0.isEmpty ? nil : String($0) }
   }
 
-  /// Whether what its table of tags tells of is there (§7.3).
+  /// Returns whether the bytes contain everything that the tag table refers to (§7.3).
   private static func isWhole(_ bytes: [UInt8]) -> Bool {
     guard let length = number(bytes, 0), length <= bytes.count, let count = number(bytes, 128), count <= 200 else { return false }
     return (0..<count).allSatisfy { entry in
@@ -37,7 +37,7 @@ struct ICCProfile {
       guard let length = number(tag, 8), length <= tag.count - 12 else { return nil }
       return String(decoding: tag[12..<12 + length].prefix { $0 != 0 }, as: UTF8.self)
     }
-    // The first language's, in UTF-16.
+    // The first language, in UTF-16.
     guard tag.starts(with: "mluc".utf8), let length = number(tag, 20), let offset = number(tag, 24), offset <= tag.count,
       length <= tag.count - offset
     else { return nil }

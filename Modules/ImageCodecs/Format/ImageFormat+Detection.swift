@@ -5,13 +5,13 @@ public import Foundation
 #endif
 
 extension ImageFormat {
-  /// How many first bytes are looked at, at most.
+  /// The number of leading bytes that detection reads at most.
   static let detectionLength = 4096
 
-  /// The format of bytes; nil: of a picture in none that is known here.
+  /// Detects the format of an image. Returns `nil` if the bytes have no known image format.
   ///
-  /// - Parameter data: the whole file, or its beginning: 32 bytes are enough but for SVG, whose first element may come after
-  ///   comments.
+  /// - Parameter data: The whole file or its beginning. 32 bytes are enough, except for SVG, because comments may
+  ///   precede its first element.
   public init?(of data: Data) {
     let bytes = Array(data.prefix(Self.detectionLength))
     guard let format = Self.byMagic(bytes) ?? (MarkupStart(bytes)?.element == "svg" ? .svg : nil) else { return nil }
@@ -22,11 +22,11 @@ extension ImageFormat {
     for (format, magic) in signatures where bytes.starts(with: magic) { return format }
     if bytes.starts(with: "RIFF".utf8), bytes.dropFirst(8).starts(with: "WEBP".utf8) { return .webp }
     if bytes.dropFirst(4).starts(with: "ftyp".utf8) { return byBrands(bytes) }
-    // A BMP's second header begins with its own size; two letters alone would be a text as often.
+    // A BMP's second header begins with its size. The two letters alone would also match text.
     if bytes.starts(with: "BM".utf8), bytes.count >= 18, [12, 40, 52, 56, 64, 108, 124].contains(bytes[14]), bytes[15] == 0 {
       return .bmp
     }
-    // ICO, CUR: reserved 0, kind 1 or 2, at least one picture.
+    // ICO and CUR: reserved 0, type 1 or 2, at least one image.
     if bytes.count >= 6, bytes[0] == 0, bytes[1] == 0, bytes[2] == 1 || bytes[2] == 2, bytes[3] == 0, bytes[4] != 0, bytes[5] == 0
     {
       return .ico
@@ -46,7 +46,8 @@ extension ImageFormat {
     (.jpeg2000, [0xFF, 0x4F, 0xFF, 0x51]),
   ]
 
-  /// HEIF's first box: its length, "ftyp", the major brand, a version, then the compatible brands (ISO/IEC 14496-12 §4.3).
+  /// Detects a HEIF format from the first box: length, "ftyp", major brand, version, compatible brands (ISO/IEC
+  /// 14496-12 §4.3).
   private static func byBrands(_ bytes: [UInt8]) -> ImageFormat? {
     guard bytes.count >= 16 else { return nil }
     let length = bytes[0..<4].reduce(0) { $0 << 8 | Int($1) }

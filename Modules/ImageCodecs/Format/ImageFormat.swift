@@ -1,19 +1,19 @@
-/// In what transform a picture's bytes are. It is told by the first bytes, never by a name or a content type, which are wrong
-/// often enough.
+/// The file format of an image. It is detected from the first bytes, because file names and content types are often
+/// wrong.
 ///
 /// ```swift
 /// let format = ImageFormat(of: bytes)
-/// print(format?.name ?? "no picture", format?.mediaType ?? "")
+/// print(format?.name ?? "not an image", format?.mediaType ?? "")
 /// ```
 public struct ImageFormat: Hashable, Sendable {
-  /// Its usual name: `JPEG`.
+  /// The common name, such as `JPEG`.
   public let name: String
-  /// Its media type (RFC 6838): `image/jpeg`.
+  /// The media type (RFC 6838), such as `image/jpeg`.
   public let mediaType: String
-  /// What files of it end in, without the dot: `jpg`.
+  /// The file name extension without the dot, such as `jpg`.
   public let fileExtension: String
 
-  /// A format of one's own.
+  /// Creates a custom format.
   public init(name: String, mediaType: String, fileExtension: String) {
     self.name = name
     self.mediaType = mediaType
@@ -22,7 +22,7 @@ public struct ImageFormat: Hashable, Sendable {
 
   /// JPEG (ISO/IEC 10918).
   public static let jpeg = Self(name: "JPEG", mediaType: "image/jpeg", fileExtension: "jpg")
-  /// PNG (W3C PNG), APNG included: whether it is animated is the header's word.
+  /// PNG (W3C PNG), including APNG: ``ImageHeader/isAnimated`` tells them apart.
   public static let png = Self(name: "PNG", mediaType: "image/png", fileExtension: "png")
   /// GIF.
   public static let gif = Self(name: "GIF", mediaType: "image/gif", fileExtension: "gif")
@@ -36,17 +36,17 @@ public struct ImageFormat: Hashable, Sendable {
   public static let jpegXL = Self(name: "JPEG XL", mediaType: "image/jxl", fileExtension: "jxl")
   /// JPEG 2000 (ISO/IEC 15444).
   public static let jpeg2000 = Self(name: "JPEG 2000", mediaType: "image/jp2", fileExtension: "jp2")
-  /// TIFF, BigTIFF included.
+  /// TIFF, including BigTIFF.
   public static let tiff = Self(name: "TIFF", mediaType: "image/tiff", fileExtension: "tiff")
-  /// SVG: a drawing, in XML.
+  /// SVG: a vector drawing in XML.
   public static let svg = Self(name: "SVG", mediaType: "image/svg+xml", fileExtension: "svg")
   /// BMP.
   public static let bmp = Self(name: "BMP", mediaType: "image/bmp", fileExtension: "bmp")
-  /// ICO, and CUR.
+  /// ICO and CUR.
   public static let ico = Self(name: "ICO", mediaType: "image/vnd.microsoft.icon", fileExtension: "ico")
 }
 
 extension ImageFormat: CustomStringConvertible {
-  /// Its name.
+  /// The name of the format.
   public var description: String { name }
 }

@@ -12,24 +12,24 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A JPEG's markers (ISO/IEC 10918-1 §B.1.1).
+/// The markers of a JPEG (ISO/IEC 10918-1 §B.1.1).
 enum JPEGMarkers {
-  /// Calls `visit` for each marker that has a length, in order, with what lies behind that length, as far as it is there. Until
-  /// it returns false.
+  /// Calls `visit` for each marker segment, in order, until it returns `false`. The content is the available part of
+  /// the segment after its length.
   static func walk(_ data: Data, _ visit: (_ marker: UInt8, _ content: UnsafeRawBufferPointer) -> Bool) {
     data.withUnsafeBytes { bytes in
       var next = 2
       while next + 1 < bytes.count {
-        // Between markers there is a scan's data, or what decoders pass over. In it, 0xFF is followed by zero.
+        // Between segments there is scan data, or bytes that decoders skip. In scan data, zero follows 0xFF.
         guard bytes[next] == 0xFF else {
-          // Nearly all of a file is this.
+          // `memchr`, because nearly the whole file is scan data.
           guard let start = bytes.baseAddress, let found = memchr(start + next, 0xFF, bytes.count - next) else { break }
           next = UnsafeRawPointer(found) - start
           continue
         }
         switch bytes[next + 1] {
         case 0xFF: next += 1
-        // Without a length: stuffing, restarts, the beginning, the end.
+        // Markers without a length: stuffing, restart, start and end of the image.
         case 0x00, 0x01, 0xD0...0xD9: next += 2
         case let marker:
           let start = min(next + 4, bytes.count)

@@ -6,15 +6,16 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Counts a JPEG's scans by its markers (ISO/IEC 10918-1 §B.2). Each goes over the whole picture, however few bytes it has,
-/// within one call of a codec: a hundred thousand bytes can take minutes. Progressive pictures have about ten.
+/// A limit on the scans of a JPEG, counted by its markers (ISO/IEC 10918-1 §B.2). A scan covers the whole image,
+/// however few bytes it has, and decoding cannot be stopped within one call. A hundred thousand bytes can take minutes.
+/// Progressive images have about ten scans.
 enum JPEGScans {
   static let most = 100
 
   static func check(_ data: Data) throws(CacheError) {
     let count = count(data)
     guard count <= most else {
-      throw CacheError(.imageLimitExceeded, reason: "JPEG: the picture has \(count) scans, the limit is \(most)")
+      throw CacheError(.imageLimitExceeded, reason: "JPEG: the image has \(count) scans, the limit is \(most)")
     }
   }
 

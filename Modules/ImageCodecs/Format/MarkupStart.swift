@@ -1,6 +1,7 @@
-/// How a text of markup begins: its first element, after a byte order mark, a declaration, comments and a document type.
+/// The first element of a markup text, after a byte order mark, a declaration, comments and a document type.
 struct MarkupStart {
-  /// The first element's name in lower case, its prefix (`svg:`) left out; or the document type's, where no element is in sight.
+  /// The name of the first element, in lower case and without a prefix such as `svg:`. If no element is found, the name
+  /// of the document type.
   let element: String
 
   init?(_ bytes: [UInt8]) {
@@ -49,7 +50,7 @@ struct MarkupStart {
     }
   }
 
-  /// A document type may hold declarations in brackets, with ">" in them.
+  /// A document type may contain declarations in brackets, which may contain ">".
   private static func endOfDocumentType(_ bytes: ArraySlice<UInt8>) -> Int? {
     var depth = 0
     for index in bytes.indices {

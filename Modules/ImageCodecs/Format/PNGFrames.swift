@@ -4,8 +4,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Counts a PNG's frames by its chunks (PNG, third edition, §11.3.2: `acTL` says how many there are, each has an `fcTL`), without
-/// decoding one.
+/// The frame count of a PNG, from its chunks without decoding (PNG, third edition, §11.3.2). `acTL` declares the count,
+/// and each frame has an `fcTL`.
 enum PNGFrames {
   static func count(_ data: Data) -> Int {
     data.withUnsafeBytes { bytes in

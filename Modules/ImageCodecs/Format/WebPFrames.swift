@@ -4,8 +4,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Counts a WebP's frames by its chunks (RFC 9649 §2.7.1.2, `ANMF`), without decoding one: the codec looks for each from the
-/// beginning, so that its header alone takes a time that grows with the square of their number.
+/// The frame count of a WebP, from its `ANMF` chunks (RFC 9649 §2.7.1.2). The codec searches for each frame from the
+/// beginning, so even reading its header takes quadratic time.
 enum WebPFrames {
   static func count(_ data: Data) -> Int {
     var frames = 0

@@ -4,16 +4,16 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What a codec makes of a still WebP in full size, however small the picture is to become: what is compressed without loss,
-/// colours or alpha.
+/// The planes that a codec decodes in full size from a still WebP, whatever the target size: losslessly compressed
+/// colors and alpha.
 enum WebPPlanes {
-  /// In bytes for each pixel; 0 where colours and alpha are decoded to the size that is asked for.
+  /// Returns the bytes per pixel, or 0 if colors and alpha are decoded to the target size.
   static func bytesPerPixel(_ data: Data) -> Int {
     var count = 0
     WebPChunks.walk(data) { name, content in
       if name.elementsEqual("VP8L".utf8) { count = max(count, 4) }
-      // Alpha (RFC 9649 §2.7.1.4) has a plane of its own, made of a lossless picture where the first two bits don't say that it
-      // is there as it is.
+      // Alpha (RFC 9649 §2.7.1.4) has a separate plane. Unless the first two bits declare it uncompressed, it is
+      // decoded from a lossless image.
       if name.elementsEqual("ALPH".utf8), let first = content.first { count = max(count, first & 3 == 0 ? 1 : 5) }
     }
     return count

@@ -1,5 +1,5 @@
-/// How large a picture becomes: a rule that turns any picture's size into another. Values, without pixels; both platforms'
-/// engines compute with them.
+/// A rule that derives the size of a resized image from its original size. It is a value without pixels and gives equal
+/// results on all platforms.
 ///
 /// ```swift
 /// let photo = PixelSize(4000, 3000)
@@ -15,43 +15,44 @@ public struct ImageSizing: Hashable, Sendable {
   }
 
   let rule: Rule
-  /// Whether a picture that is smaller is made larger. It is not, unless said so: more pixels show no more, and cost.
+  /// Whether smaller images are enlarged. By default they are not, because more pixels cost memory and show no more
+  /// detail.
   public var enlarges = false
 
   init(_ rule: Rule) { self.rule = rule }
 
-  /// The largest size of the same shape that lies within `width` × `height` pixels.
+  /// The largest size with the same aspect ratio within `width` × `height` pixels.
   public static func fit(_ width: Int, _ height: Int) -> Self { Self(.fit(.atLeastOne(width, height))) }
-  /// At most so wide, as high as that makes it.
+  /// A size with at most the given width and the same aspect ratio.
   public static func width(_ width: Int) -> Self { Self(.fit(.atLeastOne(width, .max))) }
-  /// At most so high, as wide as that makes it.
+  /// A size with at most the given height and the same aspect ratio.
   public static func height(_ height: Int) -> Self { Self(.fit(.atLeastOne(.max, height))) }
-  /// The smallest size of the same shape that covers `width` × `height` pixels. It is larger than them on one side: a crop takes
-  /// the rest off.
+  /// The smallest size with the same aspect ratio that covers `width` × `height` pixels. One side may be larger; a crop
+  /// removes the excess.
   public static func fill(_ width: Int, _ height: Int) -> Self { Self(.fill(.atLeastOne(width, height))) }
-  /// Exactly so large, whatever that does to the shape. Enlarges.
+  /// Exactly the given size, without regard to the aspect ratio. Enlarges.
   public static func exact(_ width: Int, _ height: Int) -> Self {
     var sizing = Self(.exact(.atLeastOne(width, height)))
     sizing.enlarges = true
     return sizing
   }
-  /// The largest size of the same shape with at most `count` pixels.
+  /// The largest size with the same aspect ratio and at most `count` pixels.
   public static func maxPixels(_ count: Int) -> Self { Self(.pixels(max(count, 1))) }
 
-  /// The same rule for a picture in points, on a screen of `scale` pixels a point.
+  /// The largest size with the same aspect ratio within a size in points, on a screen of `scale` pixels per point.
   public static func fit(points width: Double, _ height: Double, scale: Double) -> Self {
     let size = PixelSize(points: width, height, scale: scale)
     return fit(size.width, size.height)
   }
 
-  /// The same rule, which makes smaller pictures larger too.
+  /// The same rule with ``enlarges`` set.
   public var enlarging: Self {
     var sizing = self
     sizing.enlarges = true
     return sizing
   }
 
-  /// What becomes of a picture of `size`: at least one pixel each way. An empty size stays as it is.
+  /// Returns the size of the resized image: at least one pixel per side. An empty size is returned unchanged.
   public func size(of size: PixelSize) -> PixelSize {
     guard !size.isEmpty else { return size }
     let (width, height) = (Double(size.width), Double(size.height))
@@ -73,14 +74,14 @@ public struct ImageSizing: Hashable, Sendable {
     }
   }
 
-  /// Rounded to the nearest, and never beyond the bound.
+  /// Rounds to the nearest integer within the bound.
   private static func scaled(_ length: Double, _ factor: Double, _ bound: Int) -> Int {
     min(Int(clamping: length * factor), bound)
   }
 }
 
 extension ImageSizing: CustomStringConvertible {
-  /// The rule with its parameters, as it stands in cache keys: `fit(400x300)`.
+  /// The rule with its parameters, for cache keys: `fit(400x300)`.
   public var description: String {
     let text =
       switch rule {

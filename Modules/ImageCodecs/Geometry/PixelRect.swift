@@ -1,13 +1,13 @@
-/// A part of a picture, in pixels from its upper left corner.
+/// A rectangle in an image, in pixels from its upper left corner.
 public struct PixelRect: Hashable, Sendable {
   /// The first column.
   public var x: Int
   /// The first row.
   public var y: Int
-  /// Its width and height.
+  /// The width and height.
   public var size: PixelSize
 
-  /// A part of its corner and its size.
+  /// Creates a rectangle from its corner and its size.
   public init(x: Int, y: Int, size: PixelSize) {
     self.x = x
     self.y = y
@@ -16,6 +16,6 @@ public struct PixelRect: Hashable, Sendable {
 }
 
 extension PixelRect: CustomStringConvertible {
-  /// `400 × 300 at 10, 20`.
+  /// The text form: `400 × 300 at 10, 20`.
   public var description: String { "\(size) at \(x), \(y)" }
 }

@@ -1,6 +1,6 @@
 extension PixelSize {
-  /// The part of `size` that an anchor keeps of a picture of this size. A side that is longer than the picture's is the
-  /// picture's.
+  /// Returns the part of an image of this size that a crop to `size` at an anchor preserves. Each side is clamped to
+  /// the image's.
   public func crop(to size: PixelSize, anchor: ImageAnchor = .center) -> PixelRect {
     let kept = PixelSize(min(max(size.width, 0), width), min(max(size.height, 0), height))
     return PixelRect(
@@ -8,7 +8,7 @@ extension PixelSize {
       y: Int(clamping: (Double(height - kept.height) * anchor.y).rounded(.down)), size: kept)
   }
 
-  /// The part of `rect` that lies within a picture of this size; empty where none does.
+  /// Returns the part of `rect` within an image of this size, which may be empty.
   public func clipping(_ rect: PixelRect) -> PixelRect {
     let left = min(max(rect.x, 0), width)
     let top = min(max(rect.y, 0), height)

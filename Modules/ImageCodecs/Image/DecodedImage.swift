@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A picture as pixels: upright, sRGB, no larger than was asked for. Copies share their pixels.
+/// A decoded image: upright, in sRGB, no larger than requested. Copies share their pixels.
 ///
 /// ```swift
 /// let image = try ImageDecoder(size: .fit(400, 400)).decode(bytes)
@@ -14,21 +14,21 @@ public import Foundation
 /// print(image.pixels[0, 0])                        // one pixel, RGBA
 /// ```
 public struct DecodedImage: Sendable {
-  /// Width and height of its pixels.
+  /// The size in pixels.
   public var size: PixelSize { buffer.size }
-  /// How many of its pixels make a point: 2 on a screen of that scale.
+  /// The number of pixels per point: 2 on a screen of that scale.
   public var scale: Double
-  /// What its file said: the format, the size before it was made smaller, the colours.
+  /// The header of the file: the format, the size before resizing, the colors.
   public let header: ImageHeader
-  /// Where it came from.
+  /// The URL of the image.
   public var url: URL?
-  /// The bytes it was decoded from, where they were kept: for animated pictures, whose other frames are made of them, and when
-  /// ``ImageDecoder/keepsOriginal`` says so.
+  /// The bytes of the file. They are present for animated images, whose other frames are decoded from them, and if
+  /// ``ImageDecoder/keepsOriginal`` is set.
   public let original: Data?
-  /// Whether the file is cut short or damaged, and this is what could be decoded: see ``ImageDecoder/allowsPartial``.
+  /// Whether the file is truncated or damaged and this is the decodable part: see ``ImageDecoder/allowsPartial``.
   public let isPartial: Bool
 
-  /// The pixels of the image, or of its first frame, with the channels in which they are held.
+  /// The pixels of the image or its first frame, with the channels in which they are stored.
   package let buffer: PixelBuffer
   let frames: (any FrameSource)?
 
@@ -45,7 +45,7 @@ public struct DecodedImage: Sendable {
     self.frames = frames
   }
 
-  /// A picture of pixels of one's own: it stands still.
+  /// Creates a still image from pixels.
   public init(_ pixels: PixelBuffer, scale: Double = 1, url: URL? = nil) {
     let header = ImageHeader(
       format: .png, size: pixels.size, hasAlpha: pixels.channels.hasAlpha,
@@ -53,41 +53,42 @@ public struct DecodedImage: Sendable {
     self.init(buffer: pixels, header: header, scale: scale, url: url, original: nil, isPartial: false, frames: nil)
   }
 
-  /// The format of its file.
+  /// The format of the file.
   public var format: ImageFormat { header.format }
-  /// Width in points.
+  /// The width in points.
   public var pointWidth: Double { Double(size.width) / scale }
-  /// Height in points.
+  /// The height in points.
   public var pointHeight: Double { Double(size.height) / scale }
   /// The color space of the file: see ``ImageHeader/colorSpace``.
   public var colorSpace: String { header.colorSpace }
-  /// How many frames it has here: 1 for a picture that stands still, or of which the first frame was asked for.
+  /// The number of frames: 1 for a still image, or if only the first frame was decoded.
   public var frameCount: Int { frames == nil ? 1 : header.frameCount }
-  /// How long each frame is shown; empty where there is one.
+  /// The duration of each frame; empty for a still image.
   public var delays: [Duration] { frames == nil ? [] : header.delays }
-  /// How often its frames are shown; nil: for ever.
+  /// The number of times the frames are shown; `nil` means forever.
   public var loopCount: Int? { header.loopCount }
 
-  /// What it weighs in memory, in bytes: the pixels that are there, and the bytes it was decoded from, where it has them. A frame
-  /// that is made on demand is its caller's.
+  /// The memory of the image in bytes: its pixels and, if present, the bytes of the file. Frames that callers decode do
+  /// not count.
   public var cost: Int { buffer.byteCount + (original?.count ?? 0) + (frames?.cost ?? 0) }
 
-  /// The pixels of the picture, or of its first frame, as RGBA, 8 bits a channel, straight alpha. Those of a picture without
-  /// alpha are held in three bytes or one, and widened at each call; where there is no room for that, they are as they are held,
-  /// and ``PixelBuffer/channels`` says so.
+  /// The pixels of the image or its first frame as RGBA, 8 bits per channel, straight alpha. Images without alpha are
+  /// stored with three bytes or one byte per pixel and converted at each call. If there is not enough memory, the
+  /// pixels are returned unconverted: see ``PixelBuffer/channels``.
   public var pixels: PixelBuffer { buffer.rgba }
 
-  /// The pixels of one frame, made when they are asked for, as RGBA. In order is cheapest: each frame builds upon the ones before
-  /// it, and going back begins anew.
+  /// Decodes one frame as RGBA. Reading in order is cheapest: each frame builds on the frames before it, and going back
+  /// restarts from the first frame.
   ///
-  /// Takes the time of decoding: not for the main thread.
+  /// This method decodes synchronously, so do not call it on the main thread.
   ///
-  /// - Throws: `CacheError.Code.misuse` where there is no such frame, `.decodingFailed` where the file is damaged there,
-  ///   `.imageLimitExceeded` when making it, with all that lie between it and the last one made, takes longer than
-  ///   `ImageLimits.time` (asked again, it goes on from there) or needs more memory than there is, `.cancelled`.
+  /// - Throws: `CacheError.Code.misuse` if the frame does not exist, `.decodingFailed` if the file is damaged there,
+  ///   and `.cancelled`. `.imageLimitExceeded` if decoding needs too much memory or takes longer than
+  ///   `ImageLimits.time`, including the frames since the last decoded one. After a timeout, the next call continues
+  ///   from there.
   public func pixels(ofFrame index: Int) throws(CacheError) -> PixelBuffer {
     guard index >= 0, index < frameCount else {
-      throw CacheError(.misuse, reason: "\(format): there is no frame \(index) among \(frameCount)")
+      throw CacheError(.misuse, reason: "\(format): no frame \(index), the image has \(frameCount)")
     }
     guard index > 0, let frames else { return try buffer.widened() }
     return try frames.frame(index).widened()

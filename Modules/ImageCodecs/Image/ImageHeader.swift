@@ -6,36 +6,36 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What a picture's file says about it, read without making pixels.
+/// The properties of an image file, read without decoding pixels.
 ///
 /// ```swift
 /// let header = try ImageHeader(of: bytes)
 /// print(header.format, header.size, header.frameCount)  // JPEG 1800 × 1200 1
 /// ```
 public struct ImageHeader: Hashable, Sendable {
-  /// Told by the first bytes.
+  /// The format, detected from the first bytes.
   public var format: ImageFormat
-  /// As it is shown: the orientation is applied. Of one frame.
+  /// The size of one frame as displayed, with the orientation applied.
   public var size: PixelSize
-  /// How it is stored.
+  /// The orientation of the stored pixels.
   public var orientation: ImageOrientation
-  /// How many pictures follow each other in time; 1: it stands still.
+  /// The number of frames; 1 for a still image.
   public var frameCount: Int
-  /// How long each frame is shown; empty where it stands still. Delays of up to 10 ms are 100 ms, as browsers take them.
+  /// The duration of each frame; empty for a still image. Like browsers, durations of up to 10 ms become 100 ms.
   public var delays: [Duration]
-  /// How often the frames are shown; nil: for ever.
+  /// The number of times the frames are shown; `nil` means forever.
   public var loopCount: Int?
-  /// Whether there is an alpha channel.
+  /// Whether the image has an alpha channel.
   public var hasAlpha: Bool
-  /// The color space of the file: the description of an embedded profile (ICC.1), such as `Display P3`, or `sRGB`, `grey` or
-  /// `CMYK`. Decoded pixels are always sRGB, and grey ones have sRGB's curve.
+  /// The color space of the file: the description of an embedded profile (ICC.1), such as `Display P3`, or `sRGB`,
+  /// `grey` or `CMYK`. Decoded pixels are always sRGB, and gray pixels use the transfer curve of sRGB.
   public var colorSpace: String
-  /// Bits of one number, one channel's of one pixel: 8, 16.
+  /// The bits per channel of a pixel: 8 or 16.
   public var bitDepth: Int
   /// The length of the file in bytes.
   public var byteCount: Int
 
-  /// A header of its parts: for fakes in tests.
+  /// Creates a header from its parts, for fakes in tests.
   public init(
     format: ImageFormat, size: PixelSize, orientation: ImageOrientation = .up, frameCount: Int = 1, delays: [Duration] = [],
     loopCount: Int? = nil, hasAlpha: Bool = false, colorSpace: String = "sRGB", bitDepth: Int = 8, byteCount: Int = 0
@@ -57,15 +57,15 @@ public struct ImageHeader: Hashable, Sendable {
 
   /// Reads the header of a file.
   ///
-  /// - Throws: `CacheError.Code.decodingFailed` when it is no picture or its header is damaged, `.imageLimitExceeded` when it is
-  ///   beyond `limits`, and `.unsupported` when no engine here reads it.
+  /// - Throws: `CacheError.Code.decodingFailed` if the bytes are not an image or the header is damaged,
+  ///   `.imageLimitExceeded` if the image exceeds `limits`, and `.unsupported` if no engine reads the format.
   public init(of data: Data, limits: ImageLimits = .standard) throws(CacheError) {
     self = try ImageInspector.read(data, limits).header
   }
 
-  /// Whether frames follow each other.
+  /// Whether the image has more than one frame.
   public var isAnimated: Bool { frameCount > 1 }
 
-  /// A delay as browsers take it: up to 10 ms means that nobody has thought about it.
+  /// Returns a frame's duration like browsers: up to 10 ms is taken as unspecified.
   static func delay(_ stated: Duration) -> Duration { stated <= .milliseconds(10) ? .milliseconds(100) : stated }
 }

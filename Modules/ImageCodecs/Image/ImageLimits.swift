@@ -1,25 +1,26 @@
 public import CacheCore
 
-/// How large a picture may be, looked at in its header before there are pixels: 1,340 bytes can unfold to 289 million of them.
+/// Limits on images, checked in the header before decoding: 1,340 bytes can decode to 289 million pixels.
 ///
-/// What is beyond is refused with `CacheError.Code.imageLimitExceeded`; the reason names the picture's size and the limit.
+/// An image that exceeds a limit is refused with `CacheError.Code.imageLimitExceeded`. The reason contains the value
+/// and the limit.
 public struct ImageLimits: Hashable, Sendable {
-  /// Of the file, in bytes.
+  /// The size of the file in bytes.
   public var bytes = 64 << 20
-  /// Of one frame: width times height, as stored. A decoded pixel has up to four bytes.
+  /// The pixels of one frame as stored: width times height. A decoded pixel has up to four bytes.
   public var pixels = 100_000_000
-  /// Of the width, and of the height.
+  /// The width and the height.
   public var side = 65_535
-  /// How many frames.
+  /// The number of frames.
   public var frames = 2_000
-  /// How long decoding one frame may take. It is looked at between pieces of the picture; within one call of a codec nothing can
-  /// stop it, which is why the other limits come first.
+  /// The time for decoding one frame. It is checked between parts of the image. A codec cannot be stopped within one
+  /// call, so the other limits are checked first.
   public var time: Duration = .seconds(20)
 
-  /// The usual limits, but for what `change` sets.
+  /// Creates limits and applies `change` to the default values.
   public init(_ change: (inout ImageLimits) -> Void = { _ in }) { change(&self) }
 
-  /// 64 MiB, 100 million pixels, 65,535 a side, 2,000 frames, 20 seconds.
+  /// 64 MiB, 100 million pixels, 65,535 pixels per side, 2,000 frames, 20 seconds.
   public static let standard = ImageLimits()
 
   func check(bytes count: Int, _ format: ImageFormat) throws(CacheError) {
@@ -28,18 +29,18 @@ public struct ImageLimits: Hashable, Sendable {
 
   func check(_ header: ImageHeader) throws(CacheError) {
     let (size, format) = (header.size, header.format)
-    guard !size.isEmpty else { throw CacheError(.decodingFailed, reason: "\(format): the picture has no pixels (\(size))") }
+    guard !size.isEmpty else { throw CacheError(.decodingFailed, reason: "\(format): the image has no pixels (\(size))") }
     guard size.width <= side, size.height <= side else {
-      throw exceeded(format, "the picture has \(size) pixels, the limit of a side is \(side)")
+      throw exceeded(format, "the image has \(size) pixels, the limit of a side is \(side)")
     }
     guard size.area <= pixels else {
-      throw exceeded(format, "the picture has \(size) = \(size.area) pixels, the limit is \(pixels)")
+      throw exceeded(format, "the image has \(size) = \(size.area) pixels, the limit is \(pixels)")
     }
     try check(frames: header.frameCount, format)
   }
 
   func check(frames count: Int, _ format: ImageFormat) throws(CacheError) {
-    guard count <= frames else { throw exceeded(format, "the picture has \(count) frames, the limit is \(frames)") }
+    guard count <= frames else { throw exceeded(format, "the image has \(count) frames, the limit is \(frames)") }
   }
 
   func exceededTime(_ format: ImageFormat, _ work: String) -> CacheError {
@@ -50,16 +51,16 @@ public struct ImageLimits: Hashable, Sendable {
     CacheError(.imageLimitExceeded, reason: "\(format): \(what)")
   }
 
-  /// In text, as it stands in cache keys: a value that a looser limit has let through is none for who has a tighter one.
+  /// The text form for cache keys: a value cached under looser limits must not satisfy a load with tighter limits.
   var parameters: String { self == .standard ? Self.standardParameters : written }
 
-  /// Written once: every transform of pictures has them in its identity.
+  /// Computed once, because the identity of every image transform contains it.
   private static let standardParameters = standard.written
 
   private var written: String { "\(bytes),\(pixels),\(side),\(frames),\(time.components.seconds).\(time.components.attoseconds)" }
 }
 
 extension CacheError.Code {
-  /// A picture is larger, has more frames or takes longer than allowed: see ``ImageLimits``.
+  /// The image exceeds a size, frame or time limit: see ``ImageLimits``.
   public static let imageLimitExceeded = Self(rawValue: "imageLimitExceeded")
 }

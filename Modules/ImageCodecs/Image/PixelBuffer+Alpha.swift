@@ -1,7 +1,7 @@
 internal import CacheCore
 
 extension PixelBuffer {
-  /// Takes alpha out of the colours of RGBA pixels, rounded to the nearest; where nothing is seen, the colour is black.
+  /// Divides the colors of RGBA pixels by alpha, rounded to the nearest value. Fully transparent pixels become black.
   static func undoPremultiplication(_ bytes: UnsafeMutableRawBufferPointer) {
     for start in stride(from: 0, to: bytes.count - 3, by: 4) {
       let alpha = Int(bytes[start + 3])
@@ -12,7 +12,7 @@ extension PixelBuffer {
     }
   }
 
-  /// The picture as it is seen on a ground of one colour; itself, where nothing shines through it.
+  /// Returns the image composed over one color, or itself if it has no alpha.
   func flattened(onto ground: RGBA) throws(CacheError) -> PixelBuffer {
     guard channels.hasAlpha else { return self }
     let pixels = try widened()

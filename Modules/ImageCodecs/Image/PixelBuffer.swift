@@ -1,33 +1,33 @@
 public import CacheCore
 
-/// Pixels in memory: rows from top to bottom, pixels from left to right, no gaps, 8 bits a channel, sRGB. Alpha is **straight**
-/// (not multiplied into the colours).
+/// Pixels in memory: rows from top to bottom, pixels from left to right, no gaps, 8 bits per channel, sRGB. Alpha is
+/// **straight** (not multiplied into the colors).
 ///
 /// ```swift
 /// let pixels = image.pixels  // RGBA
 /// print(pixels[0, 0].red, pixels.bytes.count)
 /// ```
 ///
-/// Copies share their bytes, which nothing changes any more.
+/// Copies share their bytes, which are immutable.
 public struct PixelBuffer: Sendable {
-  /// What one pixel consists of, a byte each.
+  /// The channels of a pixel, one byte each.
   public enum Channels: Int, Sendable {
-    /// A shade of grey.
+    /// A shade of gray.
     case gray = 1
-    /// A shade of grey, and alpha.
+    /// A shade of gray, and alpha.
     case grayAlpha = 2
     /// Red, green, blue.
     case rgb = 3
     /// Red, green, blue, and alpha.
     case rgba = 4
 
-    /// Whether one of them is alpha.
+    /// Whether the channels include alpha.
     public var hasAlpha: Bool { self == .grayAlpha || self == .rgba }
   }
 
-  /// Width and height.
+  /// The width and height.
   public let size: PixelSize
-  /// What one pixel consists of.
+  /// The channels of a pixel.
   public let channels: Channels
   let memory: PixelMemory
 
@@ -37,13 +37,13 @@ public struct PixelBuffer: Sendable {
     self.memory = memory
   }
 
-  /// Pixels of one's own.
+  /// Creates pixels.
   ///
   /// - Parameters:
-  ///   - size: at least one pixel.
-  ///   - channels: what one pixel consists of.
-  ///   - fill: called once, writes all of the bytes. They are zero before.
-  /// - Returns: nil for an empty size, or one that has no room in memory.
+  ///   - size: The size, at least one pixel.
+  ///   - channels: The channels of a pixel.
+  ///   - fill: A closure that is called once to write all bytes, which are zero before.
+  /// - Returns: `nil` if the size is empty or there is not enough memory.
   public init?(size: PixelSize, channels: Channels = .rgba, fill: (UnsafeMutableRawBufferPointer) -> Void) {
     let (count, overflows) = size.area.multipliedReportingOverflow(by: channels.rawValue)
     guard !size.isEmpty, !overflows, let memory = PixelMemory(byteCount: count, fill) else { return nil }
@@ -53,17 +53,17 @@ public struct PixelBuffer: Sendable {
   /// The length in bytes: width × height × channels.
   public var byteCount: Int { memory.byteCount }
 
-  /// All bytes, copied.
+  /// A copy of all bytes.
   public var bytes: [UInt8] { withUnsafeBytes { Array($0) } }
 
-  /// Reads the bytes where they are.
+  /// Calls `body` with the bytes in place.
   public func withUnsafeBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try memory.withBytes(body)
   }
 
-  /// One pixel. Column and row must be within the picture.
+  /// The pixel at a column and a row, which must be within the image.
   public subscript(x: Int, y: Int) -> RGBA {
     precondition(x >= 0 && x < size.width && y >= 0 && y < size.height, "no pixel at \(x), \(y) in \(size)")
     let start = (y * size.width + x) * channels.rawValue
@@ -77,13 +77,13 @@ public struct PixelBuffer: Sendable {
     }
   }
 
-  /// The same pixels with four channels; these, where they have four, **or where memory runs out**: ``channels`` says which.
-  /// ``widened()`` throws then.
+  /// The pixels with four channels, **or unconverted if there is not enough memory**. ``channels`` tells the
+  /// difference. ``widened()`` throws instead.
   public var rgba: PixelBuffer { (try? widened()) ?? self }
 
-  /// The same pixels with four channels; these, where they have four.
+  /// Returns the pixels with four channels, which are these if they already have four.
   ///
-  /// - Throws: `CacheError.Code.imageLimitExceeded` where there is no room for them.
+  /// - Throws: `CacheError.Code.imageLimitExceeded` if there is not enough memory.
   public func widened() throws(CacheError) -> PixelBuffer {
     if channels == .rgba { return self }
     let (from, step) = (self, channels.rawValue)
@@ -107,7 +107,7 @@ public struct PixelBuffer: Sendable {
   }
 
   static func noRoom(for size: PixelSize) -> CacheError {
-    CacheError(.imageLimitExceeded, reason: "there is no room for a picture of \(size) pixels")
+    CacheError(.imageLimitExceeded, reason: "not enough memory for an image of \(size) pixels")
   }
 }
 
@@ -119,10 +119,10 @@ public struct RGBA: Hashable, Sendable {
   public var green: UInt8
   /// Blue, 0 to 255.
   public var blue: UInt8
-  /// From 0, nothing is seen of it, to 255, nothing is seen through it.
+  /// Alpha, from 0 (transparent) to 255 (opaque).
   public var alpha: UInt8
 
-  /// A pixel of its channels.
+  /// Creates a pixel from its channels.
   public init(_ red: UInt8, _ green: UInt8, _ blue: UInt8, _ alpha: UInt8 = 255) {
     self.red = red
     self.green = green

@@ -6,25 +6,27 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// A block of memory that holds a picture's bytes, given back when nobody has it any more.
-// Proof of `@unchecked Sendable`: written by the initialiser's caller alone, before anybody else has it, and only read from then
-// on.
+/// A block of memory for pixels, released with its last reference.
+// Proof of `@unchecked Sendable`: only the caller of the initializer writes the memory, before it shares the reference.
+// After that, it is only read.
 final class PixelMemory: @unchecked Sendable {
   let byteCount: Int
   private let start: UnsafeMutableRawPointer
   private let release: @Sendable (UnsafeMutableRawPointer) -> Void
 
-  /// Where memory comes from, as zeros, to be given back with `free`; nil where there is none. Tests put an end to it.
+  /// Allocates zeroed memory, to be released with `free`, or returns `nil`. Tests replace it to simulate exhausted
+  /// memory.
   @TaskLocal static var allocate: @Sendable (Int) -> UnsafeMutableRawPointer? = { calloc(max($0, 1), 1) }
 
-  /// Takes memory over that somebody else has allocated.
+  /// Takes ownership of allocated memory.
   init(taking start: UnsafeMutableRawPointer, byteCount: Int, release: @escaping @Sendable (UnsafeMutableRawPointer) -> Void) {
     self.start = start
     self.byteCount = byteCount
     self.release = release
   }
 
-  /// Zeros, for `fill` to write over. Nil where there is no room: a trap would be the attacker's.
+  /// Allocates zeroed memory and calls `fill` to write it. Returns `nil` if there is not enough memory, because a trap
+  /// would let an attacker stop the process.
   convenience init?(byteCount: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void) {
     guard let start = Self.allocate(byteCount) else { return nil }
     fill(UnsafeMutableRawBufferPointer(start: start, count: byteCount))

@@ -1,11 +1,11 @@
 internal import CacheCore
 
 extension ImageProcessor {
-  /// Shades of grey, by the luma of Rec. 709.
+  /// Converts to shades of gray by the luma of Rec. 709.
   public static let gray = ImageProcessor([ImageStep(name: "gray") { pixels, _ throws(CacheError) in try pixels.gray() }])
 
-  /// Lays a colour over the picture. `amount` goes from 0, nothing is seen of it, to 1, nothing else is seen; the picture's alpha
-  /// stays.
+  /// Blends a color over the image and preserves its alpha. `amount` is between 0 (the unchanged image) and 1 (only the
+  /// color).
   public static func tint(_ color: RGBA, amount: Double = 0.5) -> Self {
     let weight = Int(clamping: (amount.isNaN ? 0 : min(max(amount, 0), 1)) * Double(color.alpha))
     let step = ImageStep(name: "tint(\(color.red),\(color.green),\(color.blue),\(weight))") { pixels, _ throws(CacheError) in
@@ -14,12 +14,13 @@ extension ImageProcessor {
     return ImageProcessor([step])
   }
 
-  /// Rounds the corners: transparent outside a radius in pixels, at most half of the shorter side, with soft edges.
+  /// Makes the corners transparent outside a radius in pixels, with soft edges. The radius is at most half of the
+  /// shorter side.
   public static func roundCorners(radius: Double) -> Self {
     ImageProcessor([ImageStep(name: "round(\(radius))") { pixels, _ throws(CacheError) in try pixels.cut(to: radius) }])
   }
 
-  /// The middle of the picture as a circle: what is longer is cut off.
+  /// Crops the center of the image to a circle.
   public static let circle = ImageProcessor([
     ImageStep(name: "circle") { pixels, _ throws(CacheError) in
       let side = min(pixels.size.width, pixels.size.height)
@@ -27,7 +28,7 @@ extension ImageProcessor {
     }
   ])
 
-  /// Draws a border of `width` pixels inside the picture's edges, along corners of a radius. The picture keeps its size.
+  /// Draws a border of `width` pixels inside the edges, with rounded corners. The size of the image does not change.
   public static func border(width: Double, color: RGBA, radius: Double = 0) -> Self {
     let name = "border(\(width),\(color.red),\(color.green),\(color.blue),\(color.alpha),\(radius))"
     let step = ImageStep(name: name) { pixels, _ throws(CacheError) in
@@ -39,7 +40,7 @@ extension ImageProcessor {
     return ImageProcessor([step])
   }
 
-  /// Blurs, nearly as a Gaussian does (three means in a row), with a standard deviation of `sigma` pixels, at most 1,000.
+  /// Blurs with an approximated Gaussian (three box means) of a standard deviation of `sigma` pixels, at most 1,000.
   public static func blur(sigma: Double) -> Self {
     ImageProcessor([ImageStep(name: "blur(\(sigma))") { pixels, watch throws(CacheError) in try pixels.blurred(sigma, watch) }])
   }

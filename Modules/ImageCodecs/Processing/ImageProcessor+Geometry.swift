@@ -1,10 +1,10 @@
 public import CacheCore
 
 extension ImageProcessor {
-  /// Makes the picture smaller (or larger, where the rule says so).
+  /// Resizes the image.
   ///
-  /// As the first step of `ResourceTransform.image(_:)` it is the decoder's: where the codec can, the pixels of the full size
-  /// never come into being.
+  /// As the first step of `ResourceTransform.image(_:)`, this is done by the decoder. Some codecs then never create the
+  /// full-size pixels.
   public static func resize(_ sizing: ImageSizing) -> Self {
     let step = ImageStep(name: "resize(\(sizing))", sizing: sizing) { pixels, watch throws(CacheError) in
       let size = sizing.size(of: pixels.size)
@@ -15,7 +15,7 @@ extension ImageProcessor {
     return ImageProcessor([step])
   }
 
-  /// Keeps a part of `width` × `height` pixels, where the anchor says. A side that is longer than the picture's is the picture's.
+  /// Crops to `width` × `height` pixels at the anchor. Each side is clamped to the image's.
   public static func crop(_ width: Int, _ height: Int, anchor: ImageAnchor = .center) -> Self {
     let step = ImageStep(name: "crop(\(width)x\(height),\(anchor))") { pixels, _ throws(CacheError) in
       try pixels.part(pixels.size.crop(to: .atLeastOne(width, height), anchor: anchor))
@@ -23,22 +23,22 @@ extension ImageProcessor {
     return ImageProcessor([step])
   }
 
-  /// Keeps a part, as far as it lies within the picture; one that lies outside altogether is
+  /// Crops to the part of `rect` within the image. If that part is empty, the step throws
   /// `CacheError.Code.invalidConfiguration`.
   public static func crop(_ rect: PixelRect) -> Self {
     let step = ImageStep(name: "crop(\(rect.size.width)x\(rect.size.height)+\(rect.x)+\(rect.y))") {
       pixels, _ throws(CacheError) in
       let part = pixels.size.clipping(rect)
       guard !part.size.isEmpty else {
-        throw CacheError(.invalidConfiguration, reason: "there is no part of \(rect) in a picture of \(pixels.size)")
+        throw CacheError(.invalidConfiguration, reason: "the crop \(rect) is outside an image of \(pixels.size)")
       }
       return try pixels.part(part)
     }
     return ImageProcessor([step])
   }
 
-  /// Keeps the part of `width` × `height` pixels that draws the eye, as the platform's engine sees it (libvips' "attention",
-  /// Vision's saliency): not the same part everywhere.
+  /// Crops to the most salient part of `width` × `height` pixels, as determined by the platform's engine (libvips'
+  /// "attention", Vision's saliency). The results differ between platforms.
   public static func crop(attention width: Int, _ height: Int) -> Self {
     let step = ImageStep(name: "attention(\(width)x\(height))") { pixels, _ throws(CacheError) in
       let centred = pixels.size.crop(to: .atLeastOne(width, height))
@@ -49,12 +49,12 @@ extension ImageProcessor {
     return ImageProcessor([step])
   }
 
-  /// Fills `width` × `height` pixels: resized to cover them, the rest cut off.
+  /// Fills `width` × `height` pixels: resizes the image to cover them and crops the rest.
   public static func fill(_ width: Int, _ height: Int, anchor: ImageAnchor = .center) -> Self {
     resize(.fill(width, height)) + crop(width, height, anchor: anchor)
   }
 
-  /// Turns by quarters of a turn, clockwise; a negative number, anticlockwise.
+  /// Rotates by quarter turns, clockwise, or counterclockwise if the number is negative.
   public static func rotate(quarterTurns: Int) -> Self {
     let turns = ((quarterTurns % 4) + 4) % 4
     let orientation: ImageOrientation = [.up, .right, .down, .left][turns]
@@ -72,7 +72,7 @@ extension ImageProcessor {
     ImageProcessor([ImageStep(name: "flip(\(name))") { pixels, _ throws(CacheError) in try pixels.upright(from: orientation) }])
   }
 
-  /// Whatever `work` does to the pixels. `id` tells it from every other work, with all its parameters: it stands in cache keys.
+  /// Applies `work` to the pixels. `id` identifies the work with all its parameters, because it is part of cache keys.
   public static func custom(
     _ id: String, _ work: @escaping @Sendable (PixelBuffer) throws(CacheError) -> PixelBuffer
   ) -> Self {

@@ -1,7 +1,7 @@
 public import CacheCore
 
-/// Changes pictures: one step or several, put together with `+`. Its identity is made of its steps and their parameters, so equal
-/// ones share one cached picture.
+/// An image transformation of one or more steps, combined with `+`. Its identity consists of its steps and their
+/// parameters, so equal processors share one cached image.
 ///
 /// ```swift
 /// let avatar = ImageProcessor.fill(96, 96) + .circle + .border(width: 2, color: RGBA(255, 255, 255), radius: 48)
@@ -9,18 +9,18 @@ public import CacheCore
 /// print(avatar)  // resize(fill(96x96))|crop(96x96,0.5,0.5)|circle|border(2.0,255,255,255,255,48.0)
 /// ```
 ///
-/// Lengths are in pixels. All steps but resizing and finding what draws the eye are computed here, in whole numbers where that
-/// can be done, and come out equal on every platform. Those of an animated picture are taken with each of its frames, when it is
-/// asked for.
+/// Lengths are in pixels. All steps except resizing and finding the salient part are implemented in this module, in
+/// integer arithmetic where possible, and give equal results on every platform. For animated images, the steps are
+/// applied to each frame when it is read.
 public struct ImageProcessor: ResourceProcessor {
   let steps: [ImageStep]
 
   init(_ steps: [ImageStep]) { self.steps = steps }
 
-  /// Changes nothing.
+  /// A processor without steps.
   public static let none = ImageProcessor([])
 
-  /// The first one's steps, then the second one's.
+  /// Returns a processor with the steps of both, in order.
   public static func + (first: ImageProcessor, second: ImageProcessor) -> ImageProcessor {
     ImageProcessor(first.steps + second.steps)
   }
@@ -29,10 +29,10 @@ public struct ImageProcessor: ResourceProcessor {
 
   public func process(_ value: DecodedImage, _ metadata: StoredMetadata) throws(CacheError) -> DecodedImage { try process(value) }
 
-  /// The changed picture. Takes the time of the work, on the caller's thread; a cancelled task's work ends.
+  /// Processes an image synchronously on the caller's thread. If the task is cancelled, the work stops.
   ///
-  /// - Throws: `CacheError.Code.imageLimitExceeded` when a step would make more pixels than `ImageLimits.standard` allows, or
-  ///   takes longer; `.cancelled`.
+  /// - Throws: `CacheError.Code.imageLimitExceeded` if a step exceeds the pixel or time limit of
+  ///   `ImageLimits.standard`, and `.cancelled`.
   public func process(_ image: DecodedImage) throws(CacheError) -> DecodedImage {
     if steps.isEmpty { return image }
     let frames = image.frames.map { ProcessedFrames(source: $0, processor: self, format: image.format) }
@@ -53,11 +53,11 @@ public struct ImageProcessor: ResourceProcessor {
 }
 
 extension ImageProcessor: CustomStringConvertible {
-  /// Its steps with their parameters.
+  /// The steps with their parameters.
   public var description: String { steps.map(\.name).joined(separator: "|") }
 }
 
-/// The frames of an animated picture, each of them processed.
+/// The processed frames of an animated image.
 struct ProcessedFrames: FrameSource {
   let source: any FrameSource
   let processor: ImageProcessor

@@ -1,14 +1,14 @@
 internal import CacheCore
 
-/// One step of a processor: what it is called, with all its parameters, and what it does.
+/// One step of a processor: its name with all parameters, and its work.
 struct ImageStep: Sendable {
-  /// It stands in cache keys.
+  /// The name, which is part of cache keys.
   let name: String
-  /// What it makes of the size, where that is all it does: a decoder can do that itself.
+  /// The size rule, if the step only resizes. A decoder can perform such a step.
   var sizing: ImageSizing?
   let apply: @Sendable (PixelBuffer, DecodingDeadline) throws(CacheError) -> PixelBuffer
 
-  /// Room for a step's result. `fill` gets zeros.
+  /// Allocates the result of a step. The memory passed to `fill` is zeroed.
   static func room(
     for size: PixelSize, _ channels: PixelBuffer.Channels, _ fill: (UnsafeMutableRawBufferPointer) -> Void
   ) throws(CacheError) -> PixelBuffer {
@@ -21,6 +21,6 @@ struct ImageStep: Sendable {
 }
 
 extension ImageFormat {
-  /// Pixels that no file has.
+  /// The format of pixels that do not come from a file.
   static let pixels = Self(name: "pixels", mediaType: "application/octet-stream", fileExtension: "bin")
 }

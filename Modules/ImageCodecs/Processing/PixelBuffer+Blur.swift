@@ -1,8 +1,8 @@
 internal import CacheCore
 
 extension PixelBuffer {
-  /// Three box means in a row are a Gaussian to the eye (Wells 1986), at a cost that does not grow with sigma. Alpha is
-  /// multiplied in meanwhile: what is not seen gives no colour to its neighbours. Beyond the edge the edge goes on.
+  /// Three box means approximate a Gaussian (Wells 1986) at a cost independent of sigma. Colors are premultiplied
+  /// meanwhile, so that transparent pixels do not affect their neighbors. Beyond the edge, the edge pixels repeat.
   func blurred(_ sigma: Double, _ watch: DecodingDeadline) throws(CacheError) -> PixelBuffer {
     guard sigma > 0.1 else { return self }
     let radii = Self.boxRadii(min(sigma, 1000))
@@ -25,7 +25,7 @@ extension PixelBuffer {
     }
   }
 
-  /// The radii of three boxes whose variances add up to sigma's.
+  /// Returns the radii of three boxes whose variances add up to that of sigma.
   private static func boxRadii(_ sigma: Double) -> [Int] {
     let ideal = (12 * sigma * sigma / 3 + 1).squareRoot()
     var lower = Int(ideal.rounded(.down))
@@ -51,7 +51,7 @@ extension PixelBuffer {
             for index in 0..<length {
               let entering = index + radius
               sum += entering < length ? Int(from[start + entering * along]) : last
-              // The one that leaves came in before the first mean was taken, as the edge's, or as itself.
+              // A leaving pixel beyond the edge counted as the edge pixel.
               let leaving = index - radius - 1
               sum -= leaving < 0 ? first : Int(from[start + leaving * along])
               to[start + index * along] = UInt8((sum + radius) / width)

@@ -1,7 +1,7 @@
 internal import CacheCore
 
 extension PixelBuffer {
-  /// Luma of Rec. 709, in whole numbers: 54, 183 and 19 of 256.
+  /// Luma of Rec. 709 in integers: 54, 183 and 19 of 256.
   func gray() throws(CacheError) -> PixelBuffer {
     if channels.rawValue < 3 { return self }
     let (step, hasAlpha) = (channels.rawValue, channels.hasAlpha)
@@ -21,8 +21,8 @@ extension PixelBuffer {
     }
   }
 
-  /// A colour laid over each pixel, by a weight from 0 to 255. Colour that is laid where nothing is seen is seen there no more
-  /// than its weight.
+  /// Blends a color over each pixel with a weight from 0 to 255. On a transparent pixel, the result is only as opaque
+  /// as the weight.
   func mixed(with color: RGBA, weight: (Int, Int) -> Int) throws(CacheError) -> PixelBuffer {
     let pixels = try widened()
     let over = [Int(color.red), Int(color.green), Int(color.blue)]
@@ -44,7 +44,7 @@ extension PixelBuffer {
     }
   }
 
-  /// Transparent outside round corners.
+  /// Makes the pixels outside rounded corners transparent.
   func cut(to radius: Double) throws(CacheError) -> PixelBuffer {
     let pixels = try widened()
     let shape = RoundedShape(size: size, radius: radius)

@@ -1,7 +1,7 @@
 internal import CacheCore
 
 extension PixelBuffer {
-  /// A part that lies within the picture.
+  /// Returns a part that is within the image.
   func part(_ rect: PixelRect) throws(CacheError) -> PixelBuffer {
     if rect.size == size { return self }
     let step = channels.rawValue
@@ -17,12 +17,12 @@ extension PixelBuffer {
     }
   }
 
-  /// Turned and mirrored as an orientation says.
+  /// Applies an orientation.
   func upright(from orientation: ImageOrientation) throws(CacheError) -> PixelBuffer {
     if orientation == .up { return self }
     let (step, width, height) = (channels.rawValue, size.width, size.height)
     let target = orientation.applied(to: size)
-    // Where the first pixel comes from, and how far apart the sources of neighbours in a row, and in a column, are.
+    // The source index of the first pixel, and the distances between the sources of neighbors in a row and in a column.
     let (first, along, down) =
       switch orientation {
       case .up: (0, 1, width)

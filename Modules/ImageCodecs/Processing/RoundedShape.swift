@@ -1,4 +1,4 @@
-/// A rectangle with round corners, and how much of each pixel lies within.
+/// A rectangle with rounded corners, and its coverage of each pixel.
 struct RoundedShape {
   private let (width, height, radius): (Double, Double, Double)
 
@@ -7,9 +7,9 @@ struct RoundedShape {
     self.radius = radius.isNaN ? 0 : min(max(radius, 0), min(width, height) / 2)
   }
 
-  /// From 0, outside, to 255, inside: by the distance of the pixel's middle from the edge.
+  /// Returns the coverage from 0 (outside) to 255 (inside), by the distance of the pixel's center from the edge.
   func coverage(_ x: Int, _ y: Int, inset: Double = 0) -> Int {
-    // From the middle of the shape, in the quarter where both are positive.
+    // Relative to the center of the shape, mirrored into the quadrant in which both are positive.
     let u = abs(Double(x) + 0.5 - width / 2) - width / 2 + radius
     let v = abs(Double(y) + 0.5 - height / 2) - height / 2 + radius
     let outside = (max(u, 0) * max(u, 0) + max(v, 0) * max(v, 0)).squareRoot() + min(max(u, v), 0) - radius

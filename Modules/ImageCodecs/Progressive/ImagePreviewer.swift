@@ -6,7 +6,8 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Makes pictures of a progressive JPEG's scans while its bytes come. Of anything else it makes none.
+/// A decoder of previews from the scans of a progressive JPEG while its bytes arrive. It makes no previews of other
+/// formats.
 ///
 /// ```swift
 /// let previewer = ImagePreviewer(.resize(.fit(400, 400))) { preview in print(preview.size) }
@@ -14,18 +15,18 @@ public import Foundation
 /// previewer.stop()
 /// ```
 ///
-/// One preview is made at a time, elsewhere: bytes never wait for it, and scans that come meanwhile are passed over but for the
-/// last. While they come the bytes are held here a second time.
+/// Previews are made one at a time on another executor, so the transfer never waits for them. If several scans arrive
+/// meanwhile, only the last is used. Until the file is complete, the previewer stores a second copy of its bytes.
 public final class ImagePreviewer: Sendable {
   private struct State {
     var bytes = Data()
     var scans = ProgressiveScans()
-    /// Of how many bytes the last preview was made.
+    /// The number of bytes in the last preview.
     var used = 0
     var made = 0
     var work: Task<Void, Never>?
     var isStopped = false
-    /// Counted up when the bytes begin anew.
+    /// A counter of restarts.
     var round = 0
   }
 
@@ -36,14 +37,15 @@ public final class ImagePreviewer: Sendable {
   private let show: @Sendable (DecodedImage) -> Void
   private let state = Lock(State())
 
-  /// A previewer of one picture.
+  /// Creates a previewer for one image.
   ///
   /// - Parameters:
-  ///   - processor: what is done to each preview.
-  ///   - scale: how many of its pixels make a point.
-  ///   - previews: how many, and of what.
-  ///   - executor: where they are made; nil: on the cooperative pool.
-  ///   - show: called with each, in order, one at a time. They are all ``DecodedImage/isPartial``.
+  ///   - processor: The steps for each preview.
+  ///   - scale: The number of pixels per point.
+  ///   - previews: The limits on the previews.
+  ///   - executor: The executor that makes the previews; `nil` means the cooperative pool.
+  ///   - show: A closure that is called with each preview, in order, one at a time. All previews are
+  ///   ``DecodedImage/isPartial``.
   public init(
     _ processor: ImageProcessor = .none, scale: Double = 1, previews: ImagePreviews = .standard,
     executor: (any TaskExecutor)? = nil, show: @escaping @Sendable (DecodedImage) -> Void
@@ -60,11 +62,11 @@ public final class ImagePreviewer: Sendable {
     (self.previews, self.executor, self.show) = (previews, executor, show)
   }
 
-  /// The next bytes.
+  /// Appends bytes of the file.
   public func take(_ chunk: Data) {
     state.withLock { state in
       guard !state.isStopped, !state.scans.isOver else { return }
-      // No further one is made, or the decoder would refuse the file: nothing is gathered for nobody.
+      // Without further previews, or if the decoder would refuse the file, the bytes are not needed.
       guard state.made < previews.maximum, state.bytes.count + chunk.count <= decoder.limits.bytes else {
         (state.bytes, state.isStopped) = (Data(), true)
         return
@@ -76,7 +78,7 @@ public final class ImagePreviewer: Sendable {
     }
   }
 
-  /// The bytes begin anew: those that came broke off.
+  /// Discards the bytes, because the transfer restarts.
   public func restart() {
     state.withLock { state in
       state.work?.cancel()
@@ -85,7 +87,7 @@ public final class ImagePreviewer: Sendable {
     }
   }
 
-  /// Nothing is shown from here on, but for a preview that is being shown right now.
+  /// Stops the previews. A preview that is being shown finishes.
   public func stop() {
     state.withLock { state in
       state.isStopped = true
@@ -94,14 +96,14 @@ public final class ImagePreviewer: Sendable {
     }
   }
 
-  /// Begins a preview of the last scan that is whole, unless one is being made.
+  /// Starts a preview of the last complete scan, unless one is being made.
   private func begin(_ state: inout State) {
     guard !state.isStopped, !state.scans.isOver, state.work == nil, state.made < previews.maximum,
       state.scans.end > state.used
     else { return }
     state.used = state.scans.end
     state.made += 1
-    // What is there, and that it ends here.
+    // The available bytes and an end-of-image marker.
     let file = state.bytes.prefix(state.used) + [0xFF, 0xD9]
     let round = state.round
     state.work = Task.detached(executorPreference: executor) { [self] in

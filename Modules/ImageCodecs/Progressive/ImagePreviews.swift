@@ -1,14 +1,14 @@
-/// How a progressive JPEG is shown while it comes.
+/// The limits on the previews of a progressive JPEG.
 public struct ImagePreviews: Hashable, Sendable {
-  /// How many previews one picture has at most. Each costs the decoding of all that is there.
+  /// The number of previews per image. Each decodes all bytes received so far.
   public var maximum = 4
-  /// Of the file, width times height: of larger ones there are none. The codec holds all numbers of such a file, whatever size it
-  /// is decoded to.
+  /// The maximum width times height of the file. Larger files have no previews, because the codec stores all
+  /// coefficients, whatever the target size.
   public var pixels = 25_000_000
 
-  /// The usual previews, but for what `change` sets.
+  /// Creates limits and applies `change` to the default values.
   public init(_ change: (inout ImagePreviews) -> Void = { _ in }) { change(&self) }
 
-  /// Up to four, of up to 25 million pixels.
+  /// Up to four previews of up to 25 million pixels.
   public static let standard = ImagePreviews()
 }

@@ -4,17 +4,17 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Finds where the scans of a progressive JPEG end while its bytes come (ISO/IEC 10918-1, annexes B and G). Looks at each byte
-/// once.
+/// A finder of the scan ends of a progressive JPEG while its bytes arrive (ISO/IEC 10918-1, annexes B and G). It reads
+/// each byte once.
 struct ProgressiveScans {
   private enum Place {
-    /// Before the marker that every file begins with.
+    /// Before the marker at the start of the file.
     case start(Int)
-    /// Before a marker, and within one.
+    /// Before a marker, and within a marker.
     case marker, kind
     /// Within the length of a segment, and within the segment.
     case length(UInt8), restOfLength(UInt8, Int), segment(UInt8, Int)
-    /// Within compressed numbers, and behind a byte there that may begin a marker.
+    /// Within entropy-coded data, and after a byte in it that may begin a marker.
     case numbers, escape(Int)
   }
 
@@ -22,9 +22,9 @@ struct ProgressiveScans {
   private var position = 0
   private var isProgressive = false
 
-  /// Behind how many bytes the last scan ends that is whole and has another one behind it; 0: there is none.
+  /// The number of bytes up to the end of the last complete scan that another scan follows, or 0.
   private(set) var end = 0
-  /// Whether nothing more is to be found: it is no progressive JPEG, or a damaged one, or is at its end.
+  /// Whether there is nothing more to find: the file is complete, damaged, or not a progressive JPEG.
   private(set) var isOver = false
 
   mutating func take(_ chunk: Data) {
@@ -81,7 +81,7 @@ struct ProgressiveScans {
     case 0xFF: break
     case 0x01, 0xD0...0xD7: place = .marker
     case 0x00, 0xD8, 0xD9: isOver = true
-    // A picture's header says how it is made: all that is not progressive, and Huffman-coded, has one scan, or is read by nobody.
+    // The frame header declares the coding. Sequential files have one scan, and no codec reads the other variants.
     case 0xC0, 0xC1, 0xC3, 0xC5...0xC7, 0xC9...0xCB, 0xCD...0xCF: isOver = true
     default:
       if kind == 0xC2 { isProgressive = true }

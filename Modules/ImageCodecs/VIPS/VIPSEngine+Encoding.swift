@@ -13,18 +13,18 @@ extension VIPSEngine {
     guard let file = Self.file(settings), etagere_vips_has(file.saver) else {
       throw CacheError(
         .unsupported,
-        reason: "\(settings.format): the libvips here (\(VIPSLibrary.version)) has no encoder that may be used for it")
+        reason: "\(settings.format): libvips \(VIPSLibrary.version) has no permitted encoder for this format")
     }
     let shown = try settings.format == .jpeg ? pixels.flattened(onto: settings.background) : pixels
     return try withWrapped(shown) { image throws(CacheError) in
       if let data = image.encoded(file.suffix, watch) { return data }
-      var failure = VIPSLibrary.failure("the picture can't be encoded", settings.format)
+      var failure = VIPSLibrary.failure("the image cannot be encoded", settings.format)
       failure.code = .encodingFailed
       throw watch.end ?? failure
     }
   }
 
-  /// What the library calls a format with its options, and the operation that writes it.
+  /// Returns the library's file suffix for a format with options, and the operation that writes it.
   private static func file(_ settings: ImageEncoder) -> (suffix: String, saver: String)? {
     let lossless = settings.isLossless ? ",lossless" : ""
     switch settings.format {
@@ -47,7 +47,7 @@ extension VIPSEngine {
 }
 
 extension VIPSImage {
-  /// A file of its pixels. Nil where that fails, or was stopped.
+  /// Returns an encoded file, or `nil` if encoding failed or was stopped.
   fileprivate func encoded(_ suffix: String, _ watch: DecodingDeadline) -> Data? {
     var count = 0
     let made = withUnsafePointer(to: watch) { watch in

@@ -8,23 +8,23 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The engine of Linux.
+/// The engine for Linux.
 struct VIPSEngine: ImageEngine {
-  /// Those of CMYK, and alpha.
+  /// The channels of CMYK and alpha.
   private static let mostBands = 5
 
   init() throws(CacheError) {
-    guard VIPSLibrary.isReady else { throw CacheError(.unsupported, reason: "libvips can't be started") }
+    guard VIPSLibrary.isReady else { throw CacheError(.unsupported, reason: "libvips failed to start") }
   }
 
   func header(of data: Data, _ format: ImageFormat) throws(CacheError) -> ImageHeader {
     try withImage(data, format, strict: false) { image throws(CacheError) in
-      // The rest is left out at the end alone: all of them are decoded, and resized.
+      // Extra channels are dropped only at the end, after all have been decoded and resized.
       guard image.bands <= Self.mostBands else {
         throw CacheError(
           .imageLimitExceeded, reason: "\(format): a pixel has \(image.bands) channels, the limit is \(Self.mostBands)")
       }
-      // A HEIF file's pages are pictures of their own, and libheif turns them itself; a TIFF's are pages.
+      // In HEIF, pages are separate images, and libheif applies the orientation. In TIFF, they are pages.
       let isHEIF = format == .avif || format == .heic
       let isSequence = format == .gif || format == .webp
       let frameCount = isSequence ? max(image.number("n-pages") ?? 1, 1) : 1
@@ -37,7 +37,7 @@ struct VIPSEngine: ImageEngine {
           ? [] : (0..<frameCount).map { ImageHeader.delay(.milliseconds($0 < delays.count ? delays[$0] : 0)) },
         loopCount: frameCount == 1 ? nil : image.number("loop").flatMap { $0 == 0 ? nil : $0 },
         hasAlpha: image.hasAlpha, colorSpace: Self.colorSpace(of: image), bitDepth: image.depth, byteCount: data.count)
-      // The library knows an animated PNG's first frame alone.
+      // libvips reads only the first frame of an animated PNG.
       if format == .png, let file = APNGFile(data, comparesSums: false) { file.describe(in: &header) }
       return header
     }
@@ -55,13 +55,13 @@ struct VIPSEngine: ImageEngine {
     of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, watch: DecodingDeadline
   ) throws(CacheError) -> PixelBuffer {
     let (format, orientation) = (header.format, header.orientation)
-    // As it is stored: it is turned when it is small.
+    // The size as stored. The orientation is applied after shrinking.
     let (from, to) = (orientation.applied(to: header.size), orientation.applied(to: size))
     let stored = try withImage(data, format, strict: !partial, factor: Self.factor(from, to, format)) {
       image throws(CacheError) in
-      // One that is made for other colours than these is passed over, as in browsers.
+      // A profile for other color channels is ignored, as in browsers.
       if !partial, let profile = image.profile, !image.profileFits, ICCProfile(profile) == nil {
-        throw CacheError(.decodingFailed, reason: "\(format): its colour profile is damaged")
+        throw CacheError(.decodingFailed, reason: "\(format): its color profile is damaged")
       }
       let resized = image.size == to ? image : image.resized(to: to)
       return try evaluate(resized?.standard()?.withoutExtraBands(), format, watch)
@@ -83,38 +83,38 @@ struct VIPSEngine: ImageEngine {
   func resize(_ pixels: PixelBuffer, to size: PixelSize, _ watch: DecodingDeadline) throws(CacheError) -> PixelBuffer {
     try withWrapped(pixels) { image throws(CacheError) in
       if let resized = image.resized(to: size)?.standard()?.pixels(watch) { return resized }
-      let failure = VIPSLibrary.failure("no picture of \(size) can be made of one of \(pixels.size)")
+      let failure = VIPSLibrary.failure("an image of \(pixels.size) cannot be resized to \(size)")
       throw watch.end ?? failure
     }
   }
 
   func attention(in pixels: PixelBuffer, size: PixelSize) throws(CacheError) -> PixelRect {
     try withWrapped(pixels) { image throws(CacheError) in
-      guard let place = image.attention(size) else { throw VIPSLibrary.failure("nothing in the picture draws the eye") }
+      guard let place = image.attention(size) else { throw VIPSLibrary.failure("the image has no salient part") }
       return PixelRect(x: place.x, y: place.y, size: size)
     }
   }
 
-  // MARK: Parts of it
+  // MARK: Shrinking and opening
 
-  /// How many times smaller a codec that can is to make the picture. The rest, where the shape becomes another one, is
-  /// resampling.
+  /// Returns the factor by which the codec shrinks the image, if it can. If the aspect ratio changes, resampling does
+  /// the rest.
   private static func factor(_ from: PixelSize, _ to: PixelSize, _ format: ImageFormat) -> Double {
     let (x, y) = (Double(from.width) / Double(to.width), Double(from.height) / Double(to.height))
     guard format == .svg else { return max(min(x, y), 1) }
-    // A drawing is as sharp as its larger side asks for, within four times the pixels that are wanted.
+    // An SVG is drawn as sharp as its larger side requires, with at most four times the target's pixels.
     let bounded = (Double(from.area) / Double(to.area) / 4).squareRoot()
     return min(max(x, y), max(min(x, y), bounded))
   }
 
-  /// Opens bytes for as long as `body` runs: the library reads them where they are.
+  /// Opens bytes for the duration of `body`. The library reads them in place.
   private func withImage<Result>(
     _ data: Data, _ format: ImageFormat, strict: Bool, factor: Double = 1, _ body: (VIPSImage) throws(CacheError) -> Result
   ) throws(CacheError) -> Result {
     guard let loader = VIPSLibrary.loader(of: format) else { throw Self.noLoader(format) }
     return try data.withBytes { bytes throws(CacheError) in
       guard let image = loader.open(bytes, pages: 1, strict: strict, factor: factor) else {
-        throw VIPSLibrary.failure("the header is damaged or cut short", format)
+        throw VIPSLibrary.failure("the header is damaged or truncated", format)
       }
       return try body(image)
     }
@@ -122,21 +122,21 @@ struct VIPSEngine: ImageEngine {
 
   static func noLoader(_ format: ImageFormat) -> CacheError {
     CacheError(
-      .unsupported, reason: "\(format): the libvips here (\(VIPSLibrary.version)) has no decoder that may be used for it")
+      .unsupported, reason: "\(format): libvips \(VIPSLibrary.version) has no permitted decoder for this format")
   }
 }
 
-/// Makes an image's pixels, or says why there are none.
+/// Computes an image's pixels or throws the reason for the failure.
 func evaluate(_ image: VIPSImage?, _ format: ImageFormat, _ watch: DecodingDeadline) throws(CacheError) -> PixelBuffer {
   let pixels = image?.pixels(watch)
-  // The library asks on another thread than the one that works: on a busy machine the work may be done by then.
+  // The library checks the deadline on another thread. On a busy machine, the work may finish before that check.
   if pixels != nil, let end = watch.end { throw end }
   if let pixels { return pixels }
-  let failure = VIPSLibrary.failure("the picture is damaged or cut short", format)
+  let failure = VIPSLibrary.failure("the image is damaged or truncated", format)
   throw watch.end ?? failure
 }
 
-/// Lets the library work on pixels where they are.
+/// Lets the library use pixels in place.
 func withWrapped<Result>(
   _ buffer: PixelBuffer, _ body: (VIPSImage) throws(CacheError) -> Result
 ) throws(CacheError) -> Result {
@@ -144,19 +144,19 @@ func withWrapped<Result>(
     let pointer = etagere_vips_wrap(
       bytes.baseAddress, bytes.count, Int32(buffer.size.width), Int32(buffer.size.height), Int32(buffer.channels.rawValue))
     guard let image = VIPSImage(pointer) else {
-      throw CacheError(.other, reason: "libvips takes no picture of \(buffer.size) pixels")
+      throw CacheError(.other, reason: "libvips does not accept an image of \(buffer.size) pixels")
     }
     return try body(image)
   }
 }
 
 extension VIPSImage {
-  /// Colours and alpha alone: some files have bands beyond them.
+  /// Returns the image without channels beyond color and alpha, which some files have.
   func withoutExtraBands() -> VIPSImage? { bands > 4 ? firstBands(4) : self }
 }
 
 extension Data {
-  /// `withUnsafeBytes` with the errors' type kept.
+  /// `withUnsafeBytes` with typed throws.
   func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws(CacheError) -> Result) throws(CacheError) -> Result {
     let outcome: Swift.Result<Result, CacheError> = withUnsafeBytes { bytes in
       do throws(CacheError) { return .success(try body(bytes)) } catch { return .failure(error) }

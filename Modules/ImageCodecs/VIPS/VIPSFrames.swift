@@ -8,29 +8,29 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The frames of a GIF or a WebP, read in order by libvips as one tall picture of which only the rows that are asked for are
-/// made. Who goes back begins anew.
+/// The frames of a GIF or WebP. libvips reads them in order as one tall image and computes only the rows that are
+/// requested. Going back restarts from the first frame.
 ///
-/// What reads them holds a picture in full size, or two. It is kept from the second frame to the last but one, while somebody is
-/// looking: not for the first, which is all that many ever see of it.
+/// The reader uses memory for one or two full-size images. It exists from the second frame to the last but one. The
+/// first frame does not keep a reader, because many callers read no other.
 final class VIPSFrames: FrameSource {
   private struct State {
     var reader: VIPSImage?
-    /// The first frame that `reader` can still make.
+    /// The first frame that `reader` can still decode.
     var next = 0
   }
 
-  /// A copy: the library reads it where it is, for as long as the reader lives.
+  /// A copy that exists as long as the reader, because the library reads it in place.
   private let bytes: PixelMemory?
   private let header: ImageHeader
-  /// One frame as it is stored.
+  /// The size of one frame as stored.
   private let stored: PixelSize
   private let loader: VIPSLibrary.Loader
   private let size: PixelSize
   private let strict: Bool
   private let limits: ImageLimits
   private let state = Lock(State())
-  /// Apart from the state, which is taken for as long as frames are made.
+  /// Separate from the state, whose lock is held while frames are decoded.
   private let readerCost = Lock(0)
 
   init(
@@ -45,7 +45,7 @@ final class VIPSFrames: FrameSource {
     self.limits = limits
   }
 
-  // The reader first: it looks into the bytes.
+  // The reader is released first, because it refers to the bytes.
   deinit { state.withLock { $0.reader = nil } }
 
   var cost: Int { (bytes?.byteCount ?? 0) + readerCost.withLock { $0 } }
@@ -54,7 +54,7 @@ final class VIPSFrames: FrameSource {
     let (format, orientation) = (header.format, header.orientation)
     if Task.isCancelled { throw .cancelled }
     let (full, watch) = try state.withLock { state throws(CacheError) in
-      // Its time begins here: others may have taken all of theirs.
+      // The time limit starts here, because other callers may have held the lock for a long time.
       let watch = DecodingDeadline(limits, format)
       if Task.isCancelled { throw .cancelled }
       return (try read(index, &state, watch), watch)
@@ -74,10 +74,10 @@ final class VIPSFrames: FrameSource {
       state.next = 0
       reader = try open()
     }
-    // Let go of where it fails: what it would make next is unknown then.
+    // If decoding fails, the reader is released, because its position is undefined.
     keep(nil, &state)
-    // Each builds upon the one before it. By their last rows, one at a time: who has no time left goes on from here when asked
-    // again.
+    // Each frame builds on the one before it. Skipped frames are read one at a time, by their last row, so that a call
+    // after a timeout continues from there.
     for passed in state.next..<index {
       if let end = watch.end {
         keep(reader, &state)
@@ -100,17 +100,17 @@ final class VIPSFrames: FrameSource {
 
   private func rows(_ reader: VIPSImage, _ first: Int, _ count: Int, ofFrame index: Int) throws(CacheError) -> PixelBuffer {
     if let rows = try reader.rows(from: first, count) { return rows }
-    throw VIPSLibrary.failure("frame \(index) is damaged or cut short", header.format)
+    throw VIPSLibrary.failure("frame \(index) is damaged or truncated", header.format)
   }
 
   private func open() throws(CacheError) -> VIPSImage {
-    guard let bytes else { throw CacheError(.other, reason: "\(header.format): no room for its \(header.byteCount) bytes") }
+    guard let bytes else { throw CacheError(.other, reason: "\(header.format): no memory for \(header.byteCount) bytes") }
     let image = bytes.withBytes { loader.open($0, pages: -1, strict: strict) }
     guard let image = image?.standard()?.withoutExtraBands() else {
-      throw VIPSLibrary.failure("the frames can't be read", header.format)
+      throw VIPSLibrary.failure("the frames cannot be read", header.format)
     }
     guard image.size.width == stored.width, image.size.height == stored.height * header.frameCount else {
-      throw CacheError(.decodingFailed, reason: "\(header.format): the frames are not of one size")
+      throw CacheError(.decodingFailed, reason: "\(header.format): the frames differ in size")
     }
     return image
   }

@@ -2,11 +2,11 @@
 internal import CVIPS
 internal import CacheCore
 
-/// One reference to an image of libvips: a header, and a way to its pixels, which are made when they are asked for.
+/// A reference to a libvips image: a header, and pixels that are computed on demand.
 final class VIPSImage {
   let pointer: OpaquePointer
 
-  /// Takes the reference over.
+  /// Takes ownership of the reference.
   init?(_ pointer: OpaquePointer?) {
     guard let pointer else { return nil }
     self.pointer = pointer
@@ -20,30 +20,30 @@ final class VIPSImage {
   var depth: Int { Int(etagere_vips_depth(pointer)) }
   var isCMYK: Bool { etagere_vips_is_cmyk(pointer) }
 
-  /// A field of its header.
+  /// Returns an integer field of the header.
   func number(_ name: String) -> Int? {
     let value = etagere_vips_number(pointer, name, .min)
     return value == .min ? nil : Int(value)
   }
 
-  /// A list in its header.
+  /// Returns an integer list of the header.
   func numbers(_ name: String) -> [Int] {
     var count: Int32 = 0
     guard let values = etagere_vips_numbers(pointer, name, &count) else { return [] }
     return UnsafeBufferPointer(start: values, count: Int(count)).map(Int.init)
   }
 
-  /// The embedded profile; nil: there is none.
+  /// The embedded color profile, or `nil`.
   var profile: [UInt8]? {
     var count = 0
     guard let bytes = etagere_vips_profile(pointer, &count) else { return nil }
     return Array(UnsafeRawBufferPointer(start: bytes, count: count))
   }
 
-  /// Whether the embedded profile can be used with these pixels.
+  /// Whether the embedded profile matches the color channels.
   var profileFits: Bool { etagere_vips_profile_fits(pointer) }
 
-  /// Turned and mirrored as `orientation` says, for pixels in memory.
+  /// Applies an orientation to pixels in memory.
   func upright(from orientation: ImageOrientation) -> VIPSImage? {
     VIPSImage(etagere_vips_upright(pointer, Int32(orientation.rawValue)))
   }
@@ -54,14 +54,14 @@ final class VIPSImage {
     VIPSImage(etagere_vips_resize(pointer, Int32(size.width), Int32(size.height)))
   }
 
-  /// Where the part of a size begins that draws the eye.
+  /// Returns the upper left corner of the most salient part of the given size.
   func attention(_ size: PixelSize) -> (x: Int, y: Int)? {
     var (x, y): (Int32, Int32) = (0, 0)
     guard etagere_vips_attention(pointer, Int32(size.width), Int32(size.height), &x, &y) else { return nil }
     return (Int(x), Int(y))
   }
 
-  /// Makes all pixels, as far as `watch` lets it. Nil where that fails, or was stopped.
+  /// Computes all pixels, or returns `nil` if that fails or `watch` stops it.
   func pixels(_ watch: DecodingDeadline) -> PixelBuffer? {
     guard let channels = PixelBuffer.Channels(rawValue: bands) else { return nil }
     var count = 0
@@ -76,7 +76,7 @@ final class VIPSImage {
     return PixelBuffer(size: size, channels: channels, memory: memory)
   }
 
-  /// Makes some rows, below those that were made before. Nil where that fails.
+  /// Computes rows below those computed before. Returns `nil` if that fails.
   func rows(from first: Int, _ count: Int) throws(CacheError) -> PixelBuffer? {
     guard let channels = PixelBuffer.Channels(rawValue: bands) else { return nil }
     var isDone = false

@@ -2,15 +2,15 @@
 internal import CVIPS
 internal import CacheCore
 
-/// The system's libvips, started when it is first needed. It is one for the process, whoever uses it.
+/// The system's libvips, which is started on first use and shared by the whole process.
 enum VIPSLibrary {
-  /// Whether it has started.
+  /// Whether the library has started.
   static let isReady = etagere_vips_start() == 0
 
-  /// The library's version: `8.14.1`.
+  /// The version of the library, such as `8.14.1`.
   static var version: String { String(cString: etagere_vips_version()) }
 
-  /// The loader of a format's bytes; nil: there is none here.
+  /// Returns the loader of a format, or `nil` if the library has none.
   static func loader(of format: ImageFormat) -> Loader? {
     let loader: Loader? =
       switch format {
@@ -28,13 +28,13 @@ enum VIPSLibrary {
   }
 
   struct Loader {
-    /// How a codec can decode to another size.
+    /// The sizes to which a codec can decode.
     enum Reduction {
-      /// It can't.
+      /// Only the full size.
       case none
-      /// By 2, 4 or 8.
+      /// A half, a quarter or an eighth.
       case shrink
-      /// To any.
+      /// Any size.
       case scale
     }
 
@@ -42,11 +42,11 @@ enum VIPSLibrary {
     let hasPages: Bool
     var reduction = Reduction.none
 
-    /// Opens bytes, which have to stay where they are. `factor`: how many times smaller they will be made than they are stored.
+    /// Opens bytes, which must stay in place. `factor` is the factor by which the image will be shrunk.
     func open(_ bytes: UnsafeRawBufferPointer, pages: Int32, strict: Bool, factor: Double = 1) -> VIPSImage? {
       let shrink: Int32
       switch reduction {
-      // The codec's own way is coarse: at least a factor of two is left to the resampling that comes after it.
+      // The codec's shrinking is coarse, so at least a factor of two is left to resampling.
       case .shrink: shrink = factor >= 16 ? 8 : factor >= 8 ? 4 : factor >= 4 ? 2 : 1
       case .none, .scale: shrink = 0
       }
@@ -55,8 +55,9 @@ enum VIPSLibrary {
     }
   }
 
-  /// What the library says about the last failure, in one line. It has one list for all threads: where several pictures fail in
-  /// one moment, one's reason can name another's, so it stands behind our own and decides nothing.
+  /// Returns an error with the library's description of the last failure on one line. The library has one list for all
+  /// threads: a description can be that of another image. Therefore it only follows the package's reason and decides
+  /// nothing.
   static func failure(_ what: String, _ format: ImageFormat? = nil) -> CacheError {
     var reason = format.map { "\($0): \(what)" } ?? what
     if let text = etagere_vips_take_error() {

@@ -1,8 +1,8 @@
-/// What an AV1 bitstream says of the size of its frames (AV1 Bitstream & Decoding Process Specification §5.5, §5.9).
+/// The frame sizes that an AV1 bitstream declares (AV1 Bitstream & Decoding Process Specification §5.5, §5.9).
 struct AV1Sequence {
-  /// The largest frame that is announced.
+  /// The largest declared frame size.
   private(set) var size = PixelSize(0, 0)
-  /// The largest that a frame can have that announces a size of its own.
+  /// The largest size that a frame with an explicit size can have.
   private(set) var bound = PixelSize(0, 0)
   private var isReduced = false
   private var presentationTimeLength: Int?
@@ -10,7 +10,7 @@ struct AV1Sequence {
   private var screenContentTools = 2
   private var integerMotionVectors = 2
 
-  /// Reads `sequence_header_obu`. Nil: it is cut short.
+  /// Parses `sequence_header_obu`. Returns `nil` if it is truncated.
   init?(_ bytes: some Sequence<UInt8>) {
     var bits = BitReader(bytes)
     bits.skip(4)
@@ -55,7 +55,7 @@ struct AV1Sequence {
     }
   }
 
-  /// Whether a frame has a size of its own: the beginning of `uncompressed_header`, as far as that flag.
+  /// Returns whether a frame has an explicit size. Parses the beginning of `uncompressed_header` up to that flag.
   func hasOwnSize(frame bytes: some Sequence<UInt8>) -> Bool {
     if isReduced { return false }
     var bits = BitReader(bytes)

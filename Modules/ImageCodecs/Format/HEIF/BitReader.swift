@@ -1,4 +1,5 @@
-/// Reads numbers of any count of bits, the highest first. Beyond the end there are zeros, and `isOver` says so.
+/// A reader for unsigned numbers of any bit count, most significant bit first. Beyond the end it returns zeros and sets
+/// `isOver`.
 struct BitReader {
   private let bytes: [UInt8]
   private var next = 0
@@ -21,7 +22,8 @@ struct BitReader {
 
   mutating func skip(_ count: Int) { next += count }
 
-  /// A number that says in zeros how many bits it has: `uvlc` of AV1 (§4.10.3), `ue` of HEVC (§9.2).
+  /// Reads a variable-length number whose leading zeros give its bit count: `uvlc` of AV1 (§4.10.3), `ue` of HEVC
+  /// (§9.2).
   mutating func readVariable() -> Int {
     var zeros = 0
     while zeros < 32, !isOver, !flag() { zeros += 1 }

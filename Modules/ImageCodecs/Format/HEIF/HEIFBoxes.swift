@@ -1,13 +1,13 @@
-/// A HEIF file's boxes (ISO/IEC 14496-12 §4.2), where they are.
+/// The boxes of a HEIF file (ISO/IEC 14496-12 §4.2), read in place.
 struct HEIFBoxes {
   let bytes: UnsafeRawBufferPointer
 
-  /// The boxes that stand one behind the other in a part of the file, by kind and content.
+  /// Calls `body` with the type and content of each consecutive box in a range.
   func each(_ range: Range<Int>, _ body: (String, Range<Int>) -> Void) {
     var start = range.lowerBound
     while start + 8 <= range.upperBound {
       var (length, head) = (number(start, 4), 8)
-      // 0: to the end. 1: in 64 bits, behind the kind.
+      // Length 0: to the end of the range. Length 1: a 64-bit length follows the type.
       if length == 0 { length = range.upperBound - start }
       if length == 1 {
         (length, head) = (number(start + 8, 8), 16)
@@ -21,7 +21,7 @@ struct HEIFBoxes {
     }
   }
 
-  /// A number of some bytes, the highest first; zeros stand behind the end. One of eight bytes that is too large is the largest.
+  /// Reads a big-endian number. Bytes beyond the end are zero. An eight-byte number that does not fit is `Int.max`.
   func number(_ start: Int, _ count: Int) -> Int {
     var value: UInt64 = 0
     for index in start..<start + count { value = value << 8 | (index < bytes.count ? UInt64(bytes[index]) : 0) }

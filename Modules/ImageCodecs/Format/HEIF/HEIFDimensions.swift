@@ -4,18 +4,18 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The largest picture that a HEIF file (AVIF, HEIC) can unfold to, read before any codec sees it: codecs have limits of their
-/// own, and those are not the caller's.
+/// The largest image that a HEIF file (AVIF, HEIC) can decode to, determined before a codec reads the file. Codecs have
+/// fixed limits, which are not the caller's.
 ///
-/// Its boxes say so (ISO/IEC 23008-12 §6.5.3, `ispe`), but a decoder goes by the bitstreams and by what grids are made of: they
-/// are asked too.
+/// The boxes declare a size (ISO/IEC 23008-12 §6.5.3, `ispe`), but decoders use the sizes in the bitstreams and grids.
+/// Therefore these are parsed too.
 struct HEIFDimensions {
   private(set) var largest: PixelSize?
-  /// Whether there is more to walk through than any picture has.
+  /// Whether the file has more parts than any real image.
   private(set) var isExcessive = false
-  /// AV1's sequences that stand apart from the frames.
+  /// The AV1 sequence headers outside the frames.
   private var sequences: [AV1Sequence] = []
-  /// How many bytes may still be looked at; each unit counts as some.
+  /// The remaining parsing budget in bytes. Each unit has a fixed cost in addition to its bytes.
   private var work: Int
 
   init(_ data: Data) {
@@ -23,7 +23,7 @@ struct HEIFDimensions {
     data.withUnsafeBytes { bytes in
       let boxes = HEIFBoxes(bytes: bytes)
       boxes.each(0..<bytes.count) { kind, content in
-        // It has a version before its boxes.
+        // `meta` is a full box: a version and flags precede its boxes.
         if kind == "meta", content.count >= 4 { read(boxes, meta: content.dropFirst(4)) }
       }
     }
@@ -69,14 +69,14 @@ struct HEIFDimensions {
     let start = content.lowerBound
     switch kind {
     case "ispe" where content.count >= 12: take(PixelSize(boxes.number(start + 4, 4), boxes.number(start + 8, 4)))
-    // Behind four bytes (AV1 Codec ISO Media File Format Binding §2.3.3).
+    // The configuration starts after four bytes (AV1 Codec ISO Media File Format Binding §2.3.3).
     case "av1C" where content.count > 4: readAV1(Array(boxes.bytes[start + 4..<content.upperBound])[...], isApart: true)
     case "hvcC" where content.count > 23: readParameterSets(boxes, content)
     default: break
     }
   }
 
-  /// `grid` and `iovl`: a picture that is put together (ISO/IEC 23008-12 §6.6.2).
+  /// Reads `grid` and `iovl`: images composed of other items (ISO/IEC 23008-12 §6.6.2).
   private mutating func readDerived(_ kind: String, _ bytes: [UInt8]) {
     guard bytes.count >= 2 else { return }
     var bits = BitReader(bytes)
@@ -86,7 +86,7 @@ struct HEIFDimensions {
     take(PixelSize(bits.read(width), bits.read(width)))
   }
 
-  /// Open bitstream units (§5.3). Each has a header, and its length where another one follows.
+  /// Reads open bitstream units (§5.3). Each has a header, and a length if another unit follows.
   private mutating func readAV1(_ bytes: ArraySlice<UInt8>, isApart: Bool = false) {
     var sequences = sequences
     var rest = bytes
@@ -117,13 +117,13 @@ struct HEIFDimensions {
     }
   }
 
-  /// Each frame is held against each of them: no picture has so many.
+  /// Records a sequence. Each frame is checked against each sequence, so their number is limited.
   private mutating func keep(_ sequence: AV1Sequence) {
     sequences.append(sequence)
     if sequences.count > 16 { isExcessive = true }
   }
 
-  /// NAL units, each behind its length.
+  /// Reads length-prefixed NAL units.
   private mutating func readHEVC(_ bytes: [UInt8]) {
     var rest = bytes[...]
     while rest.count > 4 {
@@ -135,7 +135,7 @@ struct HEIFDimensions {
     }
   }
 
-  /// Arrays of NAL units (ISO/IEC 14496-15 §8.3.2.1), behind 22 bytes.
+  /// Reads arrays of NAL units (ISO/IEC 14496-15 §8.3.2.1), which start after 22 bytes.
   private mutating func readParameterSets(_ boxes: HEIFBoxes, _ content: Range<Int>) {
     var next = content.lowerBound + 23
     for _ in 0..<boxes.number(content.lowerBound + 22, 1) {

@@ -1,4 +1,4 @@
-/// The items of a HEIF file: what each is, and where its bytes are (ISO/IEC 14496-12 §8.11).
+/// The items of a HEIF file, with their types and the ranges of their bytes (ISO/IEC 14496-12 §8.11).
 struct HEIFItems {
   struct Item {
     let kind: String
@@ -6,19 +6,19 @@ struct HEIFItems {
   }
 
   private(set) var items: [Item] = []
-  /// More extents than any picture has: nobody walks through them all.
+  /// Whether the file has more extents than any real image. Parsing stops at the limit.
   private(set) var isExcessive = false
   private static let most = 100_000
 
-  /// - Parameter meta: the content of "meta", without its version.
+  /// - Parameter meta: The content of the `meta` box, without version and flags.
   init(_ boxes: HEIFBoxes, meta: Range<Int>) {
-    // Of what stands there twice one decoder takes the first, another one the last: all of it is looked at.
+    // If a box occurs twice, some decoders use the first and some the last, so all occurrences are read.
     var kinds: [Int: Set<String>] = [:]
     var (tables, data): ([Range<Int>], [Range<Int>]) = ([], [])
     boxes.each(meta) { kind, content in
       switch kind {
       case "iinf":
-        // A version, flags and a count, in 16 bits or 32.
+        // A version, flags and a count of 16 or 32 bits.
         let start = min(content.lowerBound + (boxes.number(content.lowerBound, 1) == 0 ? 6 : 8), content.upperBound)
         boxes.each(start..<content.upperBound) { kind, entry in
           let version = boxes.number(entry.lowerBound, 1)
@@ -74,7 +74,7 @@ struct HEIFItems {
         let (sum, overflows) = base.addingReportingOverflow(offset)
         guard !overflows, sum < source.count else { continue }
         let start = source.lowerBound + sum
-        // No length: all there is.
+        // Length 0 means everything to the end.
         extents.append(start..<start + min(length == 0 ? .max : length, source.upperBound - start))
       }
       if method < 2 { for kind in kinds[id] ?? [] { items.append(Item(kind: kind, extents: extents)) } }

@@ -1,8 +1,10 @@
-/// The size of the frames that an HEVC sequence parameter set tells of (ITU-T H.265 §7.3.2.2).
+/// The frame size in an HEVC sequence parameter set (ITU-T H.265 §7.3.2.2).
 enum HEVCSequence {
-  /// - Parameter unit: a NAL unit. Nil: it is another one, or cut short.
+  /// - Parameter unit: A NAL unit.
+  /// - Returns: `nil` if the unit is of another type or truncated.
   static func size(_ unit: some Collection<UInt8>) -> PixelSize? {
-    // Kind 33, layer 0: further layers are read by nobody here. The first bit is to be 0, and decoders don't look.
+    // Type 33 in layer 0: no decoder used by this package reads further layers. Decoders ignore the first bit, which
+    // must be 0.
     guard unit.count > 2, let first = unit.first, first >> 1 & 63 == 33, first & 1 == 0 else { return nil }
     var bits = BitReader(payload(unit.dropFirst(2)))
     bits.skip(4)
@@ -17,7 +19,7 @@ enum HEVCSequence {
     return bits.isOver ? nil : size
   }
 
-  /// Without the bytes that keep start codes from appearing (§7.4.2). What is asked for stands at the beginning.
+  /// Removes the emulation prevention bytes (§7.4.2).
   private static func payload(_ unit: some Sequence<UInt8>) -> [UInt8] {
     var (payload, zeros): ([UInt8], Int) = ([], 0)
     for byte in unit.prefix(256) {

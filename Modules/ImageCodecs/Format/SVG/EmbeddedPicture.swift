@@ -6,9 +6,9 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A picture that a drawing carries as `data:` (RFC 2397): PNG, JPEG or GIF, in base64. Those are the ones that every engine
-/// draws; what else there is would be read by codecs whose limits nobody has looked at, or be missing from a picture that passes
-/// for whole.
+/// An image that an SVG contains as a `data:` URL (RFC 2397): PNG, JPEG or GIF, in base64. Every engine draws these
+/// formats. In other formats, a codec without known limits would read the image, or the image would be missing without
+/// an error.
 struct EmbeddedPicture {
   let data: Data
   let format: ImageFormat
@@ -22,10 +22,10 @@ struct EmbeddedPicture {
     guard let format = Self.formats[words.first ?? ""], words.last == "base64", head.endIndex < content.endIndex else {
       throw CacheError(
         .decodingFailed,
-        reason: "SVG: it carries data:\(head.excerpt.prefix(60)), which is not read; PNG, JPEG and GIF in base64 are")
+        reason: "SVG: unsupported embedded image data:\(head.excerpt.prefix(60)); supported are PNG, JPEG and GIF in base64")
     }
     guard let data = Self.decoded(content[(head.endIndex + 1)...]), ImageFormat(of: data) == format else {
-      throw CacheError(.decodingFailed, reason: "SVG: the \(format) that it carries is none")
+      throw CacheError(.decodingFailed, reason: "SVG: an embedded image is not a \(format)")
     }
     self.data = data
     self.format = format
@@ -50,7 +50,7 @@ struct EmbeddedPicture {
       }
       if !byte.isBlank { digits.append(byte) }
     }
-    // Whoever leaves the padding out is forgiven.
+    // Decoders accept missing padding.
     if digits.count % 4 != 0 { digits.append(contentsOf: repeatElement(UInt8(ascii: "="), count: 4 - digits.count % 4)) }
     return Data(base64Encoded: digits)
   }

@@ -1,6 +1,6 @@
 internal import CacheCore
 
-/// What a text's references (`&name;`, `&#65;`) stand for (XML 1.0 §4).
+/// The expansion of entity and character references such as `&name;` and `&#65;` (XML 1.0 §4).
 struct MarkupEntities {
   private static let predefined: [String: UInt8] = [
     "amp": UInt8(ascii: "&"), "lt": UInt8(ascii: "<"), "gt": UInt8(ascii: ">"), "apos": UInt8(ascii: "'"),
@@ -8,14 +8,14 @@ struct MarkupEntities {
   ]
 
   private var values: [String: [UInt8]] = [:]
-  /// How many bytes they may still unfold to, all together: entities within entities grow without bound.
+  /// The number of bytes that all references together may still expand to. Nested entities grow exponentially.
   private var room = 4 << 20
 
-  /// Takes a declaration. Parsers disagree about which one of two counts, and markup in one would have to be read as such
-  /// wherever it is used: both are refused, since no drawing needs them.
+  /// Adds an entity declaration. Duplicate declarations are refused, because parsers disagree about which one applies.
+  /// Markup in an entity is refused, because it would have to be parsed at each use. No drawing needs either.
   mutating func declare(_ name: ArraySlice<UInt8>, _ literal: ArraySlice<UInt8>) throws(CacheError) {
     let name = String(decoding: name, as: UTF8.self)
-    // References to characters are undone where an entity is declared, the others where it is used (§4.4).
+    // Character references are expanded at the declaration, entity references at the use (§4.4).
     var value: [UInt8] = []
     var index = literal.startIndex
     while index < literal.endIndex {
@@ -29,12 +29,12 @@ struct MarkupEntities {
     }
     guard values[name] == nil, !value.contains(UInt8(ascii: "<")) else {
       throw CacheError(
-        .decodingFailed, reason: "SVG: the entity \(name.prefix(40)) is declared twice, or holds markup, which is not read")
+        .decodingFailed, reason: "SVG: the entity \(name.prefix(40)) is declared twice or contains markup")
     }
     values[name] = value
   }
 
-  /// A text with all that its references stand for, and blanks as they are in an attribute, if it is one's.
+  /// Returns a text with all references expanded. In an attribute, white space is normalized.
   mutating func unfolding(_ text: ArraySlice<UInt8>, isAttribute: Bool) throws(CacheError) -> [UInt8] {
     var unfolded: [UInt8] = []
     unfolded.reserveCapacity(text.count)
@@ -61,18 +61,18 @@ struct MarkupEntities {
       } else if let value = values[reference.name] {
         room -= value.count + 1
         guard room > 0, depth < 16 else {
-          throw CacheError(.imageLimitExceeded, reason: "SVG: its entities unfold to more than 4 MiB, or to themselves")
+          throw CacheError(.imageLimitExceeded, reason: "SVG: its entities expand to more than 4 MiB or are recursive")
         }
         try unfold(value[...], isAttribute, depth: depth + 1, &unfolded)
       }
-      // Of one that is not declared nothing is left.
+      // An undeclared entity expands to nothing.
     }
   }
 
-  /// One reference at the beginning of a text.
+  /// A reference at the beginning of a text.
   private struct Reference {
     let name: String
-    /// Behind it.
+    /// The index after the reference.
     let end: Int
 
     init?(_ text: ArraySlice<UInt8>) {
@@ -84,7 +84,7 @@ struct MarkupEntities {
       end = name.endIndex + 1
     }
 
-    /// In UTF-8, where it is one to a character: `&#x41;`.
+    /// The referenced character in UTF-8, if this is a character reference such as `&#x41;`.
     var character: [UInt8]? {
       guard name.first == "#" else { return nil }
       let isHexadecimal = name.dropFirst().first == "x"

@@ -1,4 +1,4 @@
-/// A place in a text of markup, in whatever encoding has ASCII's characters in ASCII's places. It goes forward alone.
+/// A forward-only reader of a markup text in any ASCII-compatible encoding.
 struct MarkupReader {
   let bytes: [UInt8]
   private(set) var next = 0
@@ -16,14 +16,14 @@ struct MarkupReader {
 
   mutating func skipBlanks() { while let byte = current, byte.isBlank { next += 1 } }
 
-  /// What stands before a byte, which is where it is then; all the rest, where there is none.
+  /// Returns the bytes before `byte` and stops at it. Without such a byte, it returns the rest.
   mutating func take(upTo byte: UInt8) -> ArraySlice<UInt8> {
     let start = next
     while let current, current != byte { next += 1 }
     return bytes[start..<next]
   }
 
-  /// What stands before a text, behind which it is then; all the rest, where there is none.
+  /// Returns the bytes before `text` and stops after it. Without such a text, it returns the rest.
   mutating func take(past text: StaticString) -> ArraySlice<UInt8> {
     let start = next
     while next < bytes.count {
@@ -36,7 +36,7 @@ struct MarkupReader {
     return bytes[start...]
   }
 
-  /// A name, as far as no punctuation of markup follows; it may be empty.
+  /// Returns the bytes up to the next punctuation of markup, possibly none.
   mutating func word() -> ArraySlice<UInt8> {
     let start = next
     while let byte = current, !byte.isBlank, !byte.isQuote, !Self.isEnd(byte) { next += 1 }
@@ -50,7 +50,7 @@ struct MarkupReader {
     }
   }
 
-  /// What stands between quotes; nil: no quote is here.
+  /// Returns the text between quotes, or `nil` if the next byte is not a quote.
   mutating func quoted() -> ArraySlice<UInt8>? {
     guard let quote = current, quote.isQuote else { return nil }
     next += 1
@@ -63,17 +63,17 @@ struct MarkupReader {
 extension UInt8 {
   var isBlank: Bool { self == 0x20 || (0x09...0x0D).contains(self) }
   var isQuote: Bool { self == UInt8(ascii: "\"") || self == UInt8(ascii: "'") }
-  /// In lower case, where it is a letter of ASCII.
+  /// The byte in lower case, if it is an ASCII letter.
   var lowercased: UInt8 { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self }
 }
 
 extension Collection<UInt8> {
-  /// Whether it begins so, whatever the case of ASCII's letters; `text` is in lower case.
+  /// Returns whether the bytes begin with `text`, ignoring the case of ASCII letters. `text` is in lower case.
   func startsWithoutCase(_ text: StaticString) -> Bool {
     let start = prefix(text.utf8CodeUnitCount)
     return text.withUTF8Buffer { start.count == $0.count && zip(start, $0).allSatisfy { $0.lowercased == $1 } }
   }
 
-  /// As text, for a reason: the first hundred bytes.
+  /// The first hundred bytes as text, for error reasons.
   var excerpt: String { String(decoding: prefix(100), as: UTF8.self) }
 }

@@ -6,24 +6,24 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Refuses drawings that point out of themselves, to a file or a host. No engine here follows such a reference; a drawing whose
-/// parts are missing would be shown as if it were whole. The pictures that one carries (`data:`) are held against the limits,
-/// since the engine will not do that.
+/// A check that refuses SVG drawings with references to a file or a host. No engine used by this package follows such a
+/// reference, so the drawing would appear complete although parts are missing. Embedded images (`data:`) are checked
+/// against the limits, because the engine does not check them.
 ///
-/// A reference to a part of the same drawing (`#name`) is none of these, nor is a link (`<a href>`). What a parser would refuse
-/// anyway may get past here; what one reads is read here in the same way, in one pass.
+/// References within the drawing (`#name`) and links (`<a href>`) are allowed. A file that XML parsers refuse may pass
+/// this check. Files that parsers accept are read in the same way here, in one pass.
 struct SVGReferences {
-  /// Reads the header of a picture within the drawing.
+  /// A function that reads the header of an embedded image.
   typealias HeaderReader = (Data) throws(CacheError) -> ImageHeader
 
   private var reader: MarkupReader
   private var entities = MarkupEntities()
-  /// What a style sheet says, from its first to its last tag, without what comments and sections cut it into; nil: this is no
-  /// style sheet.
+  /// The content of the current style sheet, from its first to its last tag, without comments and section markers.
+  /// `nil` outside style sheets.
   private var style: [UInt8]?
   private var pictures = 0
   private var pixels = 0
-  /// Of the largest picture.
+  /// The pixels of the largest embedded image.
   private var largest = 0
   private let limits: ImageLimits
   private let header: HeaderReader
@@ -34,8 +34,8 @@ struct SVGReferences {
     self.header = header
   }
 
-  /// - Returns: what the pictures take while the drawing is made, in bytes: each is kept as four for a pixel, and one at a time
-  ///   is decoded to as many.
+  /// - Returns: The memory for the embedded images while the drawing is made, in bytes. Each image is stored as four
+  ///   bytes per pixel, and one more is being decoded.
   @discardableResult
   static func check(
     _ data: Data, _ limits: ImageLimits, _ watch: DecodingDeadline, header: @escaping HeaderReader
@@ -83,8 +83,8 @@ struct SVGReferences {
     style = nil
   }
 
-  /// `<?name …?>`. A style sheet that is named so lies elsewhere; and in an encoding that has other characters in ASCII's places
-  /// nothing could be found.
+  /// Reads `<?name …?>`. An external style sheet is refused. An encoding that is not ASCII-compatible is refused,
+  /// because references could not be found in it.
   private mutating func instruction() throws(CacheError) {
     reader.skip(2)
     let content = reader.take(past: "?>")
@@ -98,11 +98,11 @@ struct SVGReferences {
       while let byte = declaration.current, !byte.isQuote { declaration.skip() }
       let name = String(decoding: declaration.quoted() ?? [], as: UTF8.self).lowercased()
       guard ["utf-8", "utf8", "us-ascii", "ascii"].contains(name) || name.hasPrefix("iso-8859-") || name.hasPrefix("windows-125")
-      else { throw CacheError(.unsupported, reason: "SVG: it is encoded in \(name.prefix(40)); UTF-8 and ISO 8859 are read") }
+      else { throw CacheError(.unsupported, reason: "SVG: unsupported encoding '\(name.prefix(40))', not UTF-8 or ISO 8859") }
     }
   }
 
-  /// `<!DOCTYPE …>` with the declarations in it.
+  /// Reads `<!DOCTYPE …>` with its declarations.
   private mutating func documentType() throws(CacheError) {
     reader.skip(2)
     while let byte = reader.current, byte != UInt8(ascii: ">"), byte != UInt8(ascii: "[") {
@@ -127,7 +127,8 @@ struct SVGReferences {
     _ = reader.take(past: ">")
   }
 
-  /// `<!ENTITY name "…">`; one with `SYSTEM "…"` reads a file. `<!ATTLIST …>` gives elements attributes that they don't show.
+  /// Reads a declaration. `<!ENTITY name SYSTEM "…">` refers to a file, and `<!ATTLIST …>` adds default attributes to
+  /// elements.
   private mutating func declaration() throws(CacheError) {
     reader.skip(2)
     let kind = reader.word()
@@ -154,13 +155,13 @@ struct SVGReferences {
   }
 
   private static let parameterEntity = CacheError(
-    .decodingFailed, reason: "SVG: it declares a parameter entity, which is not read")
+    .decodingFailed, reason: "SVG: it declares a parameter entity, which is not supported")
 
   private mutating func element() throws(CacheError) {
     reader.skip()
     let element = Self.local(reader.word())
     if style != nil {
-      throw CacheError(.decodingFailed, reason: "SVG: there is an element in a style sheet (\(element.prefix(40)))")
+      throw CacheError(.decodingFailed, reason: "SVG: a style sheet contains an element (\(element.prefix(40)))")
     }
     var isClosed = false
     while let byte = reader.current, byte != UInt8(ascii: ">") {
@@ -193,11 +194,12 @@ struct SVGReferences {
     try picture(EmbeddedPicture(target))
   }
 
-  /// All of a drawing's pictures together may have as many pixels as one picture, with all frames: engines may make them all.
+  /// Counts an embedded image. Engines may decode all of them, so together they may have as many pixels as one image,
+  /// with all frames.
   private mutating func picture(_ picture: EmbeddedPicture) throws(CacheError) {
     let found: ImageHeader
     do throws(CacheError) { found = try header(picture.data) } catch {
-      throw CacheError(error.code, reason: "SVG: in a picture that it carries: \(error.reason)")
+      throw CacheError(error.code, reason: "SVG: in an embedded image: \(error.reason)")
     }
     pictures += 1
     let (area, overflows) = found.size.area.multipliedReportingOverflow(by: max(found.frameCount, 1))
@@ -207,16 +209,16 @@ struct SVGReferences {
       throw CacheError(
         .imageLimitExceeded,
         reason:
-          "SVG: it carries \(pictures) pictures or more, of \(pixels) pixels, the limits are \(limits.frames) and \(limits.pixels)"
+          "SVG: it embeds at least \(pictures) images of \(pixels) pixels, the limits are \(limits.frames) and \(limits.pixels)"
       )
     }
   }
 
   private static func leadingOut(_ target: ArraySlice<UInt8>) -> CacheError {
-    CacheError(.decodingFailed, reason: "SVG: it points out of itself, to \(target.excerpt), which is not followed")
+    CacheError(.decodingFailed, reason: "SVG: it refers to \(target.excerpt) outside the file, which is not loaded")
   }
 
-  /// A name without its prefix, in lower case.
+  /// Returns a name without its prefix, in lower case.
   private static func local(_ name: ArraySlice<UInt8>) -> String {
     let start = name.lastIndex(of: UInt8(ascii: ":")).map { $0 + 1 } ?? name.startIndex
     return String(decoding: name[start...], as: UTF8.self).lowercased()

@@ -1,10 +1,10 @@
-/// Where a style leads by `url(…)` and `@import` (CSS Syntax Module Level 3 §4.3).
+/// The references of a style by `url(…)` and `@import` (CSS Syntax Module Level 3 §4.3).
 enum StyleReferences {
-  /// What stands for a character that was escaped and is no letter, digit or dash: it is part of a name or of a string then,
-  /// whatever it is otherwise.
+  /// The placeholder for an escaped character that is not a letter, digit or dash. Such a character is part of a name
+  /// or a string, whatever its meaning without the escape.
   private static let escaped: UInt8 = 0
 
-  /// The first reference that leads out of a drawing; nil: there is none.
+  /// Returns the first reference to something outside the drawing, or `nil` if there is none.
   static func leadingOut(of style: [UInt8]) -> ArraySlice<UInt8>? {
     let text = style.contains(UInt8(ascii: "\\")) ? withoutEscapes(style) : style
     var next = 0
@@ -38,7 +38,7 @@ enum StyleReferences {
       || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_") || byte == escaped || byte >= 0x80
   }
 
-  /// What stands in the parentheses, with quotes or without.
+  /// Returns the text in the parentheses, quoted or not.
   private static func target(_ text: [UInt8], _ start: Int) -> ArraySlice<UInt8> {
     let rest = text[start...].drop { $0.isBlank }
     if rest.first?.isQuote == true { return text[rest.startIndex + 1..<endOfString(text, rest.startIndex)] }
@@ -51,21 +51,22 @@ enum StyleReferences {
     return next + 2
   }
 
-  /// Where the closing quote is, or the end of the line, which ends a string too.
+  /// Returns the index of the closing quote or of the end of the line, which also ends a string.
   private static func endOfString(_ text: [UInt8], _ start: Int) -> Int {
     var next = start + 1
     while next < text.count, text[next] != text[start], text[next] != 0x0A, text[next] != 0x0D, text[next] != 0x0C { next += 1 }
     return next
   }
 
-  /// Data leads nowhere where it names no part of itself: it is a font then, or nothing that an engine here draws.
+  /// Returns whether a reference leads out of the drawing. Data without a fragment does not: it is a font, or nothing
+  /// that the engines draw.
   private static func leadsOut(_ target: ArraySlice<UInt8>) -> Bool {
     let target = target.drop { $0.isBlank }
     guard let first = target.first, first != UInt8(ascii: "#") else { return false }
     return !target.startsWithoutCase("data:") || target.contains(UInt8(ascii: "#")) || target.contains(escaped)
   }
 
-  /// `\75rl` is "url".
+  /// Resolves escapes: `\75rl` is "url".
   private static func withoutEscapes(_ style: [UInt8]) -> [UInt8] {
     var text: [UInt8] = []
     text.reserveCapacity(style.count)
@@ -85,7 +86,7 @@ enum StyleReferences {
       }
       text.append(named(UInt32(String(decoding: digits, as: UTF8.self), radix: 16) ?? 0))
       next = digits.endIndex
-      // One blank belongs to the number, and a line's end of two characters is one.
+      // One white space character belongs to the escape, and CR LF counts as one.
       if style[next...].startsWithoutCase("\r\n") {
         next += 2
       } else if next < style.count, style[next].isBlank {
