@@ -1,2 +1,2 @@
-// A view needs a manager, its options and a processor, so one import brings all of them.
+// A view needs a manager, its options and a processor, so one import provides all of them.
 @_exported public import Etagere

@@ -3,7 +3,7 @@ internal import CoreGraphics
 internal import Etagere
 
 extension PixelBuffer {
-  /// Returns an image of Core Graphics over rows of premultiplied BGRA, without a copy. The image keeps the pixels alive.
+  /// Returns a Core Graphics image over rows of premultiplied BGRA, without a copy. The image keeps the pixels alive.
   func makeDisplayImage(width: Int, isOpaque: Bool) -> CGImage? {
     guard let space = CGColorSpace(name: CGColorSpace.sRGB) else { return nil }
     let holder = Unmanaged.passRetained(PixelHolder(self))
@@ -25,7 +25,7 @@ extension PixelBuffer {
   }
 }
 
-/// Keeps the memory of pixels alive while Core Graphics reads it.
+/// An object that keeps the memory of pixels alive while Core Graphics reads it.
 private final class PixelHolder: Sendable {
   let pixels: PixelBuffer
 

@@ -4,7 +4,7 @@ public import Etagere
 public import CoreGraphics
 #endif
 
-/// An image in the pixel format of the screen, so that showing it converts nothing.
+/// An image in the pixel format of the screen, which can be shown without a conversion.
 ///
 /// Each pixel has four bytes in sRGB: blue, green, red and alpha. The colors are premultiplied by alpha. Each row starts at a
 /// multiple of 64 bytes. Core Animation copies images of any other format on the main thread.
@@ -20,7 +20,7 @@ public struct DisplayImage: Sendable {
   public let size: PixelSize
   /// The number of pixels per point.
   public let scale: Double
-  /// Whether every pixel is opaque, so that nothing behind the image has to be drawn.
+  /// Whether every pixel is opaque, so that nothing behind the image must be drawn.
   public let isOpaque: Bool
   /// The number of bytes from one row to the next.
   public var bytesPerRow: Int { surface.pixels.size.width * 4 }
@@ -28,9 +28,9 @@ public struct DisplayImage: Sendable {
   /// The frames of an animated image, or `nil` for a still image.
   private let animation: DecodedImage?
 
-  /// Converts a decoded image, or its first frame. Takes the time of one pass over the pixels.
+  /// Converts a decoded image, or its first frame, in one pass over the pixels.
   ///
-  /// - Throws: `CacheError.Code.imageLimitExceeded` if there is no memory for the pixels.
+  /// - Throws: `CacheError.Code.imageLimitExceeded` if there is not enough memory for the pixels.
   public init(_ image: DecodedImage) throws(CacheError) {
     try self.init(image.buffer, scale: image.scale, animation: image.frameCount > 1 ? image : nil)
   }
@@ -51,9 +51,9 @@ public struct DisplayImage: Sendable {
   public var frameCount: Int { animation?.frameCount ?? 1 }
   /// The duration of each frame. Empty for a still image.
   public var delays: [Duration] { animation?.delays ?? [] }
-  /// The number of times that the frames are shown, or `nil` for an animation without end.
+  /// The number of times the frames are shown; `nil` means forever.
   public var loopCount: Int? { animation?.loopCount }
-  /// The cost in memory, in bytes: the pixels, and what the further frames are decoded from.
+  /// The memory of the image in bytes: its pixels, and the data from which further frames are decoded.
   public var cost: Int { surface.pixels.byteCount + (animation?.cost ?? 0) }
 
   /// Calls `body` with the bytes of all rows, each ``bytesPerRow`` long.
@@ -76,22 +76,22 @@ public struct DisplayImage: Sendable {
   package func isSame(as other: DisplayImage?) -> Bool { surface === other?.surface }
 
   #if canImport(CoreGraphics)
-  /// The image for Core Graphics, over the same pixels. It is made once. `nil` if the system makes none.
+  /// The Core Graphics image over the same pixels, created once. `nil` if the system cannot create one.
   public var cgImage: CGImage? { surface.cgImage }
   #endif
 }
 
-/// The pixels of a display image, and on Apple platforms the system's image over them.
+/// The pixels of a display image and, on Apple platforms, the system's image over them.
 // Proof of `@unchecked Sendable`: all properties are constants. A CGImage does not change, and its functions may be called from
 // any thread.
 final class DisplaySurface: @unchecked Sendable {
-  /// Four bytes a pixel. The width is a multiple of 16 pixels.
+  /// Four bytes per pixel. The width is a multiple of 16 pixels.
   let pixels: PixelBuffer
 
   init(_ source: PixelBuffer) throws(CacheError) {
     let width = (source.size.width + 15) & ~15
     guard let pixels = PixelBuffer(size: PixelSize(width, source.size.height), channels: .rgba, fill: source.fillDisplayRows)
-    else { throw CacheError(.imageLimitExceeded, reason: "no memory for an image of \(source.size) pixels") }
+    else { throw CacheError(.imageLimitExceeded, reason: "not enough memory for an image of \(source.size) pixels") }
     self.pixels = pixels
     #if canImport(CoreGraphics)
     cgImage = pixels.makeDisplayImage(width: source.size.width, isOpaque: !source.channels.hasAlpha)

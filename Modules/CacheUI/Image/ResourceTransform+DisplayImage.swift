@@ -7,9 +7,11 @@ internal import Foundation
 #endif
 
 extension ResourceTransform where Value == DisplayImage {
-  /// The transform to an image in the pixel format of the screen. ``ImageModel`` and ``ImagePrefetcher`` use it.
+  /// A transform that produces an image in the pixel format of the screen. ``ImageModel`` and ``ImagePrefetcher`` use
+  /// it.
   ///
-  /// Memory caches the display image beside the original bytes. The conversion runs where the image is decoded, once per image.
+  /// The display image is cached in memory in addition to the original bytes. It is converted once, on the executor
+  /// that decodes the image.
   ///
   /// - Parameters:
   ///   - processor: The steps that change the image.
@@ -20,7 +22,7 @@ extension ResourceTransform where Value == DisplayImage {
   }
 }
 
-/// Decodes an image, processes it and converts it to a display image.
+/// A decoder that decodes and processes an image and converts it to a display image.
 struct DisplayImageDecoder: ResourceDecoder {
   let decoder: ImageDecoder
   let processor: ImageProcessor

@@ -1,7 +1,7 @@
 #if canImport(ObjectiveC)
 internal import ObjectiveC
 
-/// The key under which an image view owns its binding. A selector has one address in the whole process.
+/// The key of the binding that an image view owns. The shared object has one address in the whole process.
 @MainActor let bindingKey = UnsafeRawPointer(Unmanaged.passUnretained(BindingKey.shared).toOpaque())
 
 private final class BindingKey: Sendable {

@@ -1,8 +1,8 @@
 public import Etagere
 
 extension ImageProcessor {
-  /// The resizing to the smallest size that covers a view, or ``none`` if the view has no size yet. The image keeps its shape and
-  /// is not enlarged, so it suits a view that fits or fills its content.
+  /// Returns a resize to the smallest size that covers a view, or ``none`` if the view has no size yet. The image keeps
+  /// its aspect ratio and is not enlarged, so it suits views that fit or fill their content.
   ///
   /// - Parameters:
   ///   - width: The width of the view in points.
@@ -14,7 +14,7 @@ extension ImageProcessor {
     return .resize(.fill(columns, rows))
   }
 
-  /// Returns a length in pixels, rounded up. 0 for lengths that no view on a screen has.
+  /// Returns a length in pixels, rounded up, or 0 for lengths that no view on a screen has.
   private static func pixels(_ length: Double, _ scale: Double) -> Int {
     let pixels = (length * scale).rounded(.up)
     return pixels >= 1 && pixels <= 65_536 ? Int(pixels) : 0

@@ -6,12 +6,13 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// Shows the image of a model in an image view of UIKit or AppKit. It holds the logic that both share.
+/// The logic that the image views of UIKit and AppKit share: it shows the image of a model in a view.
 ///
 /// The view owns the binding, so the load ends with the view.
 @MainActor
 package final class ImageViewBinding {
-  /// Called to change the view: the image or `nil` for the placeholder, and the duration of a crossfade or `nil` for none.
+  /// A closure that changes the view. It receives the image, or `nil` for the placeholder, and the duration of a
+  /// crossfade, or `nil`.
   package typealias Display = @MainActor (_ image: DisplayImage?, _ crossfade: Duration?) -> Void
   package typealias Completion = @MainActor (Result<Resource<DisplayImage>, CacheError>) -> Void
 
@@ -22,7 +23,7 @@ package final class ImageViewBinding {
   private var completion: Completion?
   /// The image that the view shows.
   private var displayed: DisplayImage?
-  /// Whether the model begins to load. An image that is there afterwards appears without a crossfade.
+  /// Whether the model is starting a load. An image that is available right after that appears without a crossfade.
   private var isStarting = false
   private var animation: Task<Void, Never>?
   private var animates = true
@@ -52,14 +53,14 @@ package final class ImageViewBinding {
     isStarting = true
     model.load(url, processor, scale: scale, options: options)
     isStarting = false
-    // The placeholder may be another one than before.
+    // The new load may have another placeholder.
     if model.image == nil { show(nil, crossfade: nil) }
     update(crossfade: nil)
   }
 
   private func modelChanged() {
     guard !isStarting else { return }
-    // The frames of an animation replace one another at once.
+    // Frames of an animation change without a crossfade.
     update(crossfade: animation == nil ? crossfade : nil)
   }
 

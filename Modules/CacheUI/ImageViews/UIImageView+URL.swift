@@ -5,24 +5,24 @@ internal import ObjectiveC
 public import UIKit
 
 extension UIImageView {
-  /// Loads an image and shows it. The former image, or the placeholder, stays until the image is there.
+  /// Loads an image and shows it. The previous image or the placeholder stays until the new image is available.
   ///
   /// ```swift
   /// cell.imageView.setImage(from: url, placeholder: UIImage(systemName: "photo"), crossfade: .milliseconds(200))
   /// ```
   ///
-  /// Call it again when a cell is reused: the earlier load is cancelled, and its image never appears. The load ends with the
-  /// view.
+  /// Call this method again when a cell is reused: it cancels the earlier load, whose image never appears. The load
+  /// ends with the view.
   ///
   /// - Parameters:
-  ///   - url: The URL of the image, or `nil` for the placeholder alone.
-  ///   - placeholder: The image that is shown while there is no other one, and after an error.
-  ///   - processor: The steps that change the image. Without any, the image is resized to cover the view's bounds, if these are
-  ///     not empty.
-  ///   - crossfade: The duration of the crossfade to an image that was not in memory, or `nil` for none.
+  /// - url: The URL of the image, or `nil` to show only the placeholder.
+  ///   - placeholder: The image that is shown during the load and after an error.
+  ///   - processor: The steps that change the image. Without steps, the image is resized to cover the view's bounds,
+  ///   unless these are empty.
+  ///   - crossfade: The duration of the crossfade to an image that was not in memory, or `nil` for no crossfade.
   ///   - options: The options of the load.
   ///   - manager: The manager that loads the image.
-  ///   - completion: Called once on the main actor, unless another load of this view begins before.
+  ///   - completion: A closure that is called once on the main actor, unless another load of this view begins before.
   /// - Returns: The model of the view, which cancels, retries and reports progress.
   @discardableResult
   public func setImage(
@@ -59,7 +59,7 @@ extension UIImageView {
 }
 
 extension DisplayImage {
-  /// The image for UIKit. `nil` if the system makes none.
+  /// The image as a UIKit image, or `nil` if the system cannot create one.
   public var uiImage: UIImage? { cgImage.map { UIImage(cgImage: $0, scale: CGFloat(scale), orientation: .up) } }
 }
 #endif

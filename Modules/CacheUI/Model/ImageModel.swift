@@ -17,19 +17,23 @@ public import Foundation
 /// ```
 ///
 /// - An image in memory is shown when ``load(_:_:scale:options:)`` returns, so no placeholder flashes.
-/// - A stale cached image is shown at once and revalidated meanwhile. The image changes only if the origin has another one.
-/// - After a call of ``load(_:_:scale:options:)``, nothing of an earlier load is shown. So a row of a list can be reused.
+/// - A stale cached image is shown immediately and revalidated. The image changes only if the origin returns a
+///   different one.
+/// - After a call of ``load(_:_:scale:options:)``, no result of an earlier load is shown. A list can therefore reuse
+///   its rows.
 /// - Releasing the model cancels its load.
 ///
-/// Each property is observed on its own (Observation). A view that reads ``image`` alone is not updated by ``progress``.
+/// Views observe each property separately (Observation). A view that reads only ``image`` is not updated by
+/// ``progress``.
 @MainActor @Observable
 public final class ImageModel {
   /// The state of the load.
   public private(set) var phase = ImagePhase.empty
   /// The image to show, or `nil` for a placeholder. For an animated image, the current frame.
   ///
-  /// While an image is loaded in another size, the former size stays. After an error, a stale image stays unless the origin
-  /// refused the request with a 4xx status, such as 404. 408, 425 and 429 refuse nothing for good.
+  /// While an image is loaded in a different size, the previous size stays. After an error, a stale image stays, unless
+  /// the origin refused the request with a permanent 4xx status such as 404. The statuses 408, 425 and 429 are
+  /// temporary.
   public private(set) var image: DisplayImage?
   /// The progress of the transfer, or `nil` if no bytes are being received.
   public private(set) var progress: LoadProgress?
@@ -42,7 +46,7 @@ public final class ImageModel {
   }
 
   private struct ResourceIdentity: Equatable {
-    /// The key of the options, or else the URL.
+    /// The key in the options or, without one, the URL.
     var key: String
     var isURL: Bool
     var partition: String?
@@ -57,14 +61,14 @@ public final class ImageModel {
   @ObservationIgnored private let manager: ResourceManager
   @ObservationIgnored private var target: Target?
   @ObservationIgnored private var task: Task<Void, Never>?
-  /// The number of the latest start or end of a load. A task whose number is another one delivers nothing.
+  /// A number that changes at each start and end of a load. A task with another number delivers nothing.
   @ObservationIgnored private var generation = 0
-  /// The resource that ``image`` is from. It changes with the image alone, so a view that reads it is not updated when the origin
-  /// confirms the image.
+  /// The resource that ``image`` is from. It changes only with the image, so a view that reads it is not updated by a
+  /// 304.
   package private(set) var shown: (revision: Revision, key: CacheKey)?
   /// Whether the load was cancelled or slowed down because the view disappeared.
   @ObservationIgnored private var isSuspended = false
-  /// Called after each change, in the same turn of the main actor.
+  /// A closure that is called after each change, in the same turn of the main actor.
   @ObservationIgnored package var onChange: (@MainActor () -> Void)?
 
   /// Creates a model without an image.
@@ -76,12 +80,13 @@ public final class ImageModel {
 
   /// Loads an image and shows it. A load of another image is cancelled.
   ///
-  /// The policy is `staleWhileRevalidate` unless `options` or the manager's configuration sets another one. A call that repeats
-  /// the running load does nothing. It is the same load if URL, processor, scale, key, partition and policy are equal.
+  /// The policy is `staleWhileRevalidate`, unless `options` or the manager's configuration sets another one. If the
+  /// same load is already running, the call has no effect. Two loads are the same if URL, processor, scale, key,
+  /// partition and policy are equal.
   ///
   /// - Parameters:
-  ///   - url: The URL of the image, or `nil` to show none.
-  ///   - processor: The steps that change the image, such as the resizing to the view's size in pixels.
+  /// - url: The URL of the image, or `nil` to show no image.
+  /// - processor: The steps that change the image, such as a resize to the view's size in pixels.
   ///   - scale: The number of pixels per point.
   ///   - options: The options of the load.
   public func load(
@@ -101,13 +106,13 @@ public final class ImageModel {
     start(keepingImage: former?.resource == identity.resource, keepingPhase: former == identity)
   }
 
-  /// Loads the image again after an error. Does nothing while a load is running, or if there is no URL.
+  /// Loads the image again after an error. Has no effect during a load or without a URL.
   public func retry() {
     guard target != nil, task == nil else { return }
     start(keepingImage: true, keepingPhase: false)
   }
 
-  /// Ends the load. An image that is shown stays. Without one, the phase becomes `failed` with `CacheError.cancelled`.
+  /// Ends the load. The current image stays. Without an image, the phase becomes `failed` with `CacheError.cancelled`.
   public func cancel() {
     guard task != nil || isSuspended else { return }
     stop()
@@ -118,11 +123,11 @@ public final class ImageModel {
 
   // MARK: Visibility
 
-  /// Reduces the work for a view that is not visible any more. Calling ``load(_:_:scale:options:)`` again undoes it. The phase
-  /// and the image do not change.
+  /// Cancels or slows down the load of a view that is no longer visible. The phase and the image do not change.
+  /// ``load(_:_:scale:options:)`` resumes the load.
   ///
-  /// - Parameter keepsLoading: Whether the load goes on with the lowest priority. A transfer that has begun to receive bytes then
-  ///   continues as it is. Otherwise the load is cancelled.
+  /// - Parameter keepsLoading: Whether the load continues with the lowest priority. A load that has begun to receive
+  ///   bytes then keeps its priority. If `false`, the load is cancelled.
   public func disappear(keepsLoading: Bool = false) {
     guard task != nil, !isSuspended, !(keepsLoading && progress != nil) else { return }
     isSuspended = true
@@ -130,7 +135,7 @@ public final class ImageModel {
     if keepsLoading { run(priority: .veryLow) }
   }
 
-  /// Continues the load that ``disappear(keepsLoading:)`` has cancelled or slowed down.
+  /// Continues the load that ``disappear(keepsLoading:)`` cancelled or slowed down.
   private func resume() {
     guard isSuspended else { return }
     isSuspended = false
@@ -142,9 +147,11 @@ public final class ImageModel {
 
   // MARK: Animation
 
-  /// Shows the frames of an animated image in ``image``, by the manager's clock. Returns at once for a still image.
+  /// Shows the frames of an animated image in ``image``, timed by the manager's clock. Returns immediately for a still
+  /// image.
   ///
-  /// Ends with the last loop, with another image, or when the calling task is cancelled. Run it while the view is visible.
+  /// The animation ends after the last loop, with another image, or when the calling task is cancelled. Run it while
+  /// the view is visible.
   public func animate() async {
     guard let animated = phase.resource?.value, animated.frameCount > 1, let origin = shown else { return }
     let clock = manager.configuration.clock
@@ -152,7 +159,7 @@ public final class ImageModel {
     var loops = 0
     while true {
       for index in 0..<animated.frameCount {
-        // A frame that cannot be decoded ends the animation. The frame before it stays.
+        // A frame that cannot be decoded ends the animation. The previous frame stays.
         guard let frame = try? await animated.frame(index) else { return }
         let wait = deadline - clock.uptime
         if wait > .zero { guard (try? await clock.sleep(for: wait)) != nil else { return } }
@@ -161,7 +168,7 @@ public final class ImageModel {
           image = frame
           onChange?()
         }
-        // A late frame moves the ones after it, so that none is skipped.
+        // A late frame delays the following frames, so that none is skipped.
         deadline = max(deadline, clock.uptime) + animated.delays[index]
       }
       loops += 1
@@ -192,17 +199,17 @@ public final class ImageModel {
     if progress != nil { progress = nil }
   }
 
-  /// Shows what memory has, and loads what is missing.
+  /// Shows the image from memory, and starts a load if necessary.
   ///
   /// - Parameters:
-  ///   - keepingImage: Whether the image on the screen is of the same resource.
-  ///   - keepingPhase: Whether it also has the same size, so that it is as good as a cached one.
+  /// - keepingImage: Whether the current image is from the same resource.
+  ///   - keepingPhase: Whether the current image also has the same size and can serve as the cached one.
   private func start(keepingImage: Bool, keepingPhase: Bool) {
     guard let target else { return }
     stop()
     isSuspended = false
     if let cached = manager.cachedInMemory(target.request, as: target.transform) {
-      // By the other policies, a stale image that is returned needs no revalidation.
+      // Under other policies, a stale image that is returned needs no revalidation.
       let isRevalidated = cached.isStale && target.identity.policy == .staleWhileRevalidate
       if case .loaded = phase, !isRevalidated, isShown(cached) { return }
       show(cached, isStale: isRevalidated)
@@ -226,7 +233,7 @@ public final class ImageModel {
     let events = manager.events(for: target.request, as: target.transform)
     generation += 1
     let generation = generation
-    // The task begins in a later turn of the main actor. A load that is replaced before never starts.
+    // The task starts in a later turn of the main actor. If the load is replaced before that, the task does nothing.
     task = Task { [weak self] in
       guard !Task.isCancelled else { return }
       do throws(CacheError) {
@@ -247,7 +254,7 @@ public final class ImageModel {
       self.progress = progress
       onChange?()
     case .stale(let resource):
-      // The look into memory may have shown it already.
+      // The image may already be shown from memory.
       if case .stale(let former) = phase, former.revision == resource.revision { return }
       show(resource, isStale: true)
     case .final(let resource):
@@ -259,7 +266,7 @@ public final class ImageModel {
 
   private func show(_ resource: Resource<DisplayImage>, isStale: Bool) {
     let isSame = isShown(resource)
-    // The object on the screen stays if the origin has no other image.
+    // The displayed object stays if the origin has no other image.
     let resource = isSame ? resource.with(phase.resource?.value ?? resource.value) : resource
     phase = isStale ? .stale(resource) : .loaded(resource)
     if !isSame || image == nil {
@@ -283,12 +290,12 @@ public final class ImageModel {
 }
 
 extension ResourceManager {
-  /// The policy for images in views whose options set none.
+  /// The policy for images in views, unless their options set one.
   var imagePolicy: LoadPolicy { configuration.policy == .standard ? .staleWhileRevalidate : configuration.policy }
 }
 
 extension CacheError {
-  /// Whether the origin refused the request for good, so that an earlier response must not be shown any more.
+  /// Whether the origin refused the request permanently, so that an earlier response must not be shown.
   fileprivate var isRefusal: Bool {
     guard let status else { return false }
     return (400..<500).contains(status) && ![408, 425, 429].contains(status)

@@ -6,22 +6,22 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Loads and decodes the images of the next rows of a list, so that an ``ImageModel`` with the same processor and scale finds
-/// them in memory.
+/// A prefetcher that loads and decodes the images of the next rows of a list. An ``ImageModel`` with the same processor
+/// and scale then finds them in memory.
 ///
 /// ```swift
 /// let prefetcher = ImagePrefetcher(.fill(96, 96), scale: 2)
 /// prefetcher.rowAppeared(row, of: urls)  // each row, as it appears
 /// ```
 ///
-/// The prefetches have a low priority. They share the transfer with a view that loads the same image.
+/// Prefetches have a low priority. They share their transfer with views that load the same image.
 @MainActor
 public final class ImagePrefetcher {
   private let distance: Int
   private let prefetcher: Prefetcher
   private let options: RequestOptions
   private var lastRow: Int?
-  /// The URLs that were prefetched, by row.
+  /// The prefetched URLs, by row.
   private var window: [Int: URL] = [:]
 
   /// Creates a prefetcher.
@@ -44,18 +44,18 @@ public final class ImagePrefetcher {
     prefetcher = manager.prefetcher(as: .displayImage(processor, scale: scale), concurrency: concurrency)
   }
 
-  /// Prefetches images, in this order.
+  /// Prefetches images in the given order.
   public func prefetch(_ urls: [URL]) { prefetcher.append(urls, options: options) }
 
-  /// Cancels the prefetches of these images. A transfer that a view waits for continues.
+  /// Cancels the prefetches of images. A transfer that a view also waits for continues.
   public func cancel(_ urls: [URL]) { prefetcher.cancel(urls) }
 
-  /// Prefetches the images of the rows after this one, in the direction of the scrolling. Cancels the prefetches of rows that are
+  /// Prefetches the images of the rows after `row`, in the scroll direction. Cancels the prefetches of rows that are
   /// further away.
   ///
   /// - Parameters:
-  ///   - row: The row that appears.
-  ///   - urls: The URLs of all rows. A row without an image has `nil`.
+  /// - row: The row that appears.
+  ///   - urls: The URLs of all rows, with `nil` for rows without an image.
   public func rowAppeared(_ row: Int, of urls: [URL?]) {
     let isForward = row >= (lastRow ?? row)
     lastRow = row

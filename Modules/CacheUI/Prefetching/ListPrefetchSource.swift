@@ -2,7 +2,7 @@
 public import Foundation
 public import UIKit
 
-/// Connects an ``ImagePrefetcher`` to a collection view or a table view.
+/// An adapter that connects an ``ImagePrefetcher`` to a collection view or a table view.
 ///
 /// ```swift
 /// source = ListPrefetchSource(prefetcher) { [photos] in photos[$0.item].url }
@@ -17,7 +17,7 @@ public final class ListPrefetchSource: NSObject, UICollectionViewDataSourcePrefe
   ///
   /// - Parameters:
   ///   - prefetcher: The prefetcher that loads the images.
-  ///   - url: Returns the URL of an item's image, or `nil` if it has none.
+  /// - url: A closure that returns the URL of an item's image, or `nil` if the item has no image.
   public init(_ prefetcher: ImagePrefetcher, url: @escaping (IndexPath) -> URL?) {
     self.prefetcher = prefetcher
     self.url = url

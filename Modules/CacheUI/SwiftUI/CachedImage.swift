@@ -3,7 +3,7 @@ public import Etagere
 public import Foundation
 public import SwiftUI
 
-/// A view that loads an image and shows it, from the cache if possible.
+/// A view that loads and shows an image, from the cache if possible.
 ///
 /// ```swift
 /// CachedImage(url) { image in
@@ -19,10 +19,10 @@ public import SwiftUI
 /// .frame(width: 96, height: 96)
 /// ```
 ///
-/// The initializers are those of `AsyncImage`. Unlike `AsyncImage`, the view shows an image in memory without a placeholder, and
-/// revalidates a stale image while it shows it.
+/// The initializers match those of `AsyncImage`. Unlike `AsyncImage`, the view shows an image in memory without a
+/// placeholder, and revalidates a stale image while showing it.
 ///
-/// An image without a label is hidden from assistive technology. Give a label with the initializer, or with
+/// An image without a label is hidden from assistive technology. Set a label with the initializer or with
 /// `accessibilityLabel(_:)`.
 public struct CachedImage<Content: View>: View {
   private let url: URL?
@@ -39,10 +39,11 @@ public struct CachedImage<Content: View>: View {
   /// Creates a view from the states of an image's load.
   ///
   /// - Parameters:
-  ///   - url: The URL of the image, or `nil` for none.
-  ///   - scale: The number of the image's pixels per point. With ``downsampledToView()``, the display's scale is used.
+  /// - url: The URL of the image, or `nil` for no image.
+  /// - scale: The number of pixels per point. With ``downsampledToView()``, the display's scale is used.
   ///   - transaction: The transaction in which a new image appears.
-  ///   - content: Makes the view from the model, which has the phase, the image, the progress and `retry()`.
+  /// - content: A closure that makes the view from the model, which contains the phase, the image, the progress and
+  ///   `retry()`.
   public init(
     _ url: URL?, scale: CGFloat = 1, transaction: Transaction = Transaction(),
     @ViewBuilder content: @escaping (ImageModel) -> Content
@@ -56,12 +57,13 @@ public struct CachedImage<Content: View>: View {
   /// Creates a view from the image and a placeholder.
   ///
   /// - Parameters:
-  ///   - url: The URL of the image, or `nil` for none.
-  ///   - scale: The number of the image's pixels per point. With ``downsampledToView()``, the display's scale is used.
+  /// - url: The URL of the image, or `nil` for no image.
+  /// - scale: The number of pixels per point. With ``downsampledToView()``, the display's scale is used.
   ///   - label: The accessibility label of the image, or `nil` if the image is decorative.
   ///   - transaction: The transaction in which a new image appears.
-  ///   - content: Makes the view from the image.
-  ///   - placeholder: Makes the view that is shown while there is no image. Its argument has the progress and the error.
+  /// - content: A closure that makes the view from the image.
+  ///   - placeholder: A closure that makes the view shown without an image. Its argument contains the progress and the
+  ///   error.
   public init<Loaded: View, Placeholder: View>(
     _ url: URL?, scale: CGFloat = 1, label: Text? = nil, transaction: Transaction = Transaction(),
     @ViewBuilder content: @escaping (Image) -> Loaded, @ViewBuilder placeholder: @escaping (ImageModel) -> Placeholder
@@ -71,11 +73,11 @@ public struct CachedImage<Content: View>: View {
     }
   }
 
-  /// Creates a view of the image in its own size, with a gray placeholder.
+  /// Creates a view that shows the image in its original size, with a gray placeholder.
   ///
   /// - Parameters:
-  ///   - url: The URL of the image, or `nil` for none.
-  ///   - scale: The number of the image's pixels per point.
+  /// - url: The URL of the image, or `nil` for no image.
+  /// - scale: The number of pixels per point.
   ///   - label: The accessibility label of the image, or `nil` if the image is decorative.
   public init(_ url: URL?, scale: CGFloat = 1, label: Text? = nil) where Content == _ConditionalContent<Image, Color> {
     self.init(url, scale: scale, label: label) {
@@ -110,18 +112,19 @@ public struct CachedImage<Content: View>: View {
 
   // MARK: Settings
 
-  /// Resizes the image to cover the view, in pixels of the display. The view takes all the space that is proposed to it.
+  /// Resizes the image to cover the view, in pixels of the display. The view takes all the space proposed to it.
   ///
-  /// A codec that can decode to a smaller size never makes the full one. So a list of small views needs little memory.
+  /// A codec that can decode to a smaller size never makes the full size. A list of small views therefore needs little
+  /// memory.
   public func downsampledToView() -> Self { changed { $0.isDownsampled = true } }
 
-  /// Changes the image, after a resizing to the view.
+  /// Changes the image, after a resize to the view's size.
   public func processed(by processor: ImageProcessor) -> Self { changed { $0.processor = processor } }
 
   /// Sets the options of the load.
   public func requestOptions(_ options: RequestOptions) -> Self { changed { $0.options = options } }
 
-  /// Lets a load go on with the lowest priority when the view disappears. Otherwise the load is cancelled.
+  /// Continues the load with the lowest priority when the view disappears. By default, the load is cancelled.
   public func keepsLoadingOffscreen() -> Self { changed { $0.keepsLoading = true } }
 
   private func changed(_ change: (inout Self) -> Void) -> Self {
@@ -133,7 +136,7 @@ public struct CachedImage<Content: View>: View {
 
 /// The view that owns the model.
 private struct ModelView<Content: View>: View {
-  /// The values that begin another load when they change.
+  /// The values whose change starts another load.
   private struct Request: Equatable {
     var url: URL?
     var processor: String
@@ -183,7 +186,7 @@ private struct ModelView<Content: View>: View {
 }
 
 extension Image {
-  /// Creates an image for SwiftUI from a display image, in points by its scale.
+  /// Creates a SwiftUI image from a display image, with a size in points according to its scale.
   ///
   /// - Parameters:
   ///   - image: The image.

@@ -15,7 +15,7 @@ private struct ResourceManagerKey: EnvironmentKey {
 }
 
 extension View {
-  /// Sets the manager that loads the images of the views inside this one.
+  /// Sets the manager that loads the images of the views inside this view.
   public func resourceManager(_ manager: ResourceManager) -> some View { environment(\.resourceManager, manager) }
 }
 #endif
