@@ -1,2 +1,2 @@
-// A client of the telemetry names loads, sources and errors.
+// Code that uses the telemetry also uses loads, sources and errors.
 @_exported public import CacheCore

@@ -1,6 +1,6 @@
 public import CacheCore
 
-/// The course of one load: its start, its result, and what was done. It is delivered when all work of the load has ended.
+/// A record of one load: its start, its result and its phases. It is delivered when all work of the load has ended.
 public struct LoadRecord: Sendable {
   /// The identifier of the load.
   public var load: LoadID
@@ -16,11 +16,11 @@ public struct LoadRecord: Sendable {
   public var error: CacheError?
   /// The load that this one joined. That load has the transfer in its record.
   public var joined: LoadID?
-  /// Whether a store answered the load without waiting.
+  /// Whether a store satisfied the load without waiting.
   public var isHit = false
-  /// The phases: requests in the order in which they were sent, among them the other phases in the order in which they ended.
-  /// Phases can overlap, and can end after the result: a revalidation in the background, a commit to a slow store, a body that an
-  /// HTTP caller still reads.
+  /// The phases of the load. Requests are in the order in which they were sent. The other phases are inserted in the
+  /// order in which they ended. Phases can overlap. They can end after the result: a background revalidation, a commit
+  /// to a slow store, a body that an HTTP caller still reads.
   public var phases: [Phase] = []
 
   /// Creates a record from its parts, for tests.
@@ -39,13 +39,13 @@ public struct LoadRecord: Sendable {
     self.phases = phases
   }
 
-  /// A part of a load that takes time.
+  /// A timed part of a load.
   public struct Phase: Sendable {
-    /// The time from the start of the load to the start of the phase.
+    /// The offset of the phase from the start of the load.
     public var start: Duration
     /// The duration of the phase.
     public var duration: Duration
-    /// The work of the phase.
+    /// The kind of work and its details.
     public var work: Work
 
     /// Creates a phase from its parts, for tests.
@@ -60,17 +60,17 @@ public struct LoadRecord: Sendable {
   public enum Work: Sendable {
     /// A request to the origin, from the call of the downloader to the last byte of the body.
     case transfer(Transfer)
-    /// The making of a value, or the decoding of a stored one.
+    /// The creation of a value, or the decoding of a stored value.
     case transform(ValueOrigin)
-    /// The commit of an entry of this number of bytes to the durable store.
+    /// The commit of an entry to the durable store, with its number of bytes.
     case store(bytes: Int64)
   }
 
   /// A request to the origin and its response.
   public struct Transfer: Sendable {
-    /// The URL of the request, which is another one after a redirect.
+    /// The URL of the request, which changes with a redirect.
     public var url: LoadURL
-    /// Whether the request asks about a stored response.
+    /// Whether the request revalidates a stored response.
     public var isConditional: Bool
     /// The status of the response, or `nil` if none was received.
     public var status: Int?
@@ -92,13 +92,13 @@ public struct LoadRecord: Sendable {
     }
   }
 
-  /// The requests of the load and their responses, in the order in which they were sent.
+  /// The requests of the load and their responses, in the order of the requests.
   public var transfers: [Transfer] {
     phases.compactMap { phase in
       if case .transfer(let transfer) = phase.work { transfer } else { nil }
     }
   }
 
-  /// The number of body bytes that crossed the network.
+  /// The number of body bytes received from the network.
   public var bytesOnWire: Int64 { transfers.reduce(0) { $0 + $1.metrics.bytesOnWire } }
 }

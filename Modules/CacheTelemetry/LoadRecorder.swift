@@ -1,17 +1,17 @@
 internal import CacheCore
 
-/// Makes a record of the events of each load, and delivers it when all work of the load has ended.
+/// A collector that builds a record from the events of each load and delivers it when all work of the load has ended.
 final class LoadRecorder: Sendable {
-  /// A load whose work has not ended.
+  /// A load with unfinished work.
   private struct OpenLoad {
     var record: LoadRecord
     /// The uptime at which the load started.
     var start: Duration
     var notes: [(any Sendable)?]
-    /// The places in the phases of the transfers that are running, by the numbers of the transfers.
+    /// The indices of the running transfers in the phases, by transfer number.
     var transfers: [Int: Int] = [:]
 
-    /// Appends a phase that has just ended.
+    /// Appends a phase that ended just now.
     mutating func append(_ work: LoadRecord.Work, _ duration: Duration, endingAt now: Duration) {
       record.phases.append(.init(start: now - start - duration, duration: duration, work: work))
     }
@@ -43,7 +43,7 @@ final class LoadRecorder: Sendable {
     self.clock = clock
   }
 
-  /// Returns when every record was delivered.
+  /// Returns when every record has been delivered.
   func idle() async {
     await withCheckedContinuation { continuation in
       let isIdle = state.withLock { state in
@@ -90,7 +90,7 @@ final class LoadRecorder: Sendable {
     for receiver in interested { receiver.receive(record, receiver.note()) }
   }
 
-  /// Called in the caller's task, outside the lock, because notes are made by a tracer's code.
+  /// Runs in the caller's task and outside the lock, because a tracer's code makes the notes.
   private func begin(_ load: LoadID, _ url: LoadURL) {
     let new = OpenLoad(
       record: LoadRecord(load: load, url: url, startedAt: clock.now, duration: .zero), start: clock.uptime,
@@ -110,7 +110,7 @@ final class LoadRecorder: Sendable {
   private func end(_ load: LoadID) {
     guard let ended = state.withLock({ $0.open[load] }) else { return }
     for (receiver, note) in zip(receivers, ended.notes) { receiver.receive(ended.record, note) }
-    // Afterwards, so that a caller of `idle()` finds the record delivered.
+    // Removed after delivery, so that a caller of `idle()` finds the record delivered.
     let waiters = state.withLock { state in
       state.open[load] = nil
       guard state.open.isEmpty else { return [CheckedContinuation<Void, Never>]() }

@@ -1,27 +1,27 @@
 public import CacheCore
 
-/// An observer that reports what loads do: to a log, to metrics, to a tracer, to Instruments, or to a closure.
+/// An observer that reports loads to a log, to metrics, to a tracer, to Instruments, or to a closure.
 ///
 /// ```swift
 /// configuration.observer = Telemetry([.logging(Logger(label: "images")), .metrics(), .tracing()])
 /// ```
 ///
-/// Bootstrap the metrics and the tracing system first. The initializer returns `nil` if nothing would receive a report. The
+/// Bootstrap the metrics and tracing systems first. The initializer returns `nil` if no outlet has a receiver. The
 /// manager then has no observer, and a hit costs the same as without telemetry.
 ///
-/// Logs, spans and signposts have URLs without user information and without query, which may hold signatures and tokens.
+/// In logs, spans and signposts, URLs have no user information and no query, which may contain signatures and tokens.
 public final class Telemetry: LoadObserver {
   public let id = ComponentID.unique(Telemetry.self)
-  /// Passes an event on to every outlet that receives events. One closure, because iterating over an array would slow a hit in
-  /// memory down.
+  /// Passes an event to every outlet that receives events. It is a single closure, because iterating over an array
+  /// would slow down memory hits.
   private let receiver: (@Sendable (CacheEvent, LoadID) -> Void)?
   private let recorder: LoadRecorder?
 
-  /// Creates an observer with some outlets, or returns `nil` if none of them has a receiver.
+  /// Creates an observer with outlets, or returns `nil` if none of them has a receiver.
   ///
   /// - Parameters:
   ///   - outlets: The receivers of the reports.
-  ///   - clock: The clock of the managers that are observed. With another clock, the times of records are wrong.
+  /// - clock: The clock of the observed managers. With another clock, the times in records are wrong.
   public init?(_ outlets: [Outlet], clock: any CacheClock = SystemClock()) {
     let receivers = outlets.compactMap(\.event)
     receiver =
@@ -35,32 +35,32 @@ public final class Telemetry: LoadObserver {
     if receivers.isEmpty, records.isEmpty { return nil }
   }
 
-  /// Passes an event on to the outlets. Called by the manager.
+  /// Passes an event to the outlets. The manager calls this method.
   public func observe(_ event: CacheEvent, of load: LoadID) {
     receiver?(event, load)
     recorder?.receive(event, of: load)
   }
 
-  /// Returns when the record of every load that has started was delivered.
+  /// Returns when the records of all started loads have been delivered.
   package func idle() async { await recorder?.idle() }
 
   /// A receiver of reports: a log, metrics, a tracer, Instruments, or a closure.
   public struct Outlet: Sendable {
-    /// The receiver of records, and of what it noted in the caller's task when the load started.
+    /// The receiver of records and of the note that it made in the caller's task at the start of the load.
     struct Records: Sendable {
       var note: @Sendable () -> (any Sendable)? = { nil }
-      /// Whether loads that a store answers without waiting are of interest now.
+      /// Whether records of loads that a store satisfies without waiting are wanted now.
       var wantsHits: @Sendable () -> Bool = { true }
       var receive: @Sendable (LoadRecord, _ note: (any Sendable)?) -> Void
     }
 
-    /// Receives each event at once, or `nil` if the outlet needs records alone.
+    /// A closure that receives each event immediately, or `nil` if the outlet needs only records.
     var event: (@Sendable (CacheEvent, LoadID) -> Void)?
-    /// Receives the record of each load, or `nil` if the outlet needs events alone.
+    /// The receiver of records, or `nil` if the outlet needs only events.
     var records: Records?
 
-    /// A closure that receives the record of each load when all its work has ended. It is called on any thread, and must return
-    /// quickly.
+    /// Passes the record of each load to a closure when all its work has ended. The closure is called on any thread and
+    /// must return quickly.
     ///
     /// ```swift
     /// let telemetry = Telemetry([.records { record in print(record.url.withoutQuery, record.duration) }])

@@ -1,4 +1,4 @@
-// Without its trait, an outlet names the trait when it is used.
+// If a trait is off, using its outlet produces an error that names the trait.
 extension Telemetry.Outlet {
   #if !Logging
   /// Unavailable without the trait `Logging`.

@@ -1,7 +1,7 @@
 package import CacheCore
 
-/// The intervals of loads and transfers, which begin and end with events. It makes intervals of any system, so that Linux can
-/// test what Instruments shows.
+/// The open intervals of loads and transfers, which begin and end with events. It is generic over the system's
+/// intervals, so that Linux can test what Instruments shows.
 package final class IntervalTable<Interval: Sendable>: Sendable {
   /// The kind of an interval.
   package enum Kind: Hashable, Sendable { case load, transfer }
@@ -19,8 +19,8 @@ package final class IntervalTable<Interval: Sendable>: Sendable {
   private let open = Lock<[Key: Interval]>([:])
 
   /// - Parameters:
-  ///   - begin: Begins an interval, or returns `nil` if the system takes none now.
-  ///   - end: Ends an interval.
+  ///   - begin: A closure that begins an interval, or returns `nil` if the system does not record now.
+  ///   - end: A closure that ends an interval.
   package init(
     begin: @escaping @Sendable (Kind, LoadURL) -> Interval?, end: @escaping @Sendable (Kind, Interval, String) -> Void
   ) {

@@ -3,15 +3,15 @@ internal import CacheCore
 public import Logging
 
 extension Telemetry.Outlet {
-  /// A log of swift-log: one line for each load, and one for each failure that no caller is told of.
+  /// Logs one line per load, and one per failure that is not reported to a caller, with swift-log.
   ///
-  /// A line has the identifier of the load, its URL without query and user information, its source, its duration, and the
-  /// durations of its parts in milliseconds. Loads that a store answers without waiting are logged at the level `trace`. A
-  /// store that fails, and a revalidation in the background that fails, are logged as warnings.
+  /// A line contains the identifier of the load, its URL without query and user information, its source, its duration,
+  /// and the durations of its phases in milliseconds. Loads that a store satisfies without waiting are logged at the
+  /// level `trace`. Failures of a store or of a background revalidation are logged as warnings.
   ///
   /// - Parameters:
   ///   - logger: The logger.
-  ///   - level: The level of the lines about loads.
+  /// - level: The level of the lines for loads.
   public static func logging(_ logger: Logger, level: Logger.Level = .debug) -> Self {
     Self(
       event: { event, load in warn(logger, event, load) },
@@ -29,7 +29,7 @@ extension Telemetry.Outlet {
     switch event {
     case .storeFailed(_, let error): warn("a store could not be written", error)
     case .readFailed(_, let error): warn("a store could not be read", error)
-    case .backgroundFailed(_, let error): warn("a revalidation in the background failed", error)
+    case .backgroundFailed(_, let error): warn("a background revalidation failed", error)
     default: break
     }
   }
@@ -57,7 +57,7 @@ extension LoadRecord {
 }
 
 extension LoadRecord.Work {
-  /// The field that has the duration of such phases.
+  /// The name of the metadata field for the duration of such phases.
   fileprivate var logName: String {
     switch self {
     case .transfer: "transfer-ms"

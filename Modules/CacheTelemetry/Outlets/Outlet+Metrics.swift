@@ -3,8 +3,8 @@ public import CacheCore
 public import Metrics
 
 extension Telemetry.Outlet {
-  /// The counters, timers and meters of a backend of swift-metrics.
-  /// Modules/CacheTelemetry/CacheTelemetry.docc/CacheTelemetry.md lists them.
+  /// Reports to the counters, timers and meters of a swift-metrics backend, which are listed in
+  /// [CacheTelemetry](doc:/CacheTelemetry).
   ///
   /// ```swift
   /// let memory = MemoryCache()
@@ -12,10 +12,10 @@ extension Telemetry.Outlet {
   /// ```
   ///
   /// - Parameters:
-  ///   - factory: The backend, or `nil` for the one that the metrics system was bootstrapped with. Without a backend, the outlet
-  ///     receives nothing.
-  ///   - evictions: The eviction counters of stores, by name. They are read when all work of a load has
-  ///     ended. Evictions before the outlet was created are not counted.
+  /// - factory: The backend, or `nil` for the one with which the metrics system was bootstrapped. Without a backend,
+  ///   the outlet receives nothing.
+  ///   - evictions: The eviction counters of stores, by name. They are read when all work of a load has ended.
+  ///   Evictions before the creation of the outlet are not counted.
   public static func metrics(
     factory: (any MetricsFactory)? = nil, evictions: [String: @Sendable () -> [EvictionReason: Int]] = [:]
   ) -> Self {
@@ -29,9 +29,9 @@ extension Telemetry.Outlet {
 /// The metrics of all loads.
 private final class LoadMetrics: Sendable {
   private struct State {
-    /// The loads that have started, and whose request was not sent yet.
+    /// The loads that have started but have not sent a request yet.
     var waiting: Set<LoadID> = []
-    /// The evictions that were counted already.
+    /// The evictions that have been counted.
     var evictions: [String: [EvictionReason: Int]] = [:]
   }
 
@@ -54,7 +54,7 @@ private final class LoadMetrics: Sendable {
   private let factory: any MetricsFactory
   private let evictions: [String: @Sendable () -> [EvictionReason: Int]]
   private let state: Lock<State>
-  // Properties and no dictionary: looking up the source would cost a hit in memory as much as counting it.
+  // Properties instead of a dictionary: a lookup would cost a memory hit as much as the counting.
   private let memory, disk, revalidated, network, schemeHandler: SourceMetrics
   private let joined, receivedBytes: Counter
   private let waiting, running, transferring: Meter
@@ -110,7 +110,7 @@ private final class LoadMetrics: Sendable {
       endWaiting(load)
       if let source { metrics(of: source).record(duration) }
       if let error { count("failed_loads", ("code", error.code.rawValue)) }
-    // Whatever the load has stored, and evicted by that, is done now. A hit stores nothing.
+    // By now, the load has finished all writes that can evict entries. A hit writes nothing.
     case .workEnded: countEvictions()
     }
   }
@@ -133,7 +133,7 @@ private final class LoadMetrics: Sendable {
     if let duration { timer.recordNanoseconds(duration.saturatedNanoseconds) }
   }
 
-  /// Adds to a counter that has dimensions. The backend finds it by label and dimensions.
+  /// Adds to a counter with dimensions. The backend finds the counter by label and dimensions.
   private func count(_ name: String, by amount: Int64 = 1, _ dimensions: (String, String)...) {
     Counter(label: "etagere_\(name)", dimensions: dimensions, factory: factory).increment(by: amount)
   }
@@ -149,7 +149,7 @@ private final class LoadMetrics: Sendable {
       let now = read()
       let new = state.withLock { state in
         let former = state.evictions[store] ?? [:]
-        // Two threads may read in one order and arrive here in the other.
+        // Two threads may read the counters in one order and get here in the other.
         let latest = now.merging(former) { max($0, $1) }
         state.evictions[store] = latest
         return latest.compactMap { reason, count in

@@ -3,14 +3,14 @@ internal import CacheCore
 public import os
 
 extension Telemetry.Outlet {
-  /// The signposts of a signposter, for Instruments: an interval `Load` for each load, an interval `Transfer` for each request to
-  /// the origin, and an event `Hit` for each load that a store answers without waiting.
+  /// Emits signposts for Instruments: an interval `Load` for each load, an interval `Transfer` for each request to the
+  /// origin, and an event `Hit` for each load that a store satisfies without waiting.
   ///
   /// - Parameter signposter: The signposter.
   public static func signposts(_ signposter: OSSignposter = OSSignposter(subsystem: "Etagere", category: "Loads")) -> Self {
     let intervals = IntervalTable<OSSignpostIntervalState>(
       begin: { kind, url in
-        // The text of the URL is made only while Instruments records.
+        // The text of the URL is created only while Instruments records.
         guard signposter.isEnabled else { return nil }
         let id = signposter.makeSignpostID()
         return switch kind {

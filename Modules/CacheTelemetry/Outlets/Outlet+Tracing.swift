@@ -3,17 +3,17 @@ internal import CacheCore
 public import Tracing
 
 extension Telemetry.Outlet {
-  /// The spans of a tracer of swift-distributed-tracing.
+  /// Creates spans with a tracer of swift-distributed-tracing.
   ///
-  /// A load is a span `etagere.load`, a child of the span in whose task the load was called. It has these children:
-  /// - `etagere.transfer`, a request, or `etagere.revalidation`, a request about a stored response
-  /// - `etagere.transform`, the making of a value
-  /// - `etagere.store`, a commit to the durable store
+  /// A load is a span `etagere.load`. Its parent is the span of the task that called the load. It has these children:
+  /// - `etagere.transfer`: a request, or `etagere.revalidation`: a conditional request
+  /// - `etagere.transform`: the creation of a value
+  /// - `etagere.store`: a commit to the durable store
   ///
-  /// A phase that ends after the result, such as a revalidation in the background, ends after the span of the load.
+  /// A phase that ends after the result, such as a background revalidation, ends after the load's span.
   ///
-  /// - Parameter tracer: The tracer, or `nil` for the one that the instrumentation system was bootstrapped with. Without a
-  ///   tracer, the outlet receives nothing.
+  /// - Parameter tracer: The tracer, or `nil` for the one with which the instrumentation system was bootstrapped.
+  ///   Without a tracer, the outlet receives nothing.
   public static func tracing(_ tracer: (any Tracer)? = nil) -> Self {
     let tracer = tracer ?? InstrumentationSystem.tracer
     guard !(tracer is NoOpTracer) else { return Self() }
@@ -23,7 +23,7 @@ extension Telemetry.Outlet {
       })
   }
 
-  /// Makes the spans of a load that has ended.
+  /// Creates the spans of a finished load.
   private static func trace(_ record: LoadRecord, in context: ServiceContext, by tracer: any Tracer) {
     let span = tracer.startAnySpan("etagere.load", at: record.instant(.zero), context: context)
     span.attributes["url.full"] = record.url.withoutQuery
@@ -35,7 +35,7 @@ extension Telemetry.Outlet {
     span.end(at: record.instant(record.duration))
   }
 
-  /// The version of HTTP in a name of ALPN (RFC 7301): `1.1` of `http/1.1`, `2` of `h2`.
+  /// Returns the HTTP version in an ALPN name (RFC 7301): `1.1` of `http/1.1`, `2` of `h2`.
   private static func version(_ name: String) -> String {
     String(name.drop { !$0.isNumber })
   }
@@ -62,7 +62,7 @@ extension Telemetry.Outlet {
 }
 
 extension LoadRecord {
-  /// The wall time of an offset from the start.
+  /// Returns the wall time at an offset from the start.
   fileprivate func instant(_ offset: Duration) -> DefaultTracerClock.Timestamp {
     .init(nanosecondsSinceEpoch: UInt64(max(0, (startedAt + offset).nanoseconds)))
   }
@@ -79,7 +79,7 @@ extension LoadRecord.Work {
 }
 
 extension Span {
-  /// Marks the span as failed. The error itself has a URL, which may have a query.
+  /// Marks the span as failed. The error itself is not recorded, because its URL may contain a query.
   fileprivate func note(_ error: CacheError?) {
     guard let error else { return }
     attributes["error.type"] = error.code.rawValue
