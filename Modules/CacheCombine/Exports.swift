@@ -1,4 +1,5 @@
-// Callers use a publisher with Combine's operators, and its values are CacheManager's types. One import brings all of them.
+// Callers use a publisher with Combine's operators, and its values have CacheManager's types. One import provides all
+// of them.
 @_exported public import CacheManager
 
 #if canImport(Combine)

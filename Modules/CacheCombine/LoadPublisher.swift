@@ -8,15 +8,15 @@ internal import Combine
 internal import OpenCombine
 #endif
 
-/// A publisher that starts a load of its own for each subscription.
+/// A publisher that starts a separate load for each subscription.
 struct LoadPublisher<Output: Sendable>: Publisher {
   typealias Failure = CacheError
 
   /// The queue on which subscribers are called.
   let queue: CallbackQueue
-  /// Returns one event that replaces two consecutive ones which were not delivered yet, or `nil` if both stay.
+  /// A closure that merges two consecutive undelivered events into one, or returns `nil` to leave both.
   let merge: @Sendable (Output, Output) -> Output?
-  /// Starts the load, which sends its events into the channel.
+  /// A closure that starts the load, which sends its events into the channel.
   let start: @Sendable (EventChannel<Output>) -> Void
 
   func receive<Downstream: Subscriber>(subscriber: Downstream)

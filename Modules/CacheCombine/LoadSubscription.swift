@@ -8,18 +8,18 @@ internal import Combine
 internal import OpenCombine
 #endif
 
-/// A subscription, without the type of its subscriber: a Sendable closure can hold it.
+/// A subscription without the type of its subscriber, so that a Sendable closure can capture it.
 private protocol Delivering: Sendable {
-  /// Puts the delivering on the queue, unless it is there or running.
+  /// Enqueues the delivery on the queue, unless it is already enqueued or running.
   func schedule()
-  /// Delivers what can be delivered now. Called on the queue.
+  /// Delivers everything that can be delivered now. Called on the queue.
   func deliver()
 }
 
-/// The subscription to one load. It delivers as many events as are demanded, one at a time, then one completion.
+/// The subscription to one load. It delivers as many events as are demanded, one at a time, and then one completion.
 ///
-/// The thread that sends an event or adds demand also puts the delivering on the queue, unless it is there or running already.
-/// That one then delivers the new events too. The subscriber is never called under a lock.
+/// The thread that sends an event or adds demand enqueues the delivery on the queue. If a delivery is already enqueued
+/// or running, it also delivers the new events. The subscriber is never called under a lock.
 final class LoadSubscription<Downstream: Subscriber>: Subscription, Delivering
 where Downstream.Input: Sendable, Downstream.Failure == CacheError {
   typealias Event = Downstream.Input
@@ -33,17 +33,17 @@ where Downstream.Input: Sendable, Downstream.Failure == CacheError {
   }
 
   private struct State {
-    /// The subscriber and its channel, or `nil` after the completion or the cancellation.
+    /// The subscriber and its channel, or `nil` after completion or cancellation.
     var connection: Connection?
-    /// Starts the load, or `nil` if it was started.
+    /// A closure that starts the load, or `nil` after the start.
     var start: (@Sendable (Channel) -> Void)?
     var demand = Subscribers.Demand.none
-    /// Whether the delivering is on the queue or running.
+    /// Whether the delivery is enqueued or running.
     var isDelivering = false
 
     /// Adds demand.
     ///
-    /// - Returns: The work to do outside the lock if the load has to be started.
+    /// - Returns: The work to do outside the lock if the load must be started.
     mutating func add(_ demand: Subscribers.Demand) -> (start: @Sendable (Channel) -> Void, channel: Channel)? {
       guard let connection else { return nil }
       self.demand += demand
@@ -57,8 +57,8 @@ where Downstream.Input: Sendable, Downstream.Failure == CacheError {
       return true
     }
 
-    /// Removes the next delivery. If there is none, returns `nil` and ends the delivering in the same step. An event that is sent
-    /// after that step is delivered by its sender.
+    /// Removes the next delivery. If there is none, returns `nil` and ends the delivery in the same step. The sender of
+    /// a later event delivers it.
     mutating func next() -> (subscriber: Downstream, delivery: Result<Event?, CacheError>)? {
       guard let connection, let delivery = connection.channel.takeNext(event: demand > .none) else {
         isDelivering = false
@@ -75,8 +75,8 @@ where Downstream.Input: Sendable, Downstream.Failure == CacheError {
   /// - Parameters:
   ///   - subscriber: The subscriber.
   ///   - queue: The queue on which the subscriber is called.
-  ///   - channel: The channel of this subscription alone.
-  ///   - start: Starts the load, which sends its events into the channel. Called with the first demand.
+  ///   - channel: The channel, used only by this subscription.
+  ///   - start: A closure that starts the load with the first demand. The load sends its events into the channel.
   init(
     _ subscriber: Downstream, on queue: CallbackQueue, _ channel: Channel, start: @escaping @Sendable (Channel) -> Void
   ) {
@@ -88,7 +88,8 @@ where Downstream.Input: Sendable, Downstream.Failure == CacheError {
   func request(_ demand: Subscribers.Demand) {
     guard demand > .none else { return }
     if let (start, channel) = state.withLock({ $0.add(demand) }) {
-      // The running load holds the subscription, as a subscriber need not. The channel releases the work at the end of the load.
+      // The running load retains the subscription, because a subscriber need not. The channel releases the closure at
+      // the end of the load.
       let subscription: any Delivering = self
       channel.onReady { subscription.schedule() }
       start(channel)
@@ -97,7 +98,7 @@ where Downstream.Input: Sendable, Downstream.Failure == CacheError {
   }
 
   func cancel() {
-    // Both are released outside the lock, because their deinitializers may call this subscription.
+    // Released outside the lock, because their deinitializers may call this subscription.
     let (connection, _) = state.withLock { state in
       defer { (state.connection, state.start) = (nil, nil) }
       return (state.connection, state.start)

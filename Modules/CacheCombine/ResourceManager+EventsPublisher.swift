@@ -15,7 +15,8 @@ public import Foundation
 #endif
 
 extension ResourceManager {
-  /// Returns a publisher of the events of a load: progress, a stale cached response, and the final response. Then it completes.
+  /// Returns a publisher of the events of a load: progress, a stale cached response, and the final response. It then
+  /// completes.
   ///
   /// ```swift
   /// manager.eventsPublisher(for: url)
@@ -31,9 +32,9 @@ extension ResourceManager {
   ///   .store(in: &cancellables)
   /// ```
   ///
-  /// Subscriptions, queues and cancellation are those of ``publisher(for:options:)``. Events wait until they are demanded and the
-  /// queue runs. Consecutive progress reports that wait merge into the latest one. The completion needs no demand, but it comes
-  /// after the events that wait.
+  /// Subscriptions, queues and cancellation work like those of ``publisher(for:options:)``. Events are delivered on
+  /// demand. Consecutive undelivered progress reports are merged into the latest one. The completion needs no demand,
+  /// but it follows all undelivered events.
   public func eventsPublisher(
     for url: URL, options: RequestOptions = RequestOptions()
   ) -> AnyPublisher<ResourceEvent<Data>, CacheError> {

@@ -15,7 +15,7 @@ public import Foundation
 #endif
 
 extension ResourceManager {
-  /// Returns a publisher that loads the bytes of a URL: one value, then the completion.
+  /// Returns a publisher that loads the bytes of a URL and emits one value, then the completion.
   ///
   /// ```swift
   /// manager.publisher(for: url)
@@ -28,16 +28,16 @@ extension ResourceManager {
   ///   .store(in: &cancellables)
   /// ```
   ///
-  /// Each subscription is a load of its own, which starts with the first demand. Loads of the same request share one transfer, as
-  /// all loads do. Cancelling the subscription, or releasing its `AnyCancellable`, cancels the load. The subscriber then receives
-  /// nothing more, not even a completion. Only a call that has already begun on another thread still runs.
+  /// Each subscription starts a separate load with its first demand. As always, loads of the same request share one
+  /// transfer. Cancelling the subscription, or releasing its `AnyCancellable`, cancels the load. The subscriber then
+  /// receives nothing more, not even a completion. A call that has already begun on another thread may still run.
   ///
-  /// The value is the one that ``CacheManager/ResourceManager/load(_:options:)`` returns. With the policy `staleWhileRevalidate`
-  /// it may be the stale one; see ``eventsPublisher(for:options:)``.
+  /// The value is that of ``CacheManager/ResourceManager/load(_:options:)``. With the policy `staleWhileRevalidate` it
+  /// may be stale; see ``eventsPublisher(for:options:)``.
   ///
-  /// The subscriber is called on the `CallbackQueue` of the options or of the manager, like the callbacks of a load. On Apple
-  /// platforms that is the main queue by default, and a hit in memory is delivered at once to a subscription there. On Linux it
-  /// is `.immediate`: any thread that has the value.
+  /// The subscriber is called on the `CallbackQueue` of the options or of the manager, like the callbacks of a load. On
+  /// Apple platforms, that is the main queue by default, and a memory hit is delivered immediately to a subscription on
+  /// that queue. On Linux, it is `.immediate`: the thread that has the value.
   public func publisher(
     for url: URL, options: RequestOptions = RequestOptions()
   ) -> AnyPublisher<Resource<Data>, CacheError> {
@@ -68,7 +68,7 @@ extension ResourceManager {
   ) -> AnyPublisher<Resource<Value>, CacheError> {
     let queue = callbackQueue(for: request)
     var request = request
-    // The subscription itself goes to the queue, and looks there whether it was cancelled.
+    // The subscription switches to the queue itself and checks for cancellation after that.
     request.options.callbackQueue = .immediate
     return LoadPublisher(queue: queue, merge: { _, _ in nil }) { [request] channel in
       let task = self.load(request, as: transform) { result in

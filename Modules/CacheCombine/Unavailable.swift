@@ -7,8 +7,9 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-// The public methods of this module, and the types of Combine that are written beside them. Each says which trait is off. The
-// types have the members that callers use first, because the compiler reports a missing member before an unavailable method.
+// The public methods of this module, and the Combine types that appear in their signatures. Each error names the
+// disabled trait. The types have the members that callers use first, because the compiler reports a missing member
+// before an unavailable method.
 
 extension ResourceManager {
   /// Unavailable without the trait `OpenCombine`.
