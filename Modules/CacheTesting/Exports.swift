@@ -1,2 +1,2 @@
-// The interfaces of CacheTesting consist of CacheCore's types, so one import brings both.
+// The API of CacheTesting uses CacheCore's types, so one import provides both.
 @_exported public import CacheCore

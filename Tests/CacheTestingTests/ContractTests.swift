@@ -15,11 +15,11 @@ struct ContractTests {
   @Test(
     "of memory stores finds a store's mistake, and names it",
     arguments: [
-      (FlawedMemory.Flaw.keepsTheOlder, "an entry replaces the one before it"),
-      (.ignoresRevisions, "an entry is removed by its revision, and to remove what is not there does nothing"),
-      (.changesAnyway, "what a change keeps, removes or replaces is kept, removed or replaced, and said so"),
-      (.keepsEverything, "a store that was emptied holds nothing, and keeps what comes after"),
-      (.listsRemoved, "the list of keys has what is there, and nothing else"),
+      (FlawedMemory.Flaw.keepsTheOlder, "an entry replaces the previous entry"),
+      (.ignoresRevisions, "an entry is removed by its revision, and removing a missing entry has no effect"),
+      (.changesAnyway, "an update keeps, removes or replaces the entry and reports it"),
+      (.keepsEverything, "an emptied store has no entries and stores later ones"),
+      (.listsRemoved, "the list of keys contains exactly the stored entries"),
     ])
   func flawedMemories(_ flaw: FlawedMemory.Flaw, _ broken: String) {
     let violated = MemoryContract.cases.filter { statement in
@@ -61,18 +61,18 @@ struct ContractTests {
   @Test(
     "of stores finds a store's mistake, and names it",
     arguments: [
-      (FlawedStore.Flaw.changesBytes, "bodies of any size come back byte for byte, with their metadata"),
-      (.ignoresRevisions, "freshening another revision, or nothing, changes nothing and says so"),
-      (.ignoresRevisions, "removal goes by revision, and what is not there is no error"),
-      (.showsUncommitted, "nothing is visible before the commit"),
-      (.showsUncommitted, "an aborted, or a dropped, writer leaves what was there"),
-      (.keepsWhatIsRemoved, "removal goes by revision, and what is not there is no error"),
-      (.listsOtherResources, "the variants of a resource are listed, and those of another are not"),
-      (.losesLength, "bodies of any size come back byte for byte, with their metadata"),
-      (.listsUnasked, "the list of what is stored has the entries that are asked for, in every form, and no others"),
-      (.forgetsOneOfMany, "several entries that are asked for at once are those that one by one would be found, and no others"),
-      (.countsRemoved, "a store that counts its entries counts those that were stored, and none after removing all"),
-      (.endsShort, "who follows a writer that is aborted gets an error, not a short body"),
+      (FlawedStore.Flaw.changesBytes, "bodies of any size are returned unchanged, with their metadata"),
+      (.ignoresRevisions, "updating another revision or a missing entry has no effect and reports it"),
+      (.ignoresRevisions, "an entry is removed by its revision, and removing a missing entry is not an error"),
+      (.showsUncommitted, "an entry is not visible before its commit"),
+      (.showsUncommitted, "an aborted or released writer does not change the stored entry"),
+      (.keepsWhatIsRemoved, "an entry is removed by its revision, and removing a missing entry is not an error"),
+      (.listsOtherResources, "the variants of a resource are listed without those of other resources"),
+      (.losesLength, "bodies of any size are returned unchanged, with their metadata"),
+      (.listsUnasked, "the list contains exactly the matching entries, with every variant and transform"),
+      (.forgetsOneOfMany, "a batch read returns the same entries as single reads"),
+      (.countsRemoved, "a store's usage counts the stored entries, and none after removing all"),
+      (.endsShort, "a reader that follows an aborted writer gets an error, not a short body"),
     ])
   func flawedStores(_ flaw: FlawedStore.Flaw, _ broken: String) async {
     var violated: [String] = []
@@ -91,18 +91,18 @@ struct ContractTests {
   @Test(
     "of downloaders finds an engine's mistake, and names it",
     arguments: [
-      (FlawedDownloader.Flaw.dropsAByte, "the original bytes arrive, whatever their number"),
-      (.dropsAByte, "many URLs in parallel each get their own bytes"),
-      (.followsRedirects, "no redirect is followed"),
-      (.throwsAtErrors, "a 401 without a credential ends, as an answer"),
-      (.dropsConditions, "conditions go out as they are, and a 304 comes back as a 304 without a body"),
-      (.endsShort, "a body that is cut short is an error, whether its length was told or not"),
-      (.forgetsLength, "the original bytes arrive, whatever their number"),
-      (.ignoresCancellation, "cancelling the task that waits for the head ends the download as cancelled"),
-      (.dropsFields, "the answer's fields can be read by name, in any case"),
-      (.dropsRequestBodies, "a body of a known length arrives as it was, with its length told"),
-      (.measuresNothing, "an answer is measured"),
-      (.sharesEverything, "each of several requests that differ in a field or in the method is sent"),
+      (FlawedDownloader.Flaw.dropsAByte, "a body of any size arrives unchanged"),
+      (.dropsAByte, "parallel requests for different URLs receive their own bodies"),
+      (.followsRedirects, "redirects are not followed"),
+      (.throwsAtErrors, "a 401 to a request without credentials is delivered as a response"),
+      (.dropsConditions, "conditional fields are sent unchanged, and a 304 is delivered without a body"),
+      (.endsShort, "a truncated body is an error, with or without a declared length"),
+      (.forgetsLength, "a body of any size arrives unchanged"),
+      (.ignoresCancellation, "cancelling the task that waits for the head cancels the download"),
+      (.dropsFields, "field names of a response are case-insensitive"),
+      (.dropsRequestBodies, "a request body of known length arrives unchanged, with its length"),
+      (.measuresNothing, "a response has metrics"),
+      (.sharesEverything, "each of several requests with different fields or methods is sent"),
       (.sharesEverything, "each of several equal requests is sent"),
     ])
   func flawedDownloaders(_ flaw: FlawedDownloader.Flaw, _ broken: String) async {

@@ -12,10 +12,10 @@ struct FolderOrigin: ContractOrigin {
 
   /// What files can answer, so that a change of either side shows.
   static let kept = [
-    "the original bytes arrive, whatever their number", "many URLs in parallel each get their own bytes",
-    "method, target and fields go out as they are",
-    "no field goes out that would bring another answer into a cache", "a task that is cancelled beforehand sends nothing",
-    "a time-out that does not come to pass changes nothing", "cancels at any moment end each download once, and harm no other",
+    "a body of any size arrives unchanged", "parallel requests for different URLs receive their own bodies",
+    "method, target and fields are sent unchanged",
+    "no field is added that would change the cached response", "a task that is already cancelled sends nothing",
+    "a timeout that does not expire has no effect", "cancellation at any time ends a download once and affects no other",
   ]
 
   let folder: URL

@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A request's body that is made while it is sent.
+/// A request body that is produced while it is sent.
 final class ChunkSource: ResourceBody.Source {
   private struct State {
     var next = 0
@@ -19,14 +19,14 @@ final class ChunkSource: ResourceBody.Source {
   private let state = Lock(State())
 
   /// - Parameters:
-  ///   - chunks: what is sent; none of them empty.
-  ///   - before: called before each of them is handed out; what it throws is the body's error.
+  ///   - chunks: The chunks of the body, none of them empty.
+  ///   - before: A closure that is called before each chunk is returned. Its error becomes the error of the body.
   init(_ chunks: [Data], before: @escaping @Sendable (Int) async throws(CacheError) -> Void = { _ in }) {
     self.chunks = chunks
     self.before = before
   }
 
-  /// All of them as one, without going byte by byte: that takes seconds in a debug build.
+  /// Concatenates the chunks. Appending byte by byte would take seconds in a debug build.
   static func whole(_ chunks: [Data]) -> Data { chunks.reduce(into: Data()) { $0.append($1) } }
 
   func next() async throws(CacheError) -> Data? {

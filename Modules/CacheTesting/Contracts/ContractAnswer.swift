@@ -6,70 +6,71 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What a ``DownloaderContract`` asks an origin to answer.
+/// A response that a ``DownloaderContract`` requests from an origin.
 public struct ContractAnswer: Sendable {
-  /// How the body's end is told (RFC 9112 §6).
+  /// The framing of a body (RFC 9112 §6).
   public enum Framing: Hashable, Sendable {
-    /// The head tells the length.
+    /// `Content-Length` declares the length.
     case length
-    /// In chunks, without a length.
+    /// Chunked, without a length.
     case chunks
-    /// The body ends where the connection does.
+    /// The body ends with the connection.
     case connection
-    /// The head tells this length, true or not; the connection closes after the body where it is not.
+    /// `Content-Length` declares the given length, correct or not. If it is wrong, the connection closes after the
+    /// body.
     case claimed(Int)
   }
 
-  /// How an answer ends. Counts are of body bytes.
+  /// The end of a response. Counts are of body bytes.
   public enum Ending: Hashable, Sendable {
-    /// As it should.
+    /// A complete response.
     case complete
-    /// As it should, with a promise to keep the connection, which closes all the same.
+    /// A complete response that promises to keep the connection open, although the connection closes.
     case closesAfterwards
-    /// The connection closes after so many of the body's bytes, though all of them were announced.
+    /// The connection closes after the given number of body bytes, although the head declares all of them.
     case cut(after: Int)
-    /// The connection is reset after so many of the body's bytes.
+    /// The connection is reset after the given number of body bytes.
     case reset(after: Int)
-    /// Nothing comes after so many of the body's bytes, and the connection stays open.
+    /// Nothing follows the given number of body bytes, and the connection stays open.
     case stall(after: Int)
-    /// The body comes one byte at a time, each after this pause.
+    /// The body is sent one byte at a time, with a pause before each byte.
     case trickle(every: Duration)
     /// The connection closes before the head.
     case closeBeforeHead
     /// The connection is reset before the head.
     case resetBeforeHead
-    /// The connection stays open, and nothing comes.
+    /// The connection stays open, and nothing is sent.
     case stallBeforeHead
     /// The connection closes in the middle of the header section.
     case cutInHead
     /// The connection is reset in the middle of the header section.
     case resetInHead
-    /// The head comes one byte at a time, each after this pause; the body follows as it should.
+    /// The head is sent one byte at a time, with a pause before each byte. The complete body follows.
     case trickleHead(every: Duration)
     /// The header section never ends.
     case endlessHead
-    /// These bytes come instead of an answer, then the connection closes.
+    /// The given bytes replace the response, then the connection closes.
     case raw(Data)
   }
 
   /// The status.
   public var status: HTTPResponse.Status
-  /// The fields, besides those that frame the body.
+  /// The fields, except those that frame the body.
   public var fields: HTTPFields
   /// The body.
   public var body: Data
-  /// How the body's end is told.
+  /// The framing of the body.
   public var framing: Framing
-  /// How it ends.
+  /// The end of the response.
   public var ending: Ending
-  /// Interim answers (1xx) that come before it.
+  /// Interim responses (1xx) before this response.
   public var interim: [HTTPResponse]
-  /// What holds the answer back, head and all.
+  /// The gate that holds back the response, including its head.
   public var gate: Gate?
-  /// What holds the body back when half of it is out.
+  /// The gate that holds back the second half of the body.
   public var bodyGate: Gate?
 
-  /// An answer of its parts.
+  /// Creates a response from its parts.
   public init(
     status: HTTPResponse.Status = .ok, fields: HTTPFields = [:], body: Data = Data(), framing: Framing = .length,
     ending: Ending = .complete, interim: [HTTPResponse] = [], gate: Gate? = nil, bodyGate: Gate? = nil

@@ -4,30 +4,30 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// An origin that a ``DownloaderContract`` can be run against. `LoopbackOrigin` is one for real engines, ``ScriptedDownloader``
-/// is its own.
+/// An origin for running a ``DownloaderContract``. `LoopbackOrigin` is an origin for downloaders with sockets. A
+/// ``ScriptedDownloader`` is its own origin.
 public protocol ContractOrigin: Sendable {
-  /// Whether answers cross a wire, so that connections, bytes and pace mean something: ``DownloaderContract/Trait/sockets``.
+  /// Whether responses cross a wire, so that connections, bytes and pace have a meaning:
+  /// ``DownloaderContract/Trait/sockets``.
   var hasSockets: Bool { get }
-  /// Answers the requests for the returned URL, which is new, one after another as `answers` say; the last one answers all that
-  /// follow.
+  /// Returns a new URL and answers the requests for it with the given responses in order. The last one is repeated.
   ///
-  /// - Throws: ``ContractViolation`` for an answer that this origin can't give.
+  /// - Throws: ``ContractViolation`` for a response that this origin cannot give.
   func serve(_ answers: [ContractAnswer]) async throws -> URL
-  /// What was asked of a URL, in order.
+  /// Returns the requests for a URL, in order.
   func received(at url: URL) async -> [ContractRequest]
-  /// Returns when so many bytes of request bodies have come for a URL, those of unfinished requests included; early when the task
-  /// is cancelled.
+  /// Returns when the given number of request body bytes has arrived for a URL, including those of unfinished requests,
+  /// or when the task is cancelled.
   func waitForRequestBody(at url: URL, bytes: Int) async
-  /// Body bytes that went out for a URL; nil where nobody counts them.
+  /// Returns the number of body bytes sent for a URL, or `nil` if the origin does not count them.
   func bodyBytesSent(at url: URL) async -> Int?
-  /// A URL at which nobody listens.
+  /// Returns a URL with a port on which no process listens.
   func refusingURL() async throws -> URL
-  /// A URL with a host that no name service knows.
+  /// Returns a URL with a host name that does not resolve.
   func unresolvableURL() async throws -> URL
 }
 
 extension ContractOrigin {
-  /// Answers every request for the returned URL, which is new, as `answer` says.
+  /// Returns a new URL and answers every request for it with the given response.
   public func serve(_ answer: ContractAnswer) async throws -> URL { try await serve([answer]) }
 }

@@ -6,16 +6,16 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A request as a ``ContractOrigin`` got it.
+/// A request that a ``ContractOrigin`` received.
 public struct ContractRequest: Sendable {
-  /// Method, target and fields.
+  /// The method, target and fields.
   public var head: HTTPRequest
-  /// The body, whole.
+  /// The complete body.
   public var body: Data
-  /// Which connection it came over; nil where there are none.
+  /// The number of the connection, or `nil` if the origin has no connections.
   public var connection: Int?
 
-  /// A request of its parts.
+  /// Creates a request from its parts.
   public init(head: HTTPRequest, body: Data = Data(), connection: Int? = nil) {
     (self.head, self.body, self.connection) = (head, body, connection)
   }

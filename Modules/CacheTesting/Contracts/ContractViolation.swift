@@ -1,9 +1,9 @@
-/// A component broke a statement of its contract.
+/// The error of a component that violates a statement of its contract.
 public struct ContractViolation: Error, Sendable, CustomStringConvertible {
-  /// What was expected, and what was seen.
+  /// The expected and the observed behavior.
   public let description: String
 
-  /// A violation in words.
+  /// Creates a violation with a description.
   public init(_ description: String) { self.description = description }
 
   static func expect(_ condition: Bool, _ otherwise: @autoclosure () -> String) throws {

@@ -15,22 +15,22 @@ extension DownloaderContract {
       DownloadRequest(head: HTTPRequest(resource: url, headerFields: fields)))
   }
 
-  /// All bytes of an answer to GET.
+  /// Returns the whole body of the response to a GET request.
   static func bytes(of url: URL, from downloader: any Downloader) async throws -> Data {
     try await get(url, from: downloader).body.collect()
   }
 
-  /// The error of an operation that must fail.
+  /// Returns the error of an operation that must fail.
   static func failure(_ what: String, _ operation: () async throws -> Void) async throws -> CacheError {
     do {
       try await operation()
     } catch let error as CacheError {
       return error
     }
-    throw ContractViolation("\(what) ended normally")
+    throw ContractViolation("\(what) did not fail")
   }
 
-  /// Loads head and body of `request`, which must end with one of these codes.
+  /// Loads the head and body of `request`, which must fail with one of the given codes.
   static func expectFailure(
     _ what: String, of request: DownloadRequest, with codes: Set<CacheError.Code>, from downloader: any Downloader,
     within bound: Duration = .seconds(600)
@@ -40,10 +40,10 @@ extension DownloaderContract {
     }
     let names = codes.map(\.rawValue).sorted().joined(separator: " or ")
     try ContractViolation.expect(codes.contains(error.code), "\(what): expected \(names), saw \(error.code.rawValue): \(error)")
-    try ContractViolation.expect(error.url == nil, "\(what): the error names a URL, which is for those above to tell")
+    try ContractViolation.expect(error.url == nil, "\(what): the error contains a URL, which the caller of a downloader adds")
   }
 
-  /// The same for a GET of what an origin is given to answer.
+  /// Loads a GET request to which the origin sends `answer`. The load must fail with one of the given codes.
   static func expectFailure(
     _ what: String, answering answer: ContractAnswer, with codes: Set<CacheError.Code>, from downloader: any Downloader,
     _ origin: any ContractOrigin
@@ -52,10 +52,10 @@ extension DownloaderContract {
     try await expectFailure(what, of: DownloadRequest(head: HTTPRequest(resource: url)), with: codes, from: downloader)
   }
 
-  /// That an engine is of use after what was done to it.
+  /// Checks that a downloader still works.
   static func expectSound(_ downloader: any Downloader, _ origin: any ContractOrigin) async throws {
     let url = try await origin.serve(ContractAnswer(body: Data("sound".utf8)))
     try ContractViolation.expect(
-      try await bytes(of: url, from: downloader) == Data("sound".utf8), "the next request got other bytes")
+      try await bytes(of: url, from: downloader) == Data("sound".utf8), "the next request received wrong bytes")
   }
 }

@@ -1,12 +1,12 @@
 internal import CacheCore
 
 extension DownloaderContract {
-  /// Runs an operation, and gives it up when it takes too long: a hang is a failure then, and not a suite that never ends.
+  /// Runs an operation and abandons it after a time limit, so that a hang fails one test instead of blocking the suite.
   ///
-  /// A task group would wait for the very child that hangs, so the operation runs in a task of its own, which is cancelled and
-  /// left behind.
+  /// A task group would wait for the hanging child. Therefore the operation runs in an unstructured task, which is
+  /// cancelled and abandoned.
   ///
-  /// - Throws: what the operation throws, or a violation that says `what` took too long.
+  /// - Throws: The error of the operation, or a violation that names `what` after the time limit.
   static func withBound<Value: Sendable>(
     _ bound: Duration, _ what: String, _ operation: @escaping @Sendable () async throws -> Value
   ) async throws -> Value {
@@ -21,7 +21,7 @@ extension DownloaderContract {
     }
     let alarm = Task {
       guard (try? await Task.sleep(for: bound)) != nil else { return }
-      outcome.update { $0 = $0 ?? .failure(ContractViolation("\(what) has not ended after \(bound)")) }
+      outcome.update { $0 = $0 ?? .failure(ContractViolation("\(what) did not end within \(bound)")) }
     }
     await outcome.wait { $0 != nil }
     alarm.cancel()

@@ -10,12 +10,12 @@ internal import Foundation
 extension DownloaderContract {
   private static func expectCancelled(_ what: String, _ operation: () async throws -> Void) async throws {
     let error = try await failure(what, operation)
-    try ContractViolation.expect(error.isCancellation, "\(what) is \(error)")
+    try ContractViolation.expect(error.isCancellation, "the error of \(what) is \(error)")
   }
 
-  /// Giving up, in every phase.
+  /// Statements about cancellation in every phase.
   static let cancellation: [Case] = [
-    Case("a task that is cancelled beforehand sends nothing") { downloader, origin in
+    Case("a task that is already cancelled sends nothing") { downloader, origin in
       let url = try await origin.serve(ContractAnswer(body: Data("never".utf8)))
       let gate = Gate()
       let waiting = Task {
@@ -27,17 +27,17 @@ extension DownloaderContract {
       try await expectCancelled("a download of a cancelled task") { _ = try await waiting.value }
       try ContractViolation.expectEqual(await origin.received(at: url).count, 0, "requests of a cancelled task")
     },
-    Case("cancelling the task that waits for the head ends the download as cancelled") { downloader, origin in
+    Case("cancelling the task that waits for the head cancels the download") { downloader, origin in
       let gate = Gate()
       let url = try await origin.serve(ContractAnswer(body: Data("late".utf8), gate: gate))
       let waiting = Task { try await get(url, from: downloader) }
       await gate.arrived()
       waiting.cancel()
       try await expectCancelled("a cancelled download") { _ = try await waiting.value }
-      // The origin is held no more: it has noticed that nobody waits.
+      // The origin no longer holds the response, because it has noticed the cancellation.
       await gate.emptied()
     },
-    Case("cancelling the task that waits for bytes ends the body as cancelled") { downloader, origin in
+    Case("cancelling the task that reads the body cancels the body") { downloader, origin in
       let gate = Gate()
       let url = try await origin.serve(ContractAnswer(body: StoreContract.bytes(300_000), bodyGate: gate))
       let response = try await get(url, from: downloader)
@@ -47,18 +47,18 @@ extension DownloaderContract {
       try await expectCancelled("a body whose reader was cancelled") { _ = try await reading.value }
       await gate.emptied()
     },
-    Case("a cancel is followed by a new start") { downloader, origin in
+    Case("a cancelled request can be repeated") { downloader, origin in
       let gate = Gate()
       let body = StoreContract.bytes(50_000)
       let url = try await origin.serve([ContractAnswer(body: body, gate: gate), ContractAnswer(body: body)])
       let waiting = Task { try await get(url, from: downloader) }
       await gate.arrived()
       waiting.cancel()
-      // Behind its end: until the cancel has got there, an equal request may join the transfer that is given up, which is no
-      // mistake.
+      // The next request starts after the end of the cancelled one. Before that end, an equal request may join the
+      // cancelled transfer, which is allowed.
       try await expectCancelled("a cancelled download") { _ = try await waiting.value }
       let again = try await bytes(of: url, from: downloader)
-      try ContractViolation.expect(again == body, "who asked anew got other bytes")
+      try ContractViolation.expect(again == body, "the repeated request received wrong bytes")
     },
     Case("a body that is cancelled unread throws, and the next request succeeds") { downloader, origin in
       let gate = Gate()
@@ -69,25 +69,25 @@ extension DownloaderContract {
       try await expectCancelled("a cancelled body") { _ = try await response.body.collect() }
       try await expectSound(downloader, origin)
     },
-    Case("an answer that is rejected by its head is not downloaded", needs: [.sockets]) { downloader, origin in
+    Case("a response that is rejected after its head is not downloaded", needs: [.sockets]) { downloader, origin in
       for letsGo in [false, true] {
         let gate = Gate()
-        // Half of it fits into any socket's buffers, so the origin gets as far as the gate though nobody reads.
+        // Half of the body fits into the socket buffers, so the origin reaches the gate even if the body is not read.
         let size = 64 << 10
         let url = try await origin.serve(ContractAnswer(body: Data(count: size), bodyGate: gate))
         var response: DownloadResponse? = try await get(url, from: downloader)
         await gate.arrived()
         if !letsGo { response?.body.source.cancel() }
-        // Or dropped unread: nobody is left who could say so.
+        // Or dropped unread, without an explicit cancellation.
         response = nil
-        // Closed by the client, while the second half was held back: only then is nobody at the gate.
+        // The gate becomes empty only when the client closes the connection while the second half is held back.
         await gate.emptied()
         let sent = await origin.bodyBytesSent(at: url) ?? 0
-        try ContractViolation.expect(sent <= size / 2, "\(sent) of \(size) bytes went out for a rejected answer")
+        try ContractViolation.expect(sent <= size / 2, "\(sent) of \(size) bytes were sent for a rejected response")
       }
       try await expectSound(downloader, origin)
     },
-    Case("cancels at any moment end each download once, and harm no other") { downloader, origin in
+    Case("cancellation at any time ends a download once and affects no other") { downloader, origin in
       let body = StoreContract.bytes(60_000)
       let url = try await origin.serve(ContractAnswer(body: body))
       try await withThrowingTaskGroup(of: Void.self) { group in
@@ -99,7 +99,7 @@ extension DownloaderContract {
               load.cancel()
             }
             do {
-              try ContractViolation.expect(try await load.value == body, "download \(index) got other bytes")
+              try ContractViolation.expect(try await load.value == body, "download \(index) received wrong bytes")
             } catch let error as CacheError where error.isCancellation && index % 2 == 0 {}
           }
         }

@@ -8,9 +8,10 @@ internal import Foundation
 #endif
 
 extension DownloaderContract {
-  /// Statements about several requests at once. An engine sends each of them: only a cache knows which may share a response.
+  /// Statements about concurrent requests. A downloader sends each of them, because only a cache knows which requests
+  /// may share a response.
   static let concurrency: [Case] = [
-    Case("one of several equal requests that is cancelled fails alone") { downloader, origin in
+    Case("cancelling one of several equal requests does not affect the others") { downloader, origin in
       let gate = Gate()
       let body = StoreContract.bytes(300_000)
       let url = try await origin.serve(ContractAnswer(body: body, bodyGate: gate))
@@ -18,13 +19,13 @@ extension DownloaderContract {
       for _ in 0..<3 { responses.append(try await get(url, from: downloader)) }
       responses[1].body.source.cancel()
       let error = try await failure("a cancelled request") { _ = try await responses[1].body.collect() }
-      try ContractViolation.expect(error.isCancellation, "a cancelled request is \(error)")
+      try ContractViolation.expect(error.isCancellation, "the error of a cancelled request is \(error)")
       gate.open()
       for response in [responses[0], responses[2]] {
-        try ContractViolation.expect(try await response.body.collect() == body, "another request got other bytes")
+        try ContractViolation.expect(try await response.body.collect() == body, "another request received wrong bytes")
       }
     },
-    Case("one of several equal requests that is cancelled before its head fails alone") { downloader, origin in
+    Case("cancelling one of several equal requests before its head does not affect the others") { downloader, origin in
       let gate = Gate()
       let url = try await origin.serve(ContractAnswer(body: Data("head".utf8), gate: gate))
       let tasks = (0..<5).map { _ in Task { try await bytes(of: url, from: downloader) } }
@@ -32,11 +33,11 @@ extension DownloaderContract {
       tasks[2].cancel()
       if origin.hasSockets {
         let error = try await failure("a cancelled download") { _ = try await tasks[2].value }
-        try ContractViolation.expect(error.isCancellation, "a cancelled download is \(error)")
+        try ContractViolation.expect(error.isCancellation, "the error of a cancelled download is \(error)")
       }
       gate.open()
       for (index, task) in tasks.enumerated() where index != 2 {
-        try ContractViolation.expect(try await task.value == Data("head".utf8), "another request got other bytes")
+        try ContractViolation.expect(try await task.value == Data("head".utf8), "another request received wrong bytes")
       }
     },
     Case("each of several equal requests is sent") { downloader, origin in
@@ -45,10 +46,10 @@ extension DownloaderContract {
       let tasks = (0..<3).map { _ in Task { try await get(url, from: downloader).body.collect() } }
       await gate.arrived(3)
       gate.open()
-      for task in tasks { try ContractViolation.expect(try await task.value == Data("own".utf8), "the bytes arrived changed") }
+      for task in tasks { try ContractViolation.expect(try await task.value == Data("own".utf8), "the received bytes differ") }
       try ContractViolation.expectEqual(await origin.received(at: url).count, 3, "requests")
     },
-    Case("each of several requests that differ in a field or in the method is sent") { downloader, origin in
+    Case("each of several requests with different fields or methods is sent") { downloader, origin in
       let gate = Gate()
       let url = try await origin.serve(ContractAnswer(body: Data("own".utf8), gate: gate))
       let heads = [
@@ -63,7 +64,7 @@ extension DownloaderContract {
       }
       await gate.arrived(4)
       gate.open()
-      for task in tasks { try ContractViolation.expect(try await task.value == Data("own".utf8), "the bytes arrived changed") }
+      for task in tasks { try ContractViolation.expect(try await task.value == Data("own".utf8), "the received bytes differ") }
       try ContractViolation.expectEqual(await origin.received(at: url).count, 4, "requests")
     },
   ]

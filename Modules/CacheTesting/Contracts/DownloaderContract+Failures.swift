@@ -8,62 +8,62 @@ internal import Foundation
 #endif
 
 extension DownloaderContract {
-  /// Connections that can't be had, or break.
+  /// Statements about connections that fail or break.
   static let failures: [Case] = [
-    Case("a body that is cut short is an error, whether its length was told or not") { downloader, origin in
+    Case("a truncated body is an error, with or without a declared length") { downloader, origin in
       for framing in [ContractAnswer.Framing.length, .chunks] {
         for bytes in [0, 40_000, 99_999] {
           try await expectFailure(
             "a body of \(bytes) of 100,000 bytes",
             answering: ContractAnswer(body: StoreContract.bytes(100_000), framing: framing, ending: .cut(after: bytes)),
-            // Where the platform calls a close in mid-body a lost connection, that is what the engine knows.
+            // On some platforms, a close within the body is reported as a lost connection.
             with: [.truncatedBody, .connectionLost], from: downloader, origin)
         }
       }
     },
-    Case("a body that is announced longer than it is, is an error", needs: [.sockets]) { downloader, origin in
+    Case("a body shorter than its declared length is an error", needs: [.sockets]) { downloader, origin in
       try await expectFailure(
-        "1,000 bytes announced as 2,000",
+        "1,000 bytes declared as 2,000",
         answering: ContractAnswer(body: StoreContract.bytes(1_000), framing: .claimed(2_000)),
         with: [.truncatedBody, .connectionLost], from: downloader, origin)
     },
-    Case("the bytes before a cut arrive, then the error, and it stays") { downloader, origin in
+    Case("the bytes before a cut arrive, and then every read throws the error") { downloader, origin in
       let body = StoreContract.bytes(100_000)
       let url = try await origin.serve(ContractAnswer(body: body, ending: .cut(after: 40_000)))
       let source = try await get(url, from: downloader).body.source
       var received = Data()
-      let error = try await failure("a cut body") {
+      let error = try await failure("a truncated body") {
         while let chunk = try await source.next() { received.append(chunk) }
       }
-      try ContractViolation.expect(received == body.prefix(received.count), "the bytes before the cut arrived changed")
-      try ContractViolation.expect(received.count <= 40_000, "\(received.count) bytes came of 40,000")
-      let again = try await failure("a body that had failed") { _ = try await source.next() }
-      try ContractViolation.expectEqual(again.code.rawValue, error.code.rawValue, "the error of a body that had failed")
+      try ContractViolation.expect(received == body.prefix(received.count), "the bytes before the cut differ")
+      try ContractViolation.expect(received.count <= 40_000, "\(received.count) bytes arrived instead of at most 40,000")
+      let again = try await failure("a failed body") { _ = try await source.next() }
+      try ContractViolation.expectEqual(again.code.rawValue, error.code.rawValue, "the error of a failed body")
     },
-    Case("a connection that is reset before the head is an error of its own") { downloader, origin in
+    Case("a connection reset before the head fails with a specific error") { downloader, origin in
       try await expectFailure(
         "a reset", answering: ContractAnswer(ending: .resetBeforeHead), with: [.connectionLost], from: downloader, origin)
     },
-    Case("a connection that closes before the head is an error of its own") { downloader, origin in
+    Case("a connection closed before the head fails with a specific error") { downloader, origin in
       try await expectFailure(
         "a close", answering: ContractAnswer(ending: .closeBeforeHead), with: [.connectionLost], from: downloader, origin)
     },
-    Case("a connection that is reset in the body is an error", needs: [.sockets]) { downloader, origin in
+    Case("a connection reset within the body is an error", needs: [.sockets]) { downloader, origin in
       for framing in [ContractAnswer.Framing.length, .chunks] {
         try await expectFailure(
-          "a reset in the body",
+          "a reset within the body",
           answering: ContractAnswer(body: StoreContract.bytes(100_000), framing: framing, ending: .reset(after: 30_000)),
           with: [.connectionLost, .truncatedBody], from: downloader, origin)
       }
     },
-    Case("a connection that is reset in the middle of the header section is an error", needs: [.sockets]) { downloader, origin in
+    Case("a connection reset within the header section is an error", needs: [.sockets]) { downloader, origin in
       try await expectFailure(
-        "a reset in the head", answering: ContractAnswer(ending: .resetInHead), with: [.connectionLost, .malformedResponse],
+        "a reset within the head", answering: ContractAnswer(ending: .resetInHead), with: [.connectionLost, .malformedResponse],
         from: downloader, origin)
     },
-    Case("a header section that breaks off is an error", needs: [.sockets, .cutHeads]) { downloader, origin in
+    Case("an incomplete header section is an error", needs: [.sockets, .cutHeads]) { downloader, origin in
       try await expectFailure(
-        "half a head", answering: ContractAnswer(body: Data("x".utf8), ending: .cutInHead),
+        "an incomplete head", answering: ContractAnswer(body: Data("x".utf8), ending: .cutInHead),
         with: [.connectionLost, .malformedResponse], from: downloader, origin)
       for text in ["HTTP/1.1", "HTTP/1.1 200 OK", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"] {
         try await expectFailure(
@@ -72,32 +72,32 @@ extension DownloaderContract {
       }
       try await expectSound(downloader, origin)
     },
-    Case("a port at which nobody listens is an error of its own") { downloader, origin in
+    Case("a refused connection fails with a specific error") { downloader, origin in
       let request = DownloadRequest(head: try HTTPRequest(resource: await origin.refusingURL()))
       try await expectFailure("a refused connection", of: request, with: [.connectionRefused], from: downloader)
     },
-    Case("a host that has no address is an error of its own") { downloader, origin in
+    Case("a host without an address fails with a specific error") { downloader, origin in
       let request = DownloadRequest(head: try HTTPRequest(resource: await origin.unresolvableURL()))
       try await expectFailure("an unknown host", of: request, with: [.hostNotFound], from: downloader)
     },
-    Case("after every failure the next request succeeds") { downloader, origin in
+    Case("the next request succeeds after every failure") { downloader, origin in
       for ending in [ContractAnswer.Ending.cut(after: 10), .resetBeforeHead, .closeBeforeHead] {
         let broken = try await origin.serve(ContractAnswer(body: StoreContract.bytes(1_000), ending: ending))
-        _ = try await failure("a broken answer") { _ = try await bytes(of: broken, from: downloader) }
+        _ = try await failure("a broken response") { _ = try await bytes(of: broken, from: downloader) }
         try await expectSound(downloader, origin)
       }
     },
-    Case("failures leave the loads beside them unharmed") { downloader, origin in
+    Case("failures do not affect concurrent downloads") { downloader, origin in
       let gate = Gate()
       let body = StoreContract.bytes(200_000)
       let sound = try await origin.serve(ContractAnswer(body: body, bodyGate: gate))
       let response = try await get(sound, from: downloader)
       for ending in [ContractAnswer.Ending.cut(after: 10), .resetBeforeHead, .closeBeforeHead] {
         let broken = try await origin.serve(ContractAnswer(body: StoreContract.bytes(1_000), ending: ending))
-        _ = try await failure("a broken answer") { _ = try await bytes(of: broken, from: downloader) }
+        _ = try await failure("a broken response") { _ = try await bytes(of: broken, from: downloader) }
       }
       gate.open()
-      try ContractViolation.expect(try await response.body.collect() == body, "the load beside the failures got other bytes")
+      try ContractViolation.expect(try await response.body.collect() == body, "the concurrent download received wrong bytes")
     },
   ]
 }

@@ -10,12 +10,12 @@ internal import Foundation
 extension DownloaderContract {
   private static func raw(_ text: String) -> ContractAnswer { ContractAnswer(ending: .raw(Data(text.utf8))) }
 
-  /// Answers that break the rules of HTTP.
+  /// Statements about responses that violate HTTP.
   static let malformedAnswers: [Case] = [
-    Case("what is no HTTP is an error of its own", needs: [.sockets]) { downloader, origin in
+    Case("a response that is not HTTP fails with a specific error", needs: [.sockets]) { downloader, origin in
       let binary = ContractAnswer(ending: .raw(Data([0x00, 0xFF, 0x16, 0x03, 0x7F] + Array("\r\nno HTTP\r\n\r\n".utf8))))
       for answer in [binary, raw("220 mail.example ESMTP\r\n"), raw("<html><body>no head</body></html>\r\n\r\n")] {
-        try await expectFailure("no HTTP", answering: answer, with: [.malformedResponse], from: downloader, origin)
+        try await expectFailure("not HTTP", answering: answer, with: [.malformedResponse], from: downloader, origin)
       }
       try await expectSound(downloader, origin)
     },
@@ -26,13 +26,13 @@ extension DownloaderContract {
           with: [.malformedResponse], from: downloader, origin)
       }
     },
-    Case("a header section without an end is an error, or runs into the time-out", needs: [.sockets]) { downloader, origin in
+    Case("an endless header section is an error or times out", needs: [.sockets]) { downloader, origin in
       let url = try await origin.serve(ContractAnswer(ending: .endlessHead))
       let request = DownloadRequest(head: try HTTPRequest(resource: url), timeout: .seconds(5))
       try await expectFailure("an endless head", of: request, with: [.malformedResponse, .timedOut], from: downloader)
       try await expectSound(downloader, origin)
     },
-    Case("chunks without a size, or of a size that can't be, are an error", needs: [.sockets]) { downloader, origin in
+    Case("chunks without a valid size are an error", needs: [.sockets]) { downloader, origin in
       let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
       for chunks in [
         "5\r\nhello\r\nno size\r\nworld\r\n0\r\n\r\n", "-5\r\nhello\r\n0\r\n\r\n", "\r\nhello\r\n0\r\n\r\n",
@@ -43,19 +43,19 @@ extension DownloaderContract {
           with: [.malformedResponse, .truncatedBody], from: downloader, origin)
       }
     },
-    Case("of a body that is longer than announced no more is handed over than that", needs: [.sockets]) { downloader, origin in
+    Case("bytes beyond the declared length are not delivered", needs: [.sockets]) { downloader, origin in
       let body = StoreContract.bytes(1_000)
       let url = try await origin.serve(ContractAnswer(body: body, framing: .claimed(400)))
       do {
         let received = try await bytes(of: url, from: downloader)
-        try ContractViolation.expect(received == body.prefix(400), "\(received.count) bytes came where 400 were announced")
+        try ContractViolation.expect(received == body.prefix(400), "\(received.count) bytes arrived instead of 400")
       } catch let error as CacheError {
         try ContractViolation.expectEqual(
-          error.code.rawValue, CacheError.Code.malformedResponse.rawValue, "the error of a body that is longer than announced")
+          error.code.rawValue, CacheError.Code.malformedResponse.rawValue, "the error of a body longer than declared")
       }
       try await expectSound(downloader, origin)
     },
-    Case("two lengths that differ are an error", needs: [.sockets]) { downloader, origin in
+    Case("two different lengths are an error", needs: [.sockets]) { downloader, origin in
       let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\nContent-Length: "
       for other in ["4", "6"] {
         try await expectFailure(
@@ -64,7 +64,7 @@ extension DownloaderContract {
           from: downloader, origin)
       }
     },
-    Case("a length that is no number is an error", needs: [.sockets]) { downloader, origin in
+    Case("a length that is not a number is an error", needs: [.sockets]) { downloader, origin in
       for length in ["five", "-5", "5 5", "99999999999999999999"] {
         try await expectFailure(
           "the length \(length)",
@@ -72,7 +72,7 @@ extension DownloaderContract {
           with: [.malformedResponse, .truncatedBody], from: downloader, origin)
       }
     },
-    Case("a damaged content coding is an error of its own, or handed over as it is") { downloader, origin in
+    Case("a damaged content coding fails with a specific error, or is delivered unchanged") { downloader, origin in
       var cut = GzipSample.encoded
       cut.removeLast(12)
       var flipped = GzipSample.encoded
@@ -84,7 +84,7 @@ extension DownloaderContract {
           let received = try await response.body.collect()
           try ContractViolation.expect(
             received == damaged && response.head.headerFields[.contentEncoding] == "gzip",
-            "a damaged coding was handed over as \(received.count) sound bytes")
+            "a damaged coding was delivered as \(received.count) intact bytes")
         } catch let error as CacheError {
           try ContractViolation.expectEqual(
             error.code.rawValue, CacheError.Code.damagedContentCoding.rawValue, "the error of a damaged coding")

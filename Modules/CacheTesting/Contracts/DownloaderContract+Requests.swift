@@ -8,12 +8,12 @@ internal import Foundation
 #endif
 
 extension DownloaderContract {
-  /// What goes out.
+  /// Statements about the requests that are sent.
   static let requests: [Case] = [
-    Case("method, target and fields go out as they are") { downloader, origin in
+    Case("method, target and fields are sent unchanged") { downloader, origin in
       for method in [HTTPRequest.Method.get, .head, .post, .put, .patch, .delete, .options] {
         var url = try await origin.serve(ContractAnswer())
-        // A double's script goes by the whole URL.
+        // The script of a double uses the whole URL.
         if origin.hasSockets { url.append(queryItems: [URLQueryItem(name: "q", value: "a b/ü")]) }
         let fields: HTTPFields = [
           .accept: "image/webp, */*;q=0.1", .acceptLanguage: "de", .userAgent: "Contract/1", .range: "bytes=0-9",
@@ -30,7 +30,7 @@ extension DownloaderContract {
         }
       }
     },
-    Case("no field goes out that would bring another answer into a cache") { downloader, origin in
+    Case("no field is added that would change the cached response") { downloader, origin in
       let url = try await origin.serve(ContractAnswer())
       _ = try await bytes(of: url, from: downloader)
       let sent = await origin.received(at: url).last?.head.headerFields ?? [:]
@@ -38,14 +38,14 @@ extension DownloaderContract {
         try ContractViolation.expectEqual(sent[name], nil, "the field \(name)")
       }
     },
-    Case("a cookie that an answer sets is not sent back") { downloader, origin in
+    Case("a cookie from a response is not sent back") { downloader, origin in
       let url = try await origin.serve(ContractAnswer(fields: [.setCookie: "secret=1; Path=/"], body: Data("x".utf8)))
       for _ in 0..<2 { _ = try await bytes(of: url, from: downloader) }
       let sent = await origin.received(at: url)
       try ContractViolation.expectEqual(sent.count, 2, "requests")
       try ContractViolation.expectEqual(sent.last?.head.headerFields[.cookie], nil, "Cookie")
     },
-    Case("a body of a known length arrives as it was, with its length told") { downloader, origin in
+    Case("a request body of known length arrives unchanged, with its length") { downloader, origin in
       for (method, size) in [(HTTPRequest.Method.post, 1), (.put, 70_000), (.patch, 1_000_000), (.post, 0)] {
         let body = StoreContract.bytes(size)
         let url = try await origin.serve(ContractAnswer(status: .created))
@@ -53,15 +53,15 @@ extension DownloaderContract {
         let response = try await downloader.download(DownloadRequest(head: head, body: ResourceBody(body)))
         try ContractViolation.expectEqual(response.head.status.code, 201, "the status")
         _ = try await response.body.collect()
-        guard let sent = await origin.received(at: url).last else { throw ContractViolation("no \(method) arrived") }
-        try ContractViolation.expect(sent.body == body, "a body of \(size) bytes arrived as \(sent.body.count) bytes, or changed")
+        guard let sent = await origin.received(at: url).last else { throw ContractViolation("no \(method) request arrived") }
+        try ContractViolation.expect(sent.body == body, "a body of \(size) bytes arrived as \(sent.body.count) bytes or differs")
         try ContractViolation.expectEqual(sent.head.headerFields[.contentType], "image/png", "Content-Type")
         if origin.hasSockets {
           try ContractViolation.expectEqual(sent.head.headerFields[.contentLength], String(size), "Content-Length")
         }
       }
     },
-    Case("a body of unknown length arrives as it was") { downloader, origin in
+    Case("a request body of unknown length arrives unchanged") { downloader, origin in
       for count in [0, 1, 300] {
         let chunks = (0..<count).map { StoreContract.bytes(1_000 + $0, seed: UInt64($0)) }
         let url = try await origin.serve(ContractAnswer())
@@ -70,20 +70,20 @@ extension DownloaderContract {
         _ = try await downloader.download(request).body.collect()
         let sent = await origin.received(at: url)
         try ContractViolation.expectEqual(sent.count, 1, "requests")
-        try ContractViolation.expect(sent.last?.body == ChunkSource.whole(chunks), "the body of \(count) chunks arrived changed")
+        try ContractViolation.expect(sent.last?.body == ChunkSource.whole(chunks), "the body of \(count) chunks differs")
       }
     },
-    Case("a large body arrives as it was") { downloader, origin in
+    Case("a large request body arrives unchanged") { downloader, origin in
       let chunks = (0..<100).map { StoreContract.bytes(65_536, seed: UInt64($0)) }
       let url = try await origin.serve(ContractAnswer())
       let body = ResourceBody(length: Int64(chunks.count * 65_536), source: ChunkSource(chunks))
       let request = DownloadRequest(head: try HTTPRequest(resource: url, method: .put), body: body)
       _ = try await downloader.download(request).body.collect()
       let sent = await origin.received(at: url).last
-      try ContractViolation.expectEqual(sent?.body.count, chunks.count * 65_536, "bytes that arrived")
-      try ContractViolation.expect(sent?.body == ChunkSource.whole(chunks), "the body arrived changed")
+      try ContractViolation.expectEqual(sent?.body.count, chunks.count * 65_536, "received bytes")
+      try ContractViolation.expect(sent?.body == ChunkSource.whole(chunks), "the body differs")
     },
-    Case("a body goes out as it is made", needs: [.sockets, .streamingRequests]) { downloader, origin in
+    Case("a request body is sent while it is produced", needs: [.sockets, .streamingRequests]) { downloader, origin in
       let url = try await origin.serve(ContractAnswer())
       let chunk = StoreContract.bytes(100_000)
       let source = ChunkSource(Array(repeating: chunk, count: 3)) { (index) async throws(CacheError) in
@@ -91,26 +91,26 @@ extension DownloaderContract {
         do {
           try await withBound(.seconds(600), "sending") { await origin.waitForRequestBody(at: url, bytes: index * 100_000) }
         } catch {
-          throw CacheError(.other, reason: "chunk \(index) was asked for before the one before it had arrived")
+          throw CacheError(.other, reason: "chunk \(index) was requested before the previous one had arrived")
         }
       }
       let request = DownloadRequest(
         head: try HTTPRequest(resource: url, method: .post), body: ResourceBody(length: 300_000, source: source))
       _ = try await downloader.download(request).body.collect()
-      try ContractViolation.expectEqual(await origin.received(at: url).last?.body.count, 300_000, "bytes that arrived")
+      try ContractViolation.expectEqual(await origin.received(at: url).last?.body.count, 300_000, "received bytes")
     },
-    Case("a body that fails is the request's error, and nothing whole arrives") { downloader, origin in
+    Case("the error of a request body becomes the request's error, and no complete request arrives") { downloader, origin in
       let url = try await origin.serve(ContractAnswer())
       let source = ChunkSource([StoreContract.bytes(1_000), Data([1])]) { (index) async throws(CacheError) in
-        if index == 1 { throw CacheError(.fileSystem, reason: "the file went away") }
+        if index == 1 { throw CacheError(.fileSystem, reason: "the file was removed") }
       }
       let request = DownloadRequest(
         head: try HTTPRequest(resource: url, method: .post), body: ResourceBody(length: nil, source: source))
       try await expectFailure("a request whose body fails", of: request, with: [.fileSystem], from: downloader)
-      try ContractViolation.expectEqual(await origin.received(at: url).count, 0, "requests that arrived whole")
+      try ContractViolation.expectEqual(await origin.received(at: url).count, 0, "complete requests")
       try await expectSound(downloader, origin)
     },
-    Case("a URL of another scheme is an error of its own, and nothing is sent", needs: [.sockets]) { downloader, _ in
+    Case("an unsupported URL scheme fails with a specific error, and nothing is sent", needs: [.sockets]) { downloader, _ in
       for text in ["ftp://127.0.0.1/a", "file:///etc/hosts"] {
         guard let url = URL(string: text) else { throw ContractViolation("no URL: \(text)") }
         let error = try await failure(text) { _ = try await get(url, from: downloader) }

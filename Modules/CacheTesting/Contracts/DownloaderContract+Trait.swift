@@ -1,20 +1,21 @@
 extension DownloaderContract {
-  /// What a statement asks of an engine, or of its platform, beyond sending a request and receiving an answer.
+  /// A capability that a statement needs from a downloader or its platform, beyond sending requests and receiving
+  /// responses.
   public struct Trait: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-    /// The trait's name.
+    /// The name of the trait.
     public let rawValue: String
 
-    /// A trait of a statement of one's own.
+    /// Creates a trait for a custom statement.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     public var description: String { rawValue }
 
-    /// It talks to an origin over connections of its own; a double that makes up its answers has none.
+    /// The downloader connects to the origin. A double that makes up its responses does not.
     public static let sockets = Trait(rawValue: "sockets")
-    /// A request's body goes out as it is made, without being collected first.
+    /// The downloader sends a request body while it is produced, without collecting it first.
     public static let streamingRequests = Trait(rawValue: "streamingRequests")
-    /// It outlives a header section that breaks off. Foundation's URLSession on Linux does not: the process traps, and nothing
-    /// above it can help. Don't run such a statement there.
+    /// The downloader survives an incomplete header section. Foundation's `URLSession` on Linux does not: it traps the
+    /// process. Do not run such a statement with it.
     public static let cutHeads = Trait(rawValue: "cutHeads")
   }
 }

@@ -1,6 +1,6 @@
 public import CacheCore
 
-/// What every `Downloader` must do, as plain values for any test framework.
+/// The contract of every `Downloader`, as plain values for any test framework.
 ///
 /// ```swift
 /// @Test(arguments: DownloaderContract.cases)
@@ -9,14 +9,14 @@ public import CacheCore
 /// }
 /// ```
 ///
-/// Not every platform lets an engine keep every statement. ``Case/needs`` tells what a statement asks beyond sending and
-/// receiving, so that a test can name what its engine lacks, and show those statements as known rather than leave them out.
+/// Not every platform lets a downloader satisfy every statement. ``Case/needs`` lists the capabilities that a statement
+/// requires. A test can name the missing traits of its downloader and report the affected statements as known issues.
 public enum DownloaderContract {
-  /// One statement.
+  /// A statement of the contract.
   public struct Case: Sendable, CustomStringConvertible {
-    /// The statement, as a sentence.
+    /// The statement as a sentence.
     public let name: String
-    /// What an engine must have for it.
+    /// The traits that a downloader must have for this statement.
     public let needs: Set<Trait>
     let body: @Sendable (any Downloader, any ContractOrigin) async throws -> Void
 
@@ -28,22 +28,23 @@ public enum DownloaderContract {
 
     public var description: String { name }
 
-    /// Checks the statement. Nothing is left running by a case that succeeds.
+    /// Checks the statement. A case that succeeds leaves no work running.
     ///
     /// - Parameters:
-    ///   - downloader: the engine. It may be used for other cases too, also at the same time.
-    ///   - origin: what answers it. It may be used for other cases too.
-    ///   - bound: how long the statement may take. An engine that hangs is given up, and left behind with its task cancelled.
-    /// - Throws: ``ContractViolation`` when the engine breaks the statement, or hangs; else the engine's own error.
+    ///   - downloader: The downloader. Other cases may use it at the same time.
+    ///   - origin: The origin. Other cases may use it at the same time.
+    ///   - bound: The time limit. After that, the task is cancelled and abandoned.
+    /// - Throws: ``ContractViolation`` if the downloader violates the statement or hangs, otherwise the downloader's
+    ///   error.
     public func run(
       on downloader: any Downloader, origin: any ContractOrigin, within bound: Duration = .seconds(120)
     ) async throws {
-      if needs.contains(.sockets), !origin.hasSockets { throw ContractViolation("it needs an origin with sockets") }
+      if needs.contains(.sockets), !origin.hasSockets { throw ContractViolation("the statement needs an origin with sockets") }
       try await DownloaderContract.withBound(bound, "the statement") { [body] in try await body(downloader, origin) }
     }
   }
 
-  /// Every statement.
+  /// All statements of the contract.
   public static let cases: [Case] =
     answers + heads + requests + concurrency + failures + malformedAnswers + cancellation + time + connections
 }

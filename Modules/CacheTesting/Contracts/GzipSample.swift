@@ -1,4 +1,4 @@
-/// A text, and the same as gzip has it (RFC 1952): a body with a content coding, for an origin that can't encode.
+/// A text and its gzip form (RFC 1952), for an origin that cannot encode.
 enum GzipSample {
   static let decoded = Array(String(repeating: "the same words, the same words, the same words", count: 4).utf8)
 

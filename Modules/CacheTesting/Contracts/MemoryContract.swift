@@ -1,6 +1,6 @@
 public import CacheCore
 
-/// What every `MemoryStoring` with room for a few hundred bytes must do, as plain values for any test framework.
+/// The contract of every `MemoryStoring` with space for a few hundred bytes, as plain values for any test framework.
 ///
 /// ```swift
 /// @Test(arguments: MemoryContract.cases)
@@ -9,9 +9,9 @@ public import CacheCore
 /// }
 /// ```
 public enum MemoryContract {
-  /// One statement.
+  /// A statement of the contract.
   public struct Case: Sendable, CustomStringConvertible {
-    /// The statement, as a sentence.
+    /// The statement as a sentence.
     public let name: String
     let body: @Sendable (any MemoryStoring) throws -> Void
 
@@ -19,7 +19,7 @@ public enum MemoryContract {
 
     /// Checks the statement on a new, empty store.
     ///
-    /// - Throws: ``ContractViolation`` when the store breaks it, or the store's own error.
+    /// - Throws: ``ContractViolation`` if the store violates the statement, otherwise the store's error.
     public func run(on store: any MemoryStoring) throws { try body(store) }
   }
 
@@ -33,10 +33,10 @@ public enum MemoryContract {
     try ContractViolation.expectEqual(store.entry(for: key)?.value(as: String.self), text, what)
   }
 
-  /// Every statement.
+  /// All statements of the contract.
   public static let cases: [Case] = [
-    Case(name: "what was never stored is a miss") { store in try expect(nil, of: key, in: store, "an empty store's entry") },
-    Case(name: "what is stored comes back, under its own resource, variant and form alone") { store in
+    Case(name: "a key without an entry is a miss") { store in try expect(nil, of: key, in: store, "an empty store's entry") },
+    Case(name: "an entry is found only under its resource, variant and transform") { store in
       try ContractViolation.expect(store.insert(entry("a"), for: key), "an entry was refused")
       try expect("a", of: key, in: store, "the entry")
       for other in [
@@ -45,32 +45,32 @@ public enum MemoryContract {
         try expect(nil, of: other, in: store, "another key's entry")
       }
     },
-    Case(name: "an entry replaces the one before it") { store in
+    Case(name: "an entry replaces the previous entry") { store in
       store.insert(entry("old"), for: key)
       store.insert(entry("new"), for: key)
       try expect("new", of: key, in: store, "the entry")
     },
-    Case(name: "an entry whose time to live has ended is a miss, and is not listed") { store in
+    Case(name: "an expired entry is a miss and is not listed") { store in
       store.insert(MemoryEntry("a", cost: 10, revision: .random(), expiration: .at(.distantPast)), for: key)
       try expect(nil, of: key, in: store, "an expired entry")
       if let keys = try list(store) { try ContractViolation.expectEqual(keys, [], "the listed keys") }
     },
-    Case(name: "what a change keeps, removes or replaces is kept, removed or replaced, and said so") { store in
-      try ContractViolation.expect(!store.update(key) { _ in .keep }, "nothing was kept, and it was said to be a change")
-      try expect(nil, of: key, in: store, "an entry that nobody stored")
-      try ContractViolation.expect(store.update(key) { $0 == nil ? .replace(entry("a")) : .keep }, "a change was refused")
-      try expect("a", of: key, in: store, "the entry that a change stored")
+    Case(name: "an update keeps, removes or replaces the entry and reports it") { store in
+      try ContractViolation.expect(!store.update(key) { _ in .keep }, "an update that keeps a missing entry reported a change")
+      try expect(nil, of: key, in: store, "a missing entry")
+      try ContractViolation.expect(store.update(key) { $0 == nil ? .replace(entry("a")) : .keep }, "an update was refused")
+      try expect("a", of: key, in: store, "the entry that an update stored")
       var seen: String?
       store.update(key) { entry in
         seen = entry?.value(as: String.self)
         return .keep
       }
-      try ContractViolation.expectEqual(seen, "a", "what a change was shown")
-      try expect("a", of: key, in: store, "the entry that a change kept")
+      try ContractViolation.expectEqual(seen, "a", "the entry passed to an update")
+      try expect("a", of: key, in: store, "the entry that an update kept")
       store.update(key) { _ in .remove }
-      try expect(nil, of: key, in: store, "the entry that a change removed")
+      try expect(nil, of: key, in: store, "the entry that an update removed")
     },
-    Case(name: "an entry is removed by its revision, and to remove what is not there does nothing") { store in
+    Case(name: "an entry is removed by its revision, and removing a missing entry has no effect") { store in
       let revision = Revision.random()
       store.remove(key, ifRevision: nil)
       store.insert(entry("a", revision), for: key)
@@ -79,15 +79,15 @@ public enum MemoryContract {
       store.remove(key, ifRevision: revision)
       try expect(nil, of: key, in: store, "the removed entry")
     },
-    Case(name: "a store that was emptied holds nothing, and keeps what comes after") { store in
+    Case(name: "an emptied store has no entries and stores later ones") { store in
       let keys = (0..<5).map { CacheKey(resource: "\($0)") }
       for key in keys { store.insert(entry("a"), for: key) }
       store.removeAll()
-      for key in keys { try expect(nil, of: key, in: store, "an entry after the removal of all") }
+      for key in keys { try expect(nil, of: key, in: store, "an entry after removing all") }
       store.insert(entry("later"), for: key)
-      try expect("later", of: key, in: store, "what was stored later")
+      try expect("later", of: key, in: store, "the later entry")
     },
-    Case(name: "the list of keys has what is there, and nothing else") { store in
+    Case(name: "the list of keys contains exactly the stored entries") { store in
       let keys = [key, key.with(transform: ""), CacheKey(resource: "a"), CacheKey(resource: "b")]
       for key in keys { store.insert(entry("a"), for: key) }
       store.insert(entry("again"), for: keys[2])
@@ -98,7 +98,7 @@ public enum MemoryContract {
     },
   ]
 
-  /// Nil: the store says that it can't. It may leave listing to the seam's default; one that lists has to be right.
+  /// Returns `nil` if the store does not support listing, which is optional.
   private static func list(_ store: any MemoryStoring) throws -> [CacheKey]? {
     do throws(CacheError) {
       return try store.keys()

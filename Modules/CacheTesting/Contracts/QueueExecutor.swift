@@ -1,6 +1,7 @@
 internal import Dispatch
 
-/// Runs tasks on a queue, and so on a thread, of its own: contention that the width of the cooperative pool does not bound.
+/// An executor that runs tasks on a separate dispatch queue, so that contention is not limited by the width of the
+/// cooperative pool.
 final class QueueExecutor: TaskExecutor {
   private let queue: DispatchQueue
 

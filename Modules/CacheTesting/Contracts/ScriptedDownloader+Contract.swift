@@ -7,13 +7,13 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The scripted downloader plays its own origin, as far as that needs no wire.
+/// A scripted downloader is its own origin for all statements that need no wire.
 extension ScriptedDownloader: ContractOrigin {
   public var hasSockets: Bool { false }
 
   public func serve(_ answers: [ContractAnswer]) async throws -> URL {
     let scripted = try answers.map { ($0.body, try Self.scripted($0)) }
-    guard let last = scripted.last else { throw ContractViolation("an origin was given no answer to serve") }
+    guard let last = scripted.last else { throw ContractViolation("no response to serve") }
     let url = try uniqueURL()
     let turn = Lock(0)
     serve(url) { request in
@@ -33,7 +33,7 @@ extension ScriptedDownloader: ContractOrigin {
     zip(requests(for: url), requestBodies(for: url)).map { ContractRequest(head: $0, body: $1) }
   }
 
-  /// Bodies are read before anything is answered: there is nothing to wait for.
+  /// Request bodies are read before the response, so there is nothing to wait for.
   public func waitForRequestBody(at url: URL, bytes: Int) async {}
 
   public func bodyBytesSent(at url: URL) async -> Int? { nil }
@@ -58,12 +58,12 @@ extension ScriptedDownloader: ContractOrigin {
     case .cut(let bytes): scripted = scripted.cut(after: bytes)
     case .resetBeforeHead, .closeBeforeHead: scripted = .failure(.connectionLost)
     case .reset, .stall, .trickle, .stallBeforeHead, .cutInHead, .resetInHead, .trickleHead, .endlessHead, .raw:
-      throw ContractViolation("an answer that ends with \(answer.ending) needs a wire")
+      throw ContractViolation("a response that ends with \(answer.ending) needs a wire")
     }
     switch answer.framing {
     case .length: break
     case .chunks, .connection: scripted = scripted.withoutLength()
-    case .claimed: throw ContractViolation("a length that is not true needs a wire")
+    case .claimed: throw ContractViolation("a wrong length needs a wire")
     }
     if let gate = answer.gate { scripted = scripted.held(by: gate) }
     if let gate = answer.bodyGate { scripted = scripted.bodyHeld(by: gate) }

@@ -8,7 +8,7 @@ internal import Foundation
 
 extension StoreContract {
   static let batches: [Case] = [
-    Case(name: "several entries that are asked for at once are those that one by one would be found, and no others") { store in
+    Case(name: "a batch read returns the same entries as single reads") { store in
       let resource = "https://example.com/batch"
       var stored: [CacheKey: Int] = [:]
       for size in [0, 1, 5_000, 70_000, 200_000] { stored[CacheKey(resource: "\(resource)/\(size)")] = size }
@@ -25,13 +25,13 @@ extension StoreContract {
       let absent = [CacheKey(resource: resource), CacheKey(resource: "\(resource)/0", variant: "a=b"), ended]
       let asked = Array(stored.keys)
       let found = try await store.values(for: asked + absent + asked.prefix(3))
-      try ContractViolation.expectEqual(Set(found.keys), Set(asked), "the keys that were found")
+      try ContractViolation.expectEqual(Set(found.keys), Set(asked), "the found keys")
       for (key, entry) in found {
         try ContractViolation.expectEqual(entry.key, key, "an entry's key")
         try ContractViolation.expectEqual(entry.metadata.bodyLength, stored[key].map { Int64($0) }, "an entry's length")
         try ContractViolation.expect(
           try await entry.body.collect() == bytes(stored[key] ?? 0, seed: UInt64((stored[key] ?? 0) + 1)),
-          "\(key) has other bytes")
+          "\(key) has wrong bytes")
       }
       try ContractViolation.expectEqual(try await store.values(for: []).count, 0, "entries for no keys")
     }

@@ -7,7 +7,7 @@ internal import Foundation
 #endif
 
 extension StoreContract {
-  /// Names that a store must keep apart, and that must not reach a path, a statement or a column unchanged.
+  /// Names that a store must distinguish. They must not reach a path, a SQL statement or a column unchanged.
   package static let oddNames = [
     "", " ", "\n", "\0", "a\0b", ".", "..", "../../../../tmp/x", "/", "/etc/passwd", "~", "a/b", "a/b?c=d#e", "%2e%2e%2f", "CON",
     "\\", "'; DROP TABLE entry; --", "\u{1F600}", "e\u{301}",
@@ -16,7 +16,7 @@ extension StoreContract {
   ]
 
   static let keys: [Case] = [
-    Case(name: "any characters, and any length, make a key") { store in
+    Case(name: "a key can have any characters and any length") { store in
       var keys: [CacheKey] = []
       for name in oddNames {
         keys += [
@@ -29,21 +29,21 @@ extension StoreContract {
       }
       for (index, key) in keys.enumerated() {
         guard let entry = try await store.entry(for: key, range: nil) else { throw ContractViolation("key \(index) is a miss") }
-        try ContractViolation.expect(entry.key == key, "key \(index) comes back as another")
+        try ContractViolation.expect(entry.key == key, "key \(index) is returned as another key")
         try ContractViolation.expect(
-          try await entry.body.collect() == bytes(100, seed: UInt64(index)), "key \(index) does not lead to its bytes")
+          try await entry.body.collect() == bytes(100, seed: UInt64(index)), "key \(index) has wrong bytes")
       }
     },
-    Case(name: "the parts of a key can't be moved from one to the other") { store in
+    Case(name: "keys with the same characters in different parts differ") { store in
       let key = CacheKey(resource: "r", variant: "ab", transform: "c")
       try await store.store(bytes(100), for: key, metadata: metadata(key.resource))
       for (variant, transform) in [("a", "bc"), ("abc", ""), ("", "abc"), ("ab", "")] {
         let other = CacheKey(resource: "r", variant: variant, transform: transform)
         try ContractViolation.expect(
-          try await store.entry(for: other, range: nil) == nil, "\(variant)|\(transform) leads to ab|c")
+          try await store.entry(for: other, range: nil) == nil, "\(variant)|\(transform) finds the entry of ab|c")
       }
       let other = CacheKey(resource: "rab", variant: "", transform: "c")
-      try ContractViolation.expect(try await store.entry(for: other, range: nil) == nil, "rab||c leads to r|ab|c")
+      try ContractViolation.expect(try await store.entry(for: other, range: nil) == nil, "rab||c finds the entry of r|ab|c")
     },
   ]
 }

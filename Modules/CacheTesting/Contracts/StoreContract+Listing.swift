@@ -7,24 +7,24 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A store may leave listing to the seam's default; one that lists has to be right.
+/// Statements about listing. Listing is optional, but a store that supports it must be correct.
 extension StoreContract {
   static let listing: [Case] = [
-    Case(name: "a store that counts its entries counts those that were stored, and none after removing all") { store in
+    Case(name: "a store's usage counts the stored entries, and none after removing all") { store in
       guard let empty = try await store.usage() else { return }
       try ContractViolation.expectEqual(empty.entries, 0, "the number of entries in an empty store")
       let keys = ["one", "two"].map { CacheKey(resource: "https://example.com/counted/\($0)") }
       for (key, seed) in zip(keys, [1, 2] as [UInt64]) {
         try await store.store(bytes(1_000, seed: seed), for: key, metadata: metadata(key.resource))
       }
-      // A store made of stores may count an entry once for each of them.
-      guard let both = try await store.usage() else { throw ContractViolation("a store that has entries does not count them") }
+      // A composed store may count an entry once per component.
+      guard let both = try await store.usage() else { throw ContractViolation("a store with entries reports no usage") }
       try ContractViolation.expect(
-        both.entries >= 2 && both.bytes > empty.bytes, "two entries are counted as \(both), none as \(empty)")
+        both.entries >= 2 && both.bytes > empty.bytes, "the usage of two entries is \(both), that of none \(empty)")
       try await store.removeAll()
       try ContractViolation.expectEqual(try await store.usage(), empty, "the usage after removing all")
     },
-    Case(name: "the list of what is stored has the entries that are asked for, in every form, and no others") { store in
+    Case(name: "the list contains exactly the matching entries, with every variant and transform") { store in
       let resources = (0..<20).map { "https://example.com/listed/\($0)" }
       for resource in resources {
         try await store.store(bytes(100), for: CacheKey(resource: resource), metadata: metadata(resource))
@@ -38,9 +38,9 @@ extension StoreContract {
       try ContractViolation.expectEqual(all.count, 22, "the number of listed entries")
       let some = try await list(store) { key, _ in key.resource == resources[0] }
       try ContractViolation.expectEqual(
-        Set((some ?? []).map(\.key)), [CacheKey(resource: resources[0]), variant, transform], "the keys that were asked for")
+        Set((some ?? []).map(\.key)), [CacheKey(resource: resources[0]), variant, transform], "the requested keys")
     },
-    Case(name: "the list of what is stored tells the metadata as they are, freshened ones too, and goes by them") { store in
+    Case(name: "the list contains current metadata, and the filter receives them") { store in
       let (key, other) = (CacheKey(resource: "https://example.com/told"), CacheKey(resource: "https://example.com/else"))
       var told = metadata(key.resource)
       try await store.store(bytes(100), for: key, metadata: told)
@@ -53,7 +53,7 @@ extension StoreContract {
       try ContractViolation.expectEqual(listed.first?.metadata.response, told.response, "the listed head")
       try ContractViolation.expectEqual(listed.first?.metadata.revision, told.revision, "the listed revision")
     },
-    Case(name: "the derived forms of a resource are listed in every variant, and are none of its variants") { store in
+    Case(name: "transformed values are listed for every variant and are not listed as variants") { store in
       let resource = "https://example.com/forms"
       let plain = metadata(resource)
       let transforms = [
@@ -64,18 +64,18 @@ extension StoreContract {
       try await store.store(
         bytes(100), for: CacheKey(resource: resource + "/other", transform: "small"), metadata: metadata(resource + "/other"))
       try ContractViolation.expectEqual(
-        try await store.variants(of: resource).map(\.key), [], "the variants of what has forms alone")
+        try await store.variants(of: resource).map(\.key), [], "the variants of a resource with transforms only")
       try await store.store(bytes(200), for: CacheKey(resource: resource), metadata: plain)
       try ContractViolation.expectEqual(
-        try await store.variants(of: resource).map(\.key), [CacheKey(resource: resource)], "the variants beside the forms")
+        try await store.variants(of: resource).map(\.key), [CacheKey(resource: resource)], "the variants")
       guard try await list(store, { _, _ in true }) != nil else { return }
       let listed = try await store.transforms(of: resource)
-      try ContractViolation.expectEqual(Set(listed.map(\.key)), Set(transforms), "the listed forms")
-      try ContractViolation.expectEqual(Set(listed.map(\.metadata.revision)), [plain.revision], "the listed forms' revisions")
+      try ContractViolation.expectEqual(Set(listed.map(\.key)), Set(transforms), "the listed transforms")
+      try ContractViolation.expectEqual(Set(listed.map(\.metadata.revision)), [plain.revision], "the listed revisions")
       for key in transforms { try await store.remove(key, ifRevision: plain.revision) }
-      try ContractViolation.expectEqual(try await store.transforms(of: resource).map(\.key), [], "the forms after their removal")
+      try ContractViolation.expectEqual(try await store.transforms(of: resource).map(\.key), [], "the removed transforms")
     },
-    Case(name: "what is not committed, removed, replaced or expired is in no list") { store in
+    Case(name: "uncommitted, removed, replaced and expired entries are not listed") { store in
       let keys = (0..<4).map { CacheKey(resource: "https://example.com/gone/\($0)") }
       let pending = try await store.makeWriter(for: keys[0], metadata: metadata(keys[0].resource))
       try await store.store(bytes(100), for: keys[1], metadata: metadata(keys[1].resource))
@@ -93,7 +93,7 @@ extension StoreContract {
     },
   ]
 
-  /// Nil: the store says that it can't.
+  /// Returns `nil` if the store does not support listing.
   private static func list(
     _ store: any CacheStore, _ isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws -> [ListedEntry]? {

@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What every `CacheStore` must do, as plain values for any test framework.
+/// The contract of every `CacheStore`, as plain values for any test framework.
 ///
 /// ```swift
 /// @Test(arguments: StoreContract.cases)
@@ -16,9 +16,9 @@ internal import Foundation
 /// }
 /// ```
 public enum StoreContract {
-  /// One statement.
+  /// A statement of the contract.
   public struct Case: Sendable, CustomStringConvertible {
-    /// The statement, as a sentence.
+    /// The statement as a sentence.
     public let name: String
     let body: @Sendable (any CacheStore) async throws -> Void
 
@@ -26,16 +26,16 @@ public enum StoreContract {
 
     /// Checks the statement on a new, empty store.
     ///
-    /// - Throws: ``ContractViolation`` when the store breaks it, or the store's own error.
+    /// - Throws: ``ContractViolation`` if the store violates the statement, otherwise the store's error.
     public func run(on store: any CacheStore) async throws { try await body(store) }
   }
 
-  /// Every statement.
+  /// All statements of the contract.
   public static let cases: [Case] = reading + keys + expiring + writing + conditional + following + listing + batches
 }
 
 extension StoreContract {
-  /// Metadata as a 200 of now has it.
+  /// Returns the metadata of a current 200 response.
   static func metadata(_ resource: String, revision: Revision = .random(), etag: String = "\"1\"") -> StoredMetadata {
     let now = SystemClock().now
     return StoredMetadata(
@@ -44,9 +44,9 @@ extension StoreContract {
       responseTime: now, revision: revision, freshness: Freshness(generatedAt: now, freshUntil: now + .seconds(60)))
   }
 
-  /// Bytes that no compression or repetition hides a mistake in.
+  /// Returns pseudorandom bytes, so that neither compression nor repetition hides an error.
   static func bytes(_ count: Int, seed: UInt64 = 1) -> Data {
-    // Eight at a time: the contracts move many megabytes, also in debug builds and under sanitizers.
+    // Eight bytes at a time, because the contracts move many megabytes, also in debug builds and under sanitizers.
     var state = seed
     var words: [UInt64] = []
     words.reserveCapacity(count / 8 + 1)
@@ -62,29 +62,29 @@ extension StoreContract {
   }
 
   private static let reading: [Case] = [
-    Case(name: "what was never stored is a miss, and no error") { store in
+    Case(name: "a key without an entry is a miss, not an error") { store in
       let key = CacheKey(resource: "https://example.com/nothing")
       try ContractViolation.expect(try await store.entry(for: key, range: nil) == nil, "an empty store opened an entry")
       try ContractViolation.expectEqual(try await store.variants(of: key.resource).count, 0, "variants in an empty store")
     },
-    Case(name: "what is at hand is what a look that may wait finds, bodies and all, and nothing that is gone") { store in
+    Case(name: "a lookup without waiting returns the same entries as one that waits, and no removed entries") { store in
       for (resource, size) in [("https://example.com/at-hand", 20_000), ("https://example.com/large", 300_000)] {
         let key = CacheKey(resource: resource)
         try await store.store(bytes(size), for: key, metadata: metadata(resource))
-        // Some stores know what they have once they have looked.
+        // Some stores know their entries only after the first lookup.
         let found = try await store.variants(of: resource)
         if let atHand = store.variantsWithoutWaiting(of: resource) {
-          try ContractViolation.expectEqual(Set(atHand.map(\.key)), Set(found.map(\.key)), "what is at hand")
+          try ContractViolation.expectEqual(Set(atHand.map(\.key)), Set(found.map(\.key)), "the entries without waiting")
           for entry in atHand {
-            try ContractViolation.expect(entry.body.data == bytes(size), "\(size) bytes at hand are not those that were stored")
+            try ContractViolation.expect(entry.body.data == bytes(size), "\(size) stored bytes differ without waiting")
           }
         }
         try await store.remove(key, ifRevision: nil)
         let left = store.variantsWithoutWaiting(of: resource) ?? []
-        try ContractViolation.expectEqual(left.count, 0, "entries at hand that were removed")
+        try ContractViolation.expectEqual(left.count, 0, "removed entries without waiting")
       }
     },
-    Case(name: "bodies of any size come back byte for byte, with their metadata") { store in
+    Case(name: "bodies of any size are returned unchanged, with their metadata") { store in
       for size in [0, 1, 1_000, 65_535, 65_536, 65_537, 300_000] {
         let key = CacheKey(resource: "https://example.com/\(size)")
         let metadata = metadata(key.resource)
@@ -93,24 +93,24 @@ extension StoreContract {
         guard let entry = try await store.entry(for: key, range: nil) else {
           throw ContractViolation("\(size) bytes were not found")
         }
-        try ContractViolation.expect(try await entry.body.collect() == data, "\(size) bytes came back changed")
-        try ContractViolation.expectEqual(entry.metadata.bodyLength, Int64(size), "the stated length")
+        try ContractViolation.expect(try await entry.body.collect() == data, "\(size) stored bytes differ")
+        try ContractViolation.expectEqual(entry.metadata.bodyLength, Int64(size), "the stored length")
         try ContractViolation.expectEqual(entry.metadata.response, metadata.response, "the stored head")
-        try ContractViolation.expectEqual(entry.metadata.freshness, metadata.freshness, "the stored facts")
+        try ContractViolation.expectEqual(entry.metadata.freshness, metadata.freshness, "the stored freshness")
         try ContractViolation.expectEqual(entry.metadata.revision, metadata.revision, "the stored revision")
       }
     },
-    Case(name: "a range of a body is those bytes, clamped to its length") { store in
+    Case(name: "a range returns those bytes, clamped to the body's length") { store in
       let key = CacheKey(resource: "https://example.com/range")
       let data = bytes(200_000)
       try await store.store(data, for: key, metadata: metadata(key.resource))
       for range in [0..<1, 65_535..<65_537, 100_000..<200_000, 199_999..<300_000, 250_000..<260_000] as [Range<Int64>] {
         let clamped = min(Int(range.lowerBound), data.count)..<min(Int(range.upperBound), data.count)
         try ContractViolation.expect(
-          try await body(of: key, in: store, range: range) == data[clamped], "the bytes \(range) came back changed")
+          try await body(of: key, in: store, range: range) == data[clamped], "the bytes \(range) differ")
       }
     },
-    Case(name: "the variants of a resource are listed, and those of another are not") { store in
+    Case(name: "the variants of a resource are listed without those of other resources") { store in
       let resource = "https://example.com/varying"
       for variant in ["", "accept=png", "accept=webp"] {
         try await store.store(
@@ -124,13 +124,13 @@ extension StoreContract {
       for entry in variants {
         let variant = entry.key.variant
         try ContractViolation.expectEqual(entry.metadata.response.headerFields[.eTag], "\"\(variant)\"", "a variant's metadata")
-        try ContractViolation.expect(try await entry.body.collect() == Data(variant.utf8), "a variant has other bytes")
+        try ContractViolation.expect(try await entry.body.collect() == Data(variant.utf8), "a variant has wrong bytes")
       }
     },
   ]
 
   private static let expiring: [Case] = [
-    Case(name: "an entry whose time to live has ended is a miss, in every call") { store in
+    Case(name: "an expired entry is a miss in every call") { store in
       let ended: [Expiration] = [.after(.zero), .after(.seconds(-1)), .at(.distantPast)]
       for (index, expiration) in ended.enumerated() {
         let key = CacheKey(resource: "https://example.com/ended/\(index)")
@@ -145,48 +145,48 @@ extension StoreContract {
       var metadata = metadata(key.resource)
       metadata.expiration = .after(.seconds(3_600))
       try await store.store(bytes(100), for: key, metadata: metadata)
-      try ContractViolation.expect(try await store.entry(for: key, range: nil) != nil, "an entry that lasts an hour is gone")
+      try ContractViolation.expect(try await store.entry(for: key, range: nil) != nil, "an unexpired entry is missing")
     }
   ]
 
   private static let writing: [Case] = [
-    Case(name: "nothing is visible before the commit") { store in
+    Case(name: "an entry is not visible before its commit") { store in
       let key = CacheKey(resource: "https://example.com/pending")
       let writer = try await store.makeWriter(for: key, metadata: metadata(key.resource))
       try await writer.write(bytes(1_000))
       try ContractViolation.expect(try await store.entry(for: key, range: nil) == nil, "an uncommitted entry was visible")
       _ = try await writer.commit(trailers: nil)
-      try ContractViolation.expect(try await body(of: key, in: store) == bytes(1_000), "a committed entry was not there")
+      try ContractViolation.expect(try await body(of: key, in: store) == bytes(1_000), "a committed entry is missing")
     },
-    Case(name: "an aborted, or a dropped, writer leaves what was there") { store in
+    Case(name: "an aborted or released writer does not change the stored entry") { store in
       let key = CacheKey(resource: "https://example.com/aborted")
       try await store.store(Data("old".utf8), for: key, metadata: metadata(key.resource))
       let writer = try await store.makeWriter(for: key, metadata: metadata(key.resource))
       try await writer.write(Data("new".utf8))
       writer.abort()
       try await store.makeWriter(for: key, metadata: metadata(key.resource)).write(Data("newer".utf8))
-      try ContractViolation.expect(try await body(of: key, in: store) == Data("old".utf8), "the old entry is gone")
+      try ContractViolation.expect(try await body(of: key, in: store) == Data("old".utf8), "the old entry is missing")
     },
-    Case(name: "an entry replaces the one before it, whole") { store in
+    Case(name: "an entry replaces the previous entry completely") { store in
       let key = CacheKey(resource: "https://example.com/replaced")
       try await store.store(bytes(100_000, seed: 1), for: key, metadata: metadata(key.resource, etag: "\"1\""))
       try await store.store(bytes(10, seed: 2), for: key, metadata: metadata(key.resource, etag: "\"2\""))
       let entry = try await store.entry(for: key, range: nil)
       try ContractViolation.expectEqual(entry?.metadata.response.headerFields[.eTag], "\"2\"", "the entity tag")
-      try ContractViolation.expect(try await entry?.body.collect() == bytes(10, seed: 2), "the bytes are not the newer ones")
+      try ContractViolation.expect(try await entry?.body.collect() == bytes(10, seed: 2), "the bytes are not the new ones")
     },
-    Case(name: "who holds an entry open reads its old bytes while it is replaced, and while it is removed") { store in
+    Case(name: "an open entry returns its old bytes after it is replaced or removed") { store in
       let key = CacheKey(resource: "https://example.com/held")
       let old = bytes(400_000, seed: 1)
       try await store.store(old, for: key, metadata: metadata(key.resource))
       let held = try await store.entry(for: key, range: nil)
       let heldToo = try await store.entry(for: key, range: nil)
       try await store.store(bytes(400_000, seed: 2), for: key, metadata: metadata(key.resource))
-      try ContractViolation.expect(try await held?.body.collect() == old, "the replaced bytes changed under their reader")
+      try ContractViolation.expect(try await held?.body.collect() == old, "the replaced bytes changed during reading")
       try await store.remove(key, ifRevision: nil)
-      try ContractViolation.expect(try await heldToo?.body.collect() == old, "the removed bytes changed under their reader")
+      try ContractViolation.expect(try await heldToo?.body.collect() == old, "the removed bytes changed during reading")
     },
-    Case(name: "many writers at once each store their own") { store in
+    Case(name: "concurrent writers each store their entry") { store in
       try await withThrowingTaskGroup(of: Void.self) { group in
         for index in 0..<50 {
           group.addTask {
@@ -199,13 +199,13 @@ extension StoreContract {
       for index in 0..<50 {
         let key = CacheKey(resource: "https://example.com/many/\(index)")
         try ContractViolation.expect(
-          try await body(of: key, in: store) == bytes(5_000, seed: UInt64(index)), "entry \(index) is not what was stored")
+          try await body(of: key, in: store) == bytes(5_000, seed: UInt64(index)), "entry \(index) has wrong bytes")
       }
     },
   ]
 
   private static let conditional: [Case] = [
-    Case(name: "freshening replaces the metadata and leaves the bytes") { store in
+    Case(name: "updating the metadata does not change the bytes") { store in
       let key = CacheKey(resource: "https://example.com/fresh")
       var metadata = metadata(key.resource)
       try await store.store(bytes(70_000), for: key, metadata: metadata)
@@ -214,26 +214,26 @@ extension StoreContract {
         metadata.response.headerFields[.init("X-Round") ?? .eTag] = "\(round)"
         metadata.freshness.freshUntil = metadata.freshness.freshUntil + .seconds(60)
         try ContractViolation.expect(
-          try await store.updateMetadata(of: key, to: metadata, ifRevision: metadata.revision), "round \(round) was refused")
+          try await store.updateMetadata(of: key, to: metadata, ifRevision: metadata.revision), "update \(round) was refused")
       }
       let entry = try await store.entry(for: key, range: nil)
-      try ContractViolation.expectEqual(entry?.metadata.response, metadata.response, "the freshened head")
-      try ContractViolation.expectEqual(entry?.metadata.freshness, metadata.freshness, "the freshened facts")
-      try ContractViolation.expect(try await entry?.body.collect() == bytes(70_000), "freshening changed the bytes")
+      try ContractViolation.expectEqual(entry?.metadata.response, metadata.response, "the updated head")
+      try ContractViolation.expectEqual(entry?.metadata.freshness, metadata.freshness, "the updated freshness")
+      try ContractViolation.expect(try await entry?.body.collect() == bytes(70_000), "the update changed the bytes")
     },
-    Case(name: "freshening another revision, or nothing, changes nothing and says so") { store in
+    Case(name: "updating another revision or a missing entry has no effect and reports it") { store in
       let key = CacheKey(resource: "https://example.com/moved")
       let metadata = metadata(key.resource)
       try ContractViolation.expect(
-        try await !store.updateMetadata(of: key, to: metadata, ifRevision: metadata.revision), "what is not there was freshened")
+        try await !store.updateMetadata(of: key, to: metadata, ifRevision: metadata.revision), "a missing entry was updated")
       try await store.store(Data("new".utf8), for: key, metadata: metadata)
       let other = StoreContract.metadata(key.resource, etag: "\"other\"")
       try ContractViolation.expect(
-        try await !store.updateMetadata(of: key, to: other, ifRevision: other.revision), "another revision was freshened")
+        try await !store.updateMetadata(of: key, to: other, ifRevision: other.revision), "another revision was updated")
       try ContractViolation.expectEqual(
         try await store.entry(for: key, range: nil)?.metadata.response.headerFields[.eTag], "\"1\"", "the entity tag")
     },
-    Case(name: "removal goes by revision, and what is not there is no error") { store in
+    Case(name: "an entry is removed by its revision, and removing a missing entry is not an error") { store in
       let key = CacheKey(resource: "https://example.com/removed")
       let metadata = metadata(key.resource)
       try await store.remove(key, ifRevision: nil)
@@ -241,9 +241,9 @@ extension StoreContract {
       try await store.remove(key, ifRevision: .random())
       try ContractViolation.expect(try await store.entry(for: key, range: nil) != nil, "another revision was removed")
       try await store.remove(key, ifRevision: metadata.revision)
-      try ContractViolation.expect(try await store.entry(for: key, range: nil) == nil, "the entry is still there")
+      try ContractViolation.expect(try await store.entry(for: key, range: nil) == nil, "the entry was not removed")
     },
-    Case(name: "removing everything leaves nothing, and what is stored after it stays") { store in
+    Case(name: "removing everything leaves no entries and does not affect later ones") { store in
       let keys = (0..<10).map { CacheKey(resource: "https://example.com/all/\($0)", variant: $0.isMultiple(of: 2) ? "" : "a=b") }
       for key in keys { try await store.store(bytes(100), for: key, metadata: metadata(key.resource)) }
       try await store.removeAll()
@@ -252,7 +252,7 @@ extension StoreContract {
         try ContractViolation.expectEqual(try await store.variants(of: key.resource).count, 0, "listed variants")
       }
       try await store.store(Data("later".utf8), for: keys[0], metadata: metadata(keys[0].resource))
-      try ContractViolation.expect(try await body(of: keys[0], in: store) == Data("later".utf8), "a later entry was lost")
+      try ContractViolation.expect(try await body(of: keys[0], in: store) == Data("later".utf8), "a later entry is missing")
     },
   ]
 
@@ -269,10 +269,10 @@ extension StoreContract {
           try await writer.write(data[start..<min(start + 99_800, data.count)])
         }
         _ = try await writer.commit(trailers: nil)
-        for try await read in group { try ContractViolation.expect(read == data, "a follower read other bytes") }
+        for try await read in group { try ContractViolation.expect(read == data, "a follower read wrong bytes") }
       }
     },
-    Case(name: "who follows a writer that is aborted gets an error, not a short body") { store in
+    Case(name: "a reader that follows an aborted writer gets an error, not a short body") { store in
       let key = CacheKey(resource: "https://example.com/left")
       let writer = try await store.makeWriter(for: key, metadata: metadata(key.resource))
       try await writer.write(bytes(1_000))
@@ -280,7 +280,7 @@ extension StoreContract {
       writer.abort()
       do {
         let read = try await reader.collect()
-        throw ContractViolation("a follower of an aborted writer ended normally after \(read.count) bytes")
+        throw ContractViolation("a follower of an aborted writer succeeded after \(read.count) bytes")
       } catch is CacheError {}
     },
   ]

@@ -1,10 +1,10 @@
-/// Holds work until a test lets it go, and tells when it has arrived: order without waiting.
+/// A gate that suspends work until a test opens it, and reports arrivals. It replaces sleeps in tests of ordering.
 ///
 /// ```swift
 /// let gate = Gate()
 /// network.answer(url, .ok("slow").held(by: gate))
 /// let load = Task { try await manager.load(url) }
-/// await gate.arrived()   // the request is out, and unanswered
+/// await gate.arrived()   // the request was sent, and the response is held back
 /// load.cancel()
 /// gate.open()
 /// ```
@@ -18,10 +18,10 @@ public final class Gate: Sendable {
 
   private let state: WatchedState<State>
 
-  /// A closed gate, unless told otherwise.
+  /// Creates a gate, which is closed by default.
   public init(isOpen: Bool = false) { state = WatchedState(State(isOpen: isOpen)) }
 
-  /// Lets everything through that is held, and all that comes later.
+  /// Opens the gate for all current and later arrivals.
   public func open() {
     let held = state.update { state in
       state.isOpen = true
@@ -31,7 +31,7 @@ public final class Gate: Sendable {
     for resume in held { resume() }
   }
 
-  /// Holds what comes from now on.
+  /// Closes the gate for later arrivals.
   public func close() {
     state.update {
       $0.isOpen = false
@@ -39,8 +39,8 @@ public final class Gate: Sendable {
     }
   }
 
-  /// Lets so many through, those held longest first; what is left over is for those that come next. An open gate is not
-  /// changed.
+  /// Lets the given number of arrivals through, oldest first. If fewer are held, the rest applies to later arrivals. An
+  /// open gate is not changed.
   public func letThrough(_ count: Int = 1) {
     let held = state.update { state -> [@Sendable () -> Void] in
       guard !state.isOpen, count > 0 else { return [] }
@@ -52,19 +52,19 @@ public final class Gate: Sendable {
     for resume in held { resume() }
   }
 
-  /// How many have come, ever.
+  /// The total number of arrivals.
   public var arrivals: Int { state.read { $0.arrivals } }
 
-  /// How many are held now.
+  /// The number of arrivals that the gate holds now.
   public var held: Int { state.read { $0.held.count } }
 
-  /// Returns when so many have come in all, or at once when the waiting task is cancelled.
+  /// Returns when the total number of arrivals reaches `count`, or when the calling task is cancelled.
   public func arrived(_ count: Int = 1) async { await state.wait { $0.arrivals >= count } }
 
-  /// Returns when nothing is held (any more), or at once when the waiting task is cancelled.
+  /// Returns when the gate holds nothing, or when the calling task is cancelled.
   public func emptied() async { await state.wait { $0.held.isEmpty } }
 
-  /// Arrives and waits for the gate: for the closure of a route. Returns at once when the task is cancelled.
+  /// Arrives and waits until the gate lets this arrival through, or until the task is cancelled.
   public func pass() async {
     let passage = WatchedState(false)
     let ticket = arrive { passage.update { $0 = true } }
@@ -72,7 +72,8 @@ public final class Gate: Sendable {
     withdraw(ticket)
   }
 
-  /// Registers an arrival. `resume` is called once, on any thread, maybe before this returns; never when withdrawn in time.
+  /// Registers an arrival. `resume` is called once on any thread, possibly before this method returns. It is not called
+  /// after a timely withdrawal.
   package func arrive(_ resume: @escaping @Sendable () -> Void) -> Int {
     let (ticket, passes) = state.update { state -> (Int, Bool) in
       let ticket = state.arrivals

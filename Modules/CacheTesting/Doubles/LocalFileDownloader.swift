@@ -15,10 +15,11 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// Serves a folder as if it were the network: `https://any.host/a/b.png` is the file `a/b.png` in it.
+/// A downloader that serves the files of a folder: `https://any.host/a/b.png` is the file `a/b.png`.
 ///
-/// Files carry an entity tag and `Last-Modified` of their own (from size and modification time, to the nanosecond), conditional
-/// requests get a 304, what is not there a 404. Nothing outside the folder is ever served.
+/// Responses contain an entity tag and `Last-Modified`, derived from the size and the modification time in nanoseconds.
+/// A conditional request for an unchanged file returns 304, and a missing file returns 404. Files outside the folder
+/// are never served.
 ///
 /// ```swift
 /// let network = LocalFileDownloader(folder: fixtures)
@@ -34,27 +35,27 @@ public final class LocalFileDownloader: Downloader {
   }
 
   public let id: ComponentID
-  /// What is served.
+  /// The served folder.
   public let folder: URL
   private let fields: HTTPFields
   private let state = Lock(State())
 
-  /// A folder as the network.
+  /// Creates a downloader for a folder.
   ///
   /// - Parameters:
-  ///   - folder: what is served, also below it.
-  ///   - fields: sent with every file, `Cache-Control` for example. By default answers state no lifetime, so they are
-  ///     revalidated.
+  ///   - folder: The folder, which is served with its subfolders.
+  ///   - fields: Fields for every response with a file, such as `Cache-Control`. By default, responses have no explicit
+  ///   lifetime and are revalidated.
   public init(folder: URL, fields: HTTPFields = [:]) {
     self.folder = folder.standardizedFileURL.resolvingSymlinksInPath()
     self.fields = fields
     id = .unique(LocalFileDownloader.self)
   }
 
-  /// What was asked, in order.
+  /// The requests so far, in order.
   public var requests: [HTTPRequest] { state.withLock { $0.requests } }
 
-  /// While true, nobody answers.
+  /// Whether every request fails with `CacheError.Code.offline`.
   public var isOffline: Bool {
     get { state.withLock { $0.isOffline } }
     set { state.withLock { $0.isOffline = newValue } }
@@ -66,7 +67,7 @@ public final class LocalFileDownloader: Downloader {
       state.requests.append(request.head)
       return state.isOffline
     }
-    if isOffline { throw CacheError(.offline, reason: "the folder is set offline") }
+    if isOffline { throw CacheError(.offline, reason: "the downloader is set offline") }
     guard request.head.method == .get || request.head.method == .head else { return Self.empty(.methodNotAllowed) }
     guard let file = file(request.head), let (size, changed) = Self.status(of: file) else { return Self.empty(.notFound) }
     var head = HTTPResponse(status: .ok, headerFields: fields)
@@ -87,7 +88,7 @@ public final class LocalFileDownloader: Downloader {
       metrics: { TransferMetrics(bytesOnWire: Int64(data.count), bytesDecoded: Int64(data.count)) })
   }
 
-  /// The file that a request names, or nil when it names none inside the folder, also by way of a link.
+  /// Returns the file that a request names, or `nil` if it is not inside the folder, after links are resolved.
   private func file(_ request: HTTPRequest) -> URL? {
     guard let path = request.absoluteURL?.path(percentEncoded: false), !path.contains("\0") else { return nil }
     let parts = path.split(separator: "/")
@@ -110,7 +111,7 @@ public final class LocalFileDownloader: Downloader {
     )
   }
 
-  /// RFC 9110 §13.1.2 and §13.1.3: entity tags first, compared weakly; dates only when there are none.
+  /// Evaluates RFC 9110 §13.1.2 and §13.1.3: entity tags are compared weakly. Dates apply only without entity tags.
   private static func isUnchanged(_ fields: HTTPFields, _ etag: String, _ modified: HTTPDate) -> Bool {
     if let offered = fields[.ifNoneMatch] {
       return offered.split(separator: ",").contains { tag in

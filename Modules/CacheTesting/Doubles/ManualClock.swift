@@ -1,12 +1,12 @@
 public import CacheCore
 
-/// Time that stands still until a test moves it: nothing waits, and every age and deadline is exact.
+/// A clock that advances only when a test moves it. Tests do not wait, and every age and deadline is exact.
 ///
 /// ```swift
 /// let clock = ManualClock()
 /// async let late: Void = clock.sleep(for: .seconds(60))
-/// await clock.sleepers(1)          // somebody sleeps now
-/// clock.advance(by: .seconds(60))  // wakes them, in the order of their deadlines
+/// await clock.sleepers(1)          // returns when a task sleeps
+/// clock.advance(by: .seconds(60))  // wakes sleepers in the order of their deadlines
 /// try await late
 /// ```
 public final class ManualClock: CacheClock {
@@ -32,16 +32,16 @@ public final class ManualClock: CacheClock {
 
   private let state: Lock<State>
 
-  /// A clock that stands at `now`; by default at 2026-01-01 00:00:00 UTC.
+  /// Creates a clock with the given wall time, by default 2026-01-01 00:00:00 UTC.
   public init(now: Timestamp = Timestamp(seconds: 1_767_225_600)) { state = Lock(State(wall: now)) }
 
-  /// The time that the test set.
+  /// The wall time.
   public var now: Timestamp { state.withLock { $0.wall } }
 
-  /// How far the clock was advanced.
+  /// The total duration by which the clock was advanced.
   public var uptime: Duration { state.withLock { $0.uptime } }
 
-  /// Moves both readings, and wakes everybody whose time has come.
+  /// Advances both readings and wakes all sleepers whose deadline has passed.
   public func advance(by duration: Duration) {
     let woken: [Sleeper] = state.withLock { state in
       state.wall = state.wall + duration
@@ -53,10 +53,10 @@ public final class ManualClock: CacheClock {
     for sleeper in woken { sleeper.continuation.resume(returning: true) }
   }
 
-  /// Sets wall time alone, as somebody does who sets a machine's clock; sleepers sleep on.
+  /// Sets only the wall time, like a change of the system clock. Sleepers are not affected.
   public func setNow(_ now: Timestamp) { state.withLock { $0.wall = now } }
 
-  /// Returns once at least `count` sleeps are pending.
+  /// Returns when at least `count` sleeps are pending.
   public func sleepers(_ count: Int) async {
     await withCheckedContinuation { continuation in
       let ready = state.withLock { state in
@@ -68,10 +68,10 @@ public final class ManualClock: CacheClock {
     }
   }
 
-  /// How many sleeps are pending.
+  /// The number of pending sleeps.
   public var pendingSleeps: Int { state.withLock { $0.sleepers.count } }
 
-  /// Sleeps until the clock was advanced that far; zero or less returns at once.
+  /// Sleeps until the clock has advanced by `duration`. Returns immediately for zero or less.
   public func sleep(for duration: Duration) async throws(CancellationError) {
     let id = state.withLock { state in
       state.nextID += 1

@@ -45,7 +45,7 @@ public final class RecordingObserver: LoadObserver {
     for watcher in satisfied { watcher.continuation.resume(returning: event) }
   }
 
-  /// Returns the first event that matches, recorded already or yet to come.
+  /// Returns the first event that matches, already recorded or future.
   @discardableResult
   public func first(where matches: @escaping @Sendable (CacheEvent) -> Bool) async -> CacheEvent {
     await withCheckedContinuation { continuation in

@@ -7,14 +7,14 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A body in chunks that can be held, and can break.
+/// A body in chunks that can be held by a gate and can end with an error.
 final class ScriptedBody: ResourceBody.Source {
   private struct State {
     var position = 0
     var isCancelled = false
     var isFinished = false
     var total: Duration?
-    /// Lets a read go that waits at the gate.
+    /// A closure that resumes a read that waits at the gate.
     var wake: (@Sendable () -> Void)?
   }
 
@@ -25,10 +25,10 @@ final class ScriptedBody: ResourceBody.Source {
   private let state = Lock(State())
 
   /// - Parameters:
-  ///   - bytes: what is delivered.
-  ///   - answer: how.
-  ///   - onEnd: tells how long all of it took; called once, after the last byte.
-  ///   - onCancel: called once, when it is let go of before its end.
+  ///   - bytes: The bytes of the body.
+  ///   - answer: The scripted response, which controls the delivery.
+  ///   - onEnd: A closure that returns the total duration. It is called once, after the last byte.
+  ///   - onCancel: A closure that is called once if the body is released before its end.
   init(
     _ bytes: Data, _ answer: ScriptedAnswer, onEnd: @escaping @Sendable () -> Duration, onCancel: @escaping @Sendable () -> Void
   ) {
@@ -42,7 +42,7 @@ final class ScriptedBody: ResourceBody.Source {
 
   var delivered: Int64 { state.withLock { Int64($0.position) } }
 
-  /// From the call to the last byte; nil before it.
+  /// The time from the request to the last byte, or `nil` before that byte.
   var total: Duration? { state.withLock { $0.total } }
 
   var trailers: HTTPFields? { nil }
@@ -57,7 +57,7 @@ final class ScriptedBody: ResourceBody.Source {
     return nil
   }
 
-  /// Waits for the gate, the reader's task or `cancel()`: whichever comes first.
+  /// Waits until the gate opens, the reader's task is cancelled, or `cancel()` is called.
   private func pass(_ gate: Gate) async {
     let passage = WatchedState(false)
     let wake: @Sendable () -> Void = { passage.update { $0 = true } }
@@ -90,7 +90,7 @@ final class ScriptedBody: ResourceBody.Source {
 
   func cancel() {
     let (isFirst, wake): (Bool, (@Sendable () -> Void)?) = state.withLock { state in
-      // An empty body is over before anybody has asked for it.
+      // An empty body has ended before the first read.
       guard !state.isCancelled, !state.isFinished, state.position < bytes.count else { return (false, nil) }
       state.isCancelled = true
       return (true, state.wake)

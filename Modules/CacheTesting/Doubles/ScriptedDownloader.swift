@@ -7,13 +7,13 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A network that answers what a test has scripted, in order, and fails loudly on anything else.
+/// A downloader that returns scripted responses in order, and fails on any other request.
 ///
 /// ```swift
 /// let network = ScriptedDownloader()
 /// network.answer(url, .ok("old", etag: #""1""#), .notModified())
 /// …
-/// try network.verify()   // nothing unscripted was asked, and nothing scripted is left
+/// try network.verify()   // throws after an unscripted request or with unused responses
 /// ```
 public final class ScriptedDownloader: Downloader {
   private struct State {
@@ -28,48 +28,50 @@ public final class ScriptedDownloader: Downloader {
   private let clock: any CacheClock
   private let state = Lock(State())
 
-  /// A network on which nothing is scripted yet.
+  /// Creates a downloader without scripted responses.
   ///
-  /// - Parameter clock: what ``ScriptedAnswer/after(_:)`` waits on.
+  /// - Parameter clock: The clock for ``ScriptedAnswer/after(_:)``.
   public init(clock: any CacheClock = ManualClock()) { self.clock = clock }
 
-  /// Scripts the next answers for a URL, each used once.
+  /// Appends responses for a URL. Each is used once.
   public func answer(_ url: URL, _ answers: ScriptedAnswer...) {
     state.withLock { $0.script[Self.name(url), default: []] += answers }
   }
 
-  /// Answers every request for a URL that the script has no answer for.
+  /// Sets a closure that answers the requests for a URL that have no scripted response.
   public func serve(_ url: URL, _ server: @escaping @Sendable (HTTPRequest) -> ScriptedAnswer) {
     state.withLock { $0.servers[Self.name(url)] = server }
   }
 
-  /// What was asked, in order.
+  /// The requests so far, in order.
   public var requests: [HTTPRequest] { state.withLock { $0.requests.map(\.head) } }
 
-  /// What was asked of a URL, in order.
+  /// Returns the requests for a URL, in order.
   public func requests(for url: URL) -> [HTTPRequest] {
     let name = Self.name(url)
     return requests.filter { Self.name($0) == name }
   }
 
-  /// The bodies that came with what was asked of a URL, in the same order; empty ones where there was none.
+  /// Returns the bodies of the requests for a URL, in order. A request without a body has an empty one.
   public func requestBodies(for url: URL) -> [Data] {
     let name = Self.name(url)
     return state.withLock { $0.requests.filter { Self.name($0.head) == name }.map(\.body) }
   }
 
-  /// What was asked without a script.
+  /// The requests without a scripted response.
   public var unscripted: [HTTPRequest] { state.withLock { $0.unscripted } }
 
-  /// How many bodies were let go of before their end.
+  /// The number of bodies that were released before their end.
   public var cancelledBodies: Int { state.withLock { $0.cancelledBodies } }
 
-  /// - Throws: `CacheError.Code.unscripted` when something was asked that nobody had scripted, or scripted and never asked.
+  /// Checks the script.
+  ///
+  /// - Throws: `CacheError.Code.unscripted` if a request had no scripted response, or a scripted response was not used.
   public func verify() throws(CacheError) {
     let (unscripted, left) = state.withLock { ($0.unscripted, $0.script.filter { !$0.value.isEmpty }) }
     guard unscripted.isEmpty && left.isEmpty else {
-      let asked = unscripted.map { "asked: \(Self.name($0))" }
-      let unasked = left.map { "never asked: \($0.key) (\($0.value.count) left)" }.sorted()
+      let asked = unscripted.map { "unscripted request: \(Self.name($0))" }
+      let unasked = left.map { "unused responses: \($0.value.count) for \($0.key)" }.sorted()
       throw CacheError(.unscripted, reason: (asked + unasked).joined(separator: "; "))
     }
   }
@@ -91,7 +93,7 @@ public final class ScriptedDownloader: Downloader {
       return nil
     }
     guard let answer else {
-      throw CacheError(.unscripted, reason: "nobody has scripted \(request.head.method) \(name)")
+      throw CacheError(.unscripted, reason: "no scripted response for \(request.head.method) \(name)")
     }
     if answer.delay > .zero {
       do {

@@ -6,7 +6,7 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// What this thread computes while `work` runs: whatever else the machine has to do, it is not in it. In seconds.
+/// Returns the CPU time of the current thread during `work`, in seconds. Other load on the machine does not count.
 package func threadTime(_ work: () throws -> Void) rethrows -> Double {
   func now() -> Double {
     var time = timespec()

@@ -1,32 +1,32 @@
-/// Waits of a test for what another task does soon, where nobody can be told of it.
+/// Polling for tests that wait for another task when no event reports the change.
 package enum Turns {
-  /// What did not come about.
+  /// The error of a condition that stayed false.
   package struct Overdue: Error, CustomStringConvertible {
     package let turns: Int
     package let place: String
 
-    package var description: String { "\(place): what was waited for has not come about after \(turns) turns of other tasks" }
+    package var description: String { "\(place): the condition is still false after \(turns) turns" }
   }
 
-  /// How many looks follow one another as fast as other tasks let them.
+  /// The number of polls that only yield to other tasks.
   private static let fastLooks = 10_000
 
-  /// Returns when the condition holds; other tasks run between two looks. What takes long is looked at once in a millisecond: who
-  /// waits takes no processor away from what it waits for.
+  /// Returns when the condition is true. Other tasks run between two polls. After the first polls, the interval is a
+  /// millisecond, so that polling takes no CPU time from the awaited work.
   ///
   /// - Parameters:
-  ///   - limit: looks; a number and no time, so that a slow machine only takes longer.
-  ///   - file: of the test.
-  ///   - line: of the test.
-  ///   - condition: cheap, since it is asked often.
-  /// - Throws: ``Overdue`` when it does not hold after `limit` looks, so that a test fails there instead of hanging; what the
-  ///   condition throws.
+  ///   - limit: The maximum number of polls. It is not a time, so a slow machine only takes longer.
+  ///   - file: The file of the caller.
+  ///   - line: The line of the caller.
+  ///   - condition: The condition, which is evaluated often and should be cheap.
+  /// - Throws: ``Overdue`` if the condition is false after `limit` polls, so that a test fails instead of hanging, and
+  ///   the errors of the condition.
   package static func until(
     limit: Int = 1_000_000, file: StaticString = #fileID, line: UInt = #line, _ condition: () async throws -> Bool
   ) async throws {
     for look in 0..<limit {
       if try await condition() { return }
-      // Who is cancelled sleeps no more: a sleep would end at once, and be no turn for anybody else.
+      // In a cancelled task, a sleep returns immediately and lets no other task run, so yield instead.
       if look < fastLooks || Task.isCancelled { await Task.yield() } else { try? await Task.sleep(for: .milliseconds(1)) }
     }
     throw Overdue(turns: limit, place: "\(file):\(line)")

@@ -7,9 +7,9 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A durable store's double: it keeps its entries as long as it lives, touches no disk, and fails when a test says so.
+/// A test double of a durable store. It stores entries in memory and fails on demand.
 ///
-/// Keeping the instance and making a new manager around it is what a restart looks like.
+/// To simulate a restart, create a new manager with the same instance.
 public final class VolatileStore: CacheStore {
   struct Stored {
     var metadata: StoredMetadata
@@ -29,11 +29,11 @@ public final class VolatileStore: CacheStore {
   private let clock: any CacheClock
   private let expiration: Expiration
 
-  /// An empty store.
+  /// Creates an empty store.
   ///
   /// - Parameters:
-  ///   - expiration: the time to live of entries whose metadata states none.
-  ///   - clock: time, for the times to live.
+  ///   - expiration: The time to live of entries whose metadata has none.
+  ///   - clock: The clock for times to live.
   public init(expiration: Expiration = .never, clock: any CacheClock = SystemClock()) {
     self.expiration = expiration
     self.clock = clock
@@ -43,28 +43,28 @@ public final class VolatileStore: CacheStore {
     clock.now < (stored.metadata.expiration ?? expiration).deadline(from: stored.metadata.responseTime)
   }
 
-  /// While set, every call fails with it.
+  /// The error with which every call fails, or `nil`.
   public var failure: CacheError? {
     get { state.withLock { $0.failure } }
     set { state.withLock { $0.failure = newValue } }
   }
 
-  /// While true, new entries are refused as by a full disk; what is stored can be read and removed.
+  /// Whether new entries fail with `CacheError.Code.diskFull`. Stored entries can still be read and removed.
   public var refusesWrites: Bool {
     get { state.withLock { $0.refusesWrites } }
     set { state.withLock { $0.refusesWrites = newValue } }
   }
 
-  /// What is stored.
+  /// The keys of all entries.
   public var keys: [CacheKey] { state.withLock { Array($0.entries.keys) } }
 
-  /// How often an entry was opened.
+  /// The number of times an entry was opened.
   public var opened: Int { state.withLock { $0.opened } }
 
-  /// Changes a stored body behind everybody's back, as a rotten disk does; its reader gets a damaged entry.
+  /// Damages a stored body, like a failing disk. Its reader receives a damaged entry.
   public func damage(_ key: CacheKey) { state.withLock { $0.entries[key]?.metadata.bodyLength = -1 } }
 
-  /// Bodies are never at hand here: a reader has to open them, and may find them damaged.
+  /// Bodies are not available without opening them, so damage is found on reading.
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     try checked { state in
       state.entries.filter { $0.key.resource == resource && $0.key.transform.isEmpty && isAlive($0.value) }.map { key, stored in
@@ -98,7 +98,7 @@ public final class VolatileStore: CacheStore {
   public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     try state.withLock { state throws(CacheError) in
       if let failure = state.failure { throw failure }
-      if state.refusesWrites { throw CacheError(.diskFull, reason: "the store is set to refuse new entries") }
+      if state.refusesWrites { throw CacheError(.diskFull, reason: "the store is set to refuse writes") }
     }
     return VolatileWriter(self, key, metadata)
   }
@@ -132,7 +132,7 @@ public final class VolatileStore: CacheStore {
     }
   }
 
-  /// Counts entries and the bytes of their bodies.
+  /// Returns the number of entries and the bytes of their bodies.
   public func usage() async throws(CacheError) -> StoreUsage? {
     try checked { state in
       StoreUsage(entries: state.entries.count, bytes: state.entries.values.reduce(0) { $0 + Int64($1.body.count) })
@@ -147,7 +147,7 @@ public final class VolatileStore: CacheStore {
   }
 }
 
-/// A stored body, pulled in one piece.
+/// A stored body that is returned in one chunk.
 private final class VolatileSource: ResourceBody.Source {
   private let whole: ResourceBody
 
@@ -180,7 +180,7 @@ private final class VolatileWriter: EntryWriter {
   func reader() throws(CacheError) -> ResourceBody { try writer.reader() }
 
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
-    // Checked first, so that a test can let a failed commit be tried again.
+    // Checked first, so that a test can retry a failed commit.
     try store.checked { _ in }
     return try await writer.commit(trailers: trailers)
   }

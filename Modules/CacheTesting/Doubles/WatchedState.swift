@@ -1,6 +1,6 @@
 internal import CacheCore
 
-/// State behind a lock that tasks can wait on, without polling.
+/// State with a lock on whose changes tasks can wait without polling.
 package final class WatchedState<State: Sendable>: Sendable {
   private struct Waiter: Sendable {
     let condition: @Sendable (State) -> Bool
@@ -10,7 +10,7 @@ package final class WatchedState<State: Sendable>: Sendable {
   private struct Guarded: Sendable {
     var state: State
     var waiters: [Int: Waiter] = [:]
-    /// Tasks that were cancelled before they could register.
+    /// The identifiers of tasks that were cancelled before they registered.
     var cancelledEarly: Set<Int> = []
     var nextID = 0
     var isClosed = false
@@ -22,7 +22,7 @@ package final class WatchedState<State: Sendable>: Sendable {
 
   package func read<R: Sendable>(_ body: (State) -> R) -> R { lock.withLock { body($0.state) } }
 
-  /// Changes the state and wakes whoever waited for what it has become.
+  /// Changes the state and wakes the waiters whose condition has become true.
   @discardableResult
   package func update<R: Sendable>(_ body: (inout State) -> R) -> R {
     let (result, woken) = lock.withLock { guarded -> (R, [CheckedContinuation<Void, Never>]) in
@@ -36,7 +36,8 @@ package final class WatchedState<State: Sendable>: Sendable {
     return result
   }
 
-  /// Returns when the condition holds, the task is cancelled, or `close()` was called. The condition runs under the lock.
+  /// Returns when the condition is true, the task is cancelled, or `close()` is called. The condition runs under the
+  /// lock.
   package func wait(until condition: @escaping @Sendable (State) -> Bool) async {
     let id = lock.withLock { guarded in
       defer { guarded.nextID += 1 }
@@ -65,7 +66,7 @@ package final class WatchedState<State: Sendable>: Sendable {
     lock.withLock { _ = $0.cancelledEarly.remove(id) }
   }
 
-  /// Wakes everybody, now and from now on.
+  /// Wakes all current and later waiters.
   package func close() {
     let woken = lock.withLock { guarded in
       guarded.isClosed = true

@@ -1,4 +1,4 @@
-/// SplitMix64 (Steele, Lea, Flood): random numbers that are the same for a seed, on every system.
+/// SplitMix64 (Steele, Lea, Flood): a random number generator with equal numbers for equal seeds on every system.
 package struct SplitMix: RandomNumberGenerator, Sendable {
   private var state: UInt64
 

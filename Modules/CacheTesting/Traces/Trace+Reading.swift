@@ -1,7 +1,7 @@
 extension Trace {
-  /// A line of a recorded trace that is none.
+  /// A malformed line of a recorded trace.
   package struct LineError: Error, Equatable, CustomStringConvertible {
-    /// From 1.
+    /// The line number, starting at 1.
     package let line: Int
     package let reason: String
 
@@ -10,11 +10,13 @@ extension Trace {
     package var description: String { "line \(line): \(reason)" }
   }
 
-  /// Reads a recorded trace, whose lines are `time,object,size`. They end with LF or CRLF; the last one may go without.
+  /// Reads a recorded trace with lines of the form `time,object,size`. Lines end with LF or CRLF, which is optional for
+  /// the last line.
   ///
   /// - Parameters:
-  ///   - bytes: the trace; nothing at all is one without requests.
-  ///   - body: called with each line's object and size in bytes, up to the first line that is none.
+  ///   - bytes: The trace. Empty input is a trace without requests.
+  ///   - body: A closure that is called with the object and the size in bytes of each line, up to the first malformed
+  ///   one.
   package static func read(_ bytes: UnsafeRawBufferPointer, _ body: (_ object: String, _ size: Int) -> Void) throws(LineError) {
     var rest = bytes[...]
     var number = 0
@@ -36,13 +38,13 @@ extension Trace {
     let fields = line.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).map(text)
     func failed(_ reason: String) -> LineError { LineError(line: number, reason: reason) }
     guard fields.count == 3 else { throw failed("\(fields.count) fields, not time,object,size") }
-    guard Double(fields[0]) != nil else { throw failed("the time is no number: '\(fields[0])'") }
+    guard Double(fields[0]) != nil else { throw failed("the time '\(fields[0])' is not a number") }
     guard !fields[1].isEmpty else { throw failed("the object has no name") }
-    guard let size = Int(fields[2]), size >= 0 else { throw failed("the size is no number of bytes: '\(fields[2])'") }
+    guard let size = Int(fields[2]), size >= 0 else { throw failed("the size '\(fields[2])' is not a number of bytes") }
     return (fields[1], size)
   }
 
-  /// Without the blanks around it.
+  /// Removes surrounding blanks.
   private static func text(_ field: Slice<UnsafeRawBufferPointer>) -> String {
     func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
     var field = field.drop(while: isBlank)

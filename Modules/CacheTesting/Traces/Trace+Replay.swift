@@ -1,7 +1,7 @@
 package import CacheCore
 
 extension Trace {
-  /// What a replay has found.
+  /// The results of a replay.
   package struct Outcome: Sendable {
     package private(set) var requests = 0
     package private(set) var hits = 0
@@ -10,9 +10,9 @@ extension Trace {
 
     package init() {}
 
-    /// Hits by requests, from 0 to 1.
+    /// Hits divided by requests, from 0 to 1.
     package var objectRatio: Double { requests > 0 ? Double(hits) / Double(requests) : 0 }
-    /// Bytes of hits by bytes of requests, from 0 to 1.
+    /// Hit bytes divided by requested bytes, from 0 to 1.
     package var byteRatio: Double { bytes > 0 ? Double(hitBytes) / Double(bytes) : 0 }
 
     package mutating func add(_ request: Request, isHit: Bool) {
@@ -24,13 +24,13 @@ extension Trace {
     }
   }
 
-  /// The hash of the keys, the same in each run. A policy's choices, and with them the hit ratio, depend on it.
+  /// A hash of the keys that is equal in each run. A policy's decisions, and therefore the hit ratio, depend on it.
   private static let keyHash = {
     var generator = SplitMix(state: 1)
     return KeyHash(using: &generator)
   }()
 
-  /// Looks for each object, and stores those that are not there; an entry costs its size.
+  /// Looks up each object, and stores it after a miss with its size as the cost.
   package func replay(into store: some MemoryStoring) -> Outcome {
     var outcome = Outcome()
     let revision = Revision(high: 0, low: 1)

@@ -1,22 +1,22 @@
-/// Requests for objects, as a cache of a size sees them: made by a recipe and a seed, so the same each time.
+/// A reproducible sequence of requests for objects, generated from a pattern and a seed.
 package struct Trace: Sendable {
   package struct Request: Sendable {
     package let object: Int
-    /// Bytes; the same for each request of an object.
+    /// The size in bytes, equal for all requests of an object.
     package let size: Int
 
     package init(object: Int, size: Int) { (self.object, self.size) = (object, size) }
   }
 
-  /// How requests come.
+  /// The pattern of the requests.
   package enum Pattern: String, CaseIterable, Sendable {
-    /// Objects of a popularity that falls with their rank (Zipf's law, exponent 0.99).
+    /// The popularity falls with the rank (Zipf's law, exponent 0.99).
     case zipf
-    /// The same, and every now and then a long run through objects that nobody asks for again.
+    /// `zipf` with occasional long runs through objects that are requested only once.
     case scan
-    /// The same, and every now and then a run through the same objects, which are more than a tenth of all.
+    /// `zipf` with occasional runs through the same objects, which are more than a tenth of all.
     case loop
-    /// The same, while what is popular changes: after as many requests as there are objects, every fifth rank has a new object.
+    /// `zipf` with changing popularity: after as many requests as there are objects, every fifth rank has a new object.
     case shifting
   }
 
@@ -24,10 +24,10 @@ package struct Trace: Sendable {
 
   package init(requests: [Request]) { self.requests = requests }
 
-  /// So many requests for so many usual objects, of 256 bytes to 16 KiB each.
+  /// Creates a trace with the given numbers of requests and regular objects, of 256 bytes to 16 KiB each.
   package init(_ pattern: Pattern, requests count: Int, objects: Int, seed: UInt64) {
     var source = ZipfSource(objects: objects, exponent: 0.99, seed: seed)
-    // A run is as long as a tenth of the objects are many; half of the requests are part of one.
+    // The length of a run is a tenth of the number of objects. Half of the requests belong to runs.
     let run = max(1, objects / 10)
     requests = (0..<count).map { number in
       let (round, place) = number.quotientAndRemainder(dividingBy: run * 2)
@@ -43,7 +43,7 @@ package struct Trace: Sendable {
     }
   }
 
-  /// Which object has the rank.
+  /// Returns the object at a rank.
   private static func occupant(of rank: Int, epoch: Int, objects: Int) -> Int {
     let changes = (0..<epoch).count { epoch in
       var generator = SplitMix(state: UInt64(epoch * objects + rank))
@@ -52,7 +52,7 @@ package struct Trace: Sendable {
     return changes * objects + rank
   }
 
-  /// Most are small, some are large: 256 bytes, doubled up to six times.
+  /// Returns 256 bytes doubled up to six times: most objects are small, some are large.
   private static func size(of object: Int) -> Int {
     var generator = SplitMix(state: UInt64(object))
     let draw = generator.next()

@@ -6,7 +6,7 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// Ranks by Zipf's law: the probability of rank k is proportional to 1 / k^exponent.
+/// A source of ranks by Zipf's law: the probability of rank k is proportional to 1 / k^exponent.
 package struct ZipfSource: Sendable {
   private let cumulative: [Double]
   private var generator: SplitMix
@@ -20,7 +20,7 @@ package struct ZipfSource: Sendable {
     generator = SplitMix(state: seed)
   }
 
-  /// The next rank, from 0.
+  /// Returns the next rank, starting at 0.
   package mutating func next() -> Int {
     let draw = Double(generator.next() >> 11) / Double(1 << 53) * (cumulative.last ?? 1)
     var (low, high) = (0, cumulative.count - 1)
