@@ -14,7 +14,7 @@
 #elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
 #define CCHECKSUM_ARM 1
 #elif defined(__aarch64__) && defined(__linux__) && defined(__clang__)
-// The oldest processors of the architecture lack the instruction, so compilers don't assume it there; the kernel tells.
+// The oldest processors of the architecture lack the instruction, so compilers do not assume it. The kernel reports it.
 #define CCHECKSUM_ARM 1
 #define CCHECKSUM_ARM_ASKS 1
 #include <sys/auxv.h>
@@ -23,11 +23,12 @@
 #endif
 #endif
 
-// The polynomial 0x1EDC6F41, bits reversed.
+// The polynomial 0x1EDC6F41 with its bits reversed.
 #define POLYNOMIAL 0x82F63B78u
 
-// Lengths of the three parallel lanes: the instruction takes three cycles but a new one can start at each, so one lane alone leaves two thirds idle.
-// Powers of two, because the operator that moves a CRC across a lane comes from repeated squaring.
+// The lengths of three parallel lanes. The instruction takes three cycles but can start in every cycle, so a single
+// lane would use a third of the throughput.
+// Powers of two, because the operator that moves a CRC across a lane is computed by repeated squaring.
 #define LONG_SHIFT 12
 #define LONG_LANE ((size_t)1 << LONG_SHIFT)
 #define SHORT_SHIFT 8
@@ -52,7 +53,8 @@ static uint32_t apply(const uint32_t operator[32], uint32_t value) {
   return sum;
 }
 
-// Fills `move` with the effect of 2^`shift` zero bytes on each byte of a CRC: a linear map, squared `shift` times from that of one zero byte.
+// Fills `move` with the effect of 2^`shift` zero bytes on each byte of a CRC. It is a linear map: the map of one zero
+// byte, squared `shift` times.
 static void make_move(uint32_t move[4][256], int shift) {
   uint32_t operator[32], square[32];
   for (int bit = 0; bit < 32; bit++) {
@@ -74,17 +76,17 @@ static inline uint32_t across(const uint32_t move[4][256], uint32_t crc) {
 #endif
 
 #if defined(CCHECKSUM_SSE42)
-// What moves 16 bytes so many bytes ahead: a factor for the half that comes first, and one for the other.
+// The multipliers that move 16 bytes ahead by a number of bytes: one for the first half, and one for the second.
 static uint64_t fold_by_256[2], fold_by_64[2], fold_by_16[2];
 
-// x to the power of `exponent`, modulo the polynomial, bits reversed.
+// Returns x to the power of `exponent`, modulo the polynomial, with its bits reversed.
 static uint64_t power(int exponent) {
   uint32_t value = 0x80000000u;
   while (exponent-- > 0) value = value & 1 ? (value >> 1) ^ POLYNOMIAL : value >> 1;
   return value;
 }
 
-// The product of two reversed numbers lies one bit beside its place: hence one power less.
+// The product of two bit-reversed numbers is shifted by one bit, so the power is reduced by one.
 static void make_fold(uint64_t fold[2], int bytes) {
   fold[0] = power(8 * bytes + 32 - 1);
   fold[1] = power(8 * bytes - 32 - 1);
@@ -127,7 +129,7 @@ uint32_t cchecksum_crc32c_portable(uint32_t crc, const void *bytes, size_t count
   const unsigned char *next = bytes;
   crc = ~crc;
   while (count >= 8) {
-    // Byte by byte, so that it means the same on every byte order; compilers make one load of it.
+    // Byte by byte, so that the result does not depend on the byte order. Compilers merge this into one load.
     uint32_t low = crc ^ ((uint32_t)next[0] | (uint32_t)next[1] << 8 | (uint32_t)next[2] << 16 | (uint32_t)next[3] << 24);
     crc = slices[7][low & 0xff] ^ slices[6][(low >> 8) & 0xff] ^ slices[5][(low >> 16) & 0xff] ^ slices[4][low >> 24] ^
           slices[3][next[4]] ^ slices[2][next[5]] ^ slices[1][next[6]] ^ slices[0][next[7]];
@@ -160,7 +162,8 @@ static inline uint64_t word_at(const unsigned char *place) {
   return word;
 }
 
-// One round of three lanes of `lane` bytes each, joined by moving the earlier CRCs across the later lanes.
+// Processes one round of three lanes of `lane` bytes each. The CRCs of the earlier lanes are moved across the later
+// ones and combined.
 #define THREE_LANES(lane, move)                                    \
   while (count >= 3 * (lane)) {                                    \
     uint32_t second = 0, third = 0;                                \
@@ -197,7 +200,7 @@ static uint32_t crc32c_instruction(uint32_t crc, const void *bytes, size_t count
 
 WITH_WIDE_MULTIPLICATION
 static inline __m512i fold(__m512i sum, __m512i factors, __m512i next) {
-  // 0x96: the exclusive or of all three.
+  // 0x96: the exclusive or of all three operands.
   return _mm512_ternarylogic_epi64(
       _mm512_clmulepi64_epi128(sum, factors, 0x00), _mm512_clmulepi64_epi128(sum, factors, 0x11), next, 0x96);
 }
@@ -213,8 +216,9 @@ static inline __m512i factors(const uint64_t fold[2]) {
   return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)fold));
 }
 
-// All whole pieces of 256 bytes, of which there is one at least: each is multiplied ahead onto the next (Gopal and others, "Fast CRC Computation for Generic
-// Polynomials Using PCLMULQDQ Instruction"), and the instruction makes the remainder of what is left. Three times as quick as the instruction alone.
+// Processes all complete blocks of 256 bytes, at least one. Each block is multiplied ahead and added to the next (Gopal
+// and others, "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction"). The CRC instruction reduces
+// the remainder. This is three times as fast as the instruction alone.
 WITH_WIDE_MULTIPLICATION
 static uint32_t crc32c_wide(uint32_t crc, const unsigned char *next, size_t count) {
   const __m512i by_256 = factors(fold_by_256), by_64 = factors(fold_by_64);
@@ -287,7 +291,7 @@ void cchecksum_shared_add(void *counter, uint64_t difference) {
   atomic_fetch_add_explicit((_Atomic(uint64_t) *)counter, difference, memory_order_acq_rel);
 }
 
-// The C library has no name for the first of them.
+// The C library does not declare openat2.
 #if defined(__linux__)
 #include <sys/syscall.h>
 #include <sys/uio.h>

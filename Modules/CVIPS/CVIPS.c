@@ -17,11 +17,12 @@ static etagere_vips_image *made(int status, VipsImage *image) {
   return NULL;
 }
 
-// MARK: Code made while the process runs
+// MARK: Run-time generated code
 
-// Before 8.15 resizing (and looking for what draws the eye) has its inner loops compiled by liborc, when the operation is made, and let go of with it. liborc 0.4.33 keeps its
-// list of that code without a lock: eight threads that resize end in heap corruption within seconds. So one thread at a time makes such an operation, or lets go of an image; pixels
-// are made side by side.
+// Before 8.15, resizing and smart cropping use inner loops that liborc compiles when the operation is created and frees
+// with it. liborc 0.4.33 keeps its list of that code without a lock, and eight resizing threads corrupt the heap within
+// seconds. Therefore only one thread at a time creates such an operation or releases an image. Pixels are computed in
+// parallel.
 static GMutex code;
 static bool compiles;
 
@@ -39,14 +40,16 @@ static void ignore(const gchar *domain, GLogLevelFlags level, const gchar *messa
 
 int etagere_vips_start(void) {
   if (vips_init("etagere") != 0) return -1;
-  // A server's memory must not grow with what it has done: nothing of it is wanted again, the results are cached outside.
+  // No operation cache: it would grow with the work of a server, and results are cached outside.
   vips_cache_set_max(0);
-  // One thread for a picture: as many pictures are made at once as there are cores. With several, 8.14 was seen to let a picture cut short pass for a whole one:
-  // presumably an error in the last piece came after the result had been looked at.
+  // One thread per image, because as many images are decoded in parallel as there are cores. With several threads, 8.14
+  // sometimes accepted a truncated image as complete. Presumably, the error in the last part arrived after the check of
+  // the result.
   vips_concurrency_set(1);
   compiles = vips_version(0) == 8 && vips_version(1) < 15;
-  // First all loaders, and whatever else the library holds to be unfit for strangers' files; then those are let in that are for pictures. Of the unfit, SVG alone is:
-  // librsvg has limits of its own and follows no reference out of bytes in memory, and drawings with such references do not get here.
+  // Block all loaders and all operations that the library declares unfit for untrusted files, then allow the image
+  // loaders. SVG is the only unfit loader among them. librsvg has its own limits and follows no reference out of bytes
+  // in memory, and drawings with such references are refused before.
   vips_block_untrusted_set(TRUE);
   vips_operation_block_set("VipsForeignLoad", TRUE);
   static const char *const loaders[] = {
@@ -54,7 +57,7 @@ int etagere_vips_start(void) {
       "VipsForeignLoadHeif", "VipsForeignLoadTiff", "VipsForeignLoadSvg",
   };
   for (size_t i = 0; i < sizeof loaders / sizeof *loaders; i++) vips_operation_block_set(loaders[i], FALSE);
-  // A damaged picture is an error that is thrown, or one that the caller has asked to be passed over: no line in a server's log.
+  // Damage is either an error or accepted by the caller, so it needs no line in a server's log.
   g_log_set_handler("VIPS", G_LOG_LEVEL_WARNING | G_LOG_LEVEL_MESSAGE | G_LOG_LEVEL_INFO | G_LOG_LEVEL_DEBUG, ignore, NULL);
   return 0;
 }
@@ -148,7 +151,7 @@ const void *etagere_vips_profile(const etagere_vips_image *image, size_t *count)
   return bytes;
 }
 
-// The library's own test lets a profile for grey pass for colours, whose second one is alpha then.
+// The library's check accepts a gray profile for colors, so that the second color channel becomes alpha.
 static bool is_for(const char *profile, size_t count, etagere_vips_image *image) {
   if (count < 20) return false;
   const char *colors = profile + 16;
@@ -179,7 +182,7 @@ etagere_vips_image *etagere_vips_standard(etagere_vips_image *image) {
   VipsImage *in = vips(image), *out = NULL;
   int status;
   if (etagere_vips_profile_fits(image)) {
-    // With 16 bits alpha is not brought to 8 along with the colours, but cut off.
+    // With 16 bits, alpha is not converted to 8 bits with the colors but truncated.
     bool is_deep = vips_image_get_format(in) == VIPS_FORMAT_USHORT;
     status = vips_icc_transform(in, &out, "srgb", "embedded", TRUE, "depth", is_deep ? 16 : 8, NULL);
     if (status == 0 && is_deep) {
@@ -194,7 +197,7 @@ etagere_vips_image *etagere_vips_standard(etagere_vips_image *image) {
     bool is_gray = vips_image_get_bands(in) < 3;
     VipsInterpretation space = is_gray ? VIPS_INTERPRETATION_B_W : VIPS_INTERPRETATION_sRGB;
     VipsInterpretation from = vips_image_get_interpretation(in);
-    // What a file calls "many bands" is colours all the same.
+    // An image with the interpretation "multiband" contains colors too.
     if (from == VIPS_INTERPRETATION_MULTIBAND || from == VIPS_INTERPRETATION_ERROR) from = vips_image_guess_interpretation(in);
     status = vips_colourspace(in, &out, space, "source_space", from, NULL);
   }
@@ -207,7 +210,7 @@ etagere_vips_image *etagere_vips_standard(etagere_vips_image *image) {
   return made(status, out);
 }
 
-// By shares of alpha, and back: colours where nothing is seen must not shine through.
+// Premultiplies and unpremultiplies, so that the colors of transparent pixels do not affect their neighbors.
 static int resize_straight(VipsImage *in, VipsImage **out, double x, double y) {
   VipsImage *t[3] = {NULL, NULL, NULL};
   double full = vips_image_get_format(in) == VIPS_FORMAT_USHORT ? UINT16_MAX : UINT8_MAX;
@@ -229,7 +232,8 @@ static etagere_vips_image *resized(etagere_vips_image *image, int width, int hei
     in = vips(etagere_vips_standard(image));
     if (!in) return NULL;
   }
-  // Made smaller, pixels are asked for from top to bottom. Who is told so keeps the rows between two steps; of pixels in memory 8.14 would make them several times over.
+  // Shrinking requests rows from top to bottom. With this flag, libvips caches rows between two steps. Without it, 8.14
+  // computes the rows of an image in memory several times.
   bool shrinks = width <= vips_image_get_width(in) && height <= vips_image_get_height(in);
   if (shrinks) vips_image_set_int(in, VIPS_META_SEQUENTIAL, 1);
   double x = 1.0 / ((double)vips_image_get_width(in) / width), y = 1.0 / ((double)vips_image_get_height(in) / height);
@@ -248,7 +252,7 @@ etagere_vips_image *etagere_vips_resize(etagere_vips_image *image, int width, in
 static bool attention(etagere_vips_image *image, int width, int height, int *x, int *y) {
   VipsImage *out = NULL;
   if (vips_smartcrop(vips(image), &out, width, height, "interesting", VIPS_INTERESTING_ATTENTION, NULL) != 0) return false;
-  // A crop tells in its header where its origin has gone.
+  // The header of a crop contains the offset of its origin.
   *x = -vips_image_get_xoffset(out);
   *y = -vips_image_get_yoffset(out);
   g_object_unref(out);
@@ -317,7 +321,7 @@ bool etagere_vips_rows(etagere_vips_image *image, int first, int rows, void *to,
 
 #else
 
-// Without the trait VIPS nothing calls any of these.
+// Without the trait VIPS, these functions are never called.
 typedef int etagere_vips_is_off;
 
 #endif

@@ -9,73 +9,78 @@
 extern "C" {
 #endif
 
-// libvips, without its variadic calls and without its headers. Functions that make an image return a new reference, to be given back with etagere_vips_release, or
-// null, and then the reason is in etagere_vips_take_error. Without the trait VIPS there is nothing behind this header, and nobody calls it.
+// A C interface to libvips without variadic functions and without the libvips headers. Functions that create an image
+// return a new reference, which the caller releases with etagere_vips_release. On failure they return null, and
+// etagere_vips_take_error returns the reason. Without the trait VIPS, these functions have no implementation and are
+// not called.
 
 typedef struct etagere_vips_image etagere_vips_image;
 
-/// Starts libvips, once in a process: nothing kept between operations, one thread for an evaluation, loaders that read strangers' files alone, no warnings on standard error.
-/// 0 when it worked.
+/// Starts libvips once per process, with these settings: no operation cache, one thread per evaluation, only loaders
+/// that are safe for untrusted files, and no warnings on standard error. Returns 0 on success.
 int etagere_vips_start(void);
 
-/// The library's version: "8.14.1".
+/// Returns the version of the library, such as "8.14.1".
 const char *etagere_vips_version(void);
 
-/// The reasons of what has failed, and forgets them. Given back with etagere_vips_free; null where there are none. The library has one list for all threads.
+/// Returns and clears the reasons of failures, or null. The caller frees the string with etagere_vips_free. The library
+/// has one list for all threads.
 char *etagere_vips_take_error(void);
 
 void etagere_vips_free(void *memory);
 void etagere_vips_release(etagere_vips_image *image);
 
-/// Whether there is an operation of this name, which is not blocked.
+/// Returns whether an operation exists and is not blocked.
 bool etagere_vips_has(const char *operation);
 
-/// Opens a file in memory, which has to stay where it is for as long as the image, and whatever is made of it, lives.
-/// `pages`: how many frames, -1 for all of them, 0 where the loader knows no frames. `strict`: whether damage is an error.
-/// `shrink`: how much smaller a JPEG is decoded, 1, 2, 4 or 8. `scale`: how much larger or smaller a WebP or an SVG is. 0 where a loader doesn't know it.
+/// Opens a file in memory. The bytes must stay in place as long as the image and all images derived from it.
+/// `pages`: the number of frames, -1 for all, 0 if the loader has no frames. `strict`: whether damage is an error.
+/// `shrink`: the factor by which a JPEG is shrunk: 1, 2, 4 or 8. `scale`: the scale of a WebP or an SVG. 0 if the
+/// loader does not support it.
 etagere_vips_image *etagere_vips_open(
     const void *bytes, size_t count, const char *loader, int pages, bool strict, int shrink, double scale);
 
-/// An image of pixels in memory, which have to stay where they are.
+/// Creates an image from pixels in memory, which must stay in place.
 etagere_vips_image *etagere_vips_wrap(const void *pixels, size_t count, int width, int height, int bands);
 
 int etagere_vips_width(const etagere_vips_image *image);
 int etagere_vips_height(const etagere_vips_image *image);
 int etagere_vips_bands(const etagere_vips_image *image);
 bool etagere_vips_has_alpha(const etagere_vips_image *image);
-/// Bits of one number.
+/// Returns the bits per channel.
 int etagere_vips_depth(const etagere_vips_image *image);
 bool etagere_vips_is_cmyk(const etagere_vips_image *image);
-/// A field of its header; `missing` where there is none.
+/// Returns a header field, or `missing`.
 int etagere_vips_number(const etagere_vips_image *image, const char *name, int missing);
-/// A list of a header's fields, owned by the image; null where there is none.
+/// Returns a list in the header, owned by the image, or null.
 const int *etagere_vips_numbers(const etagere_vips_image *image, const char *name, int *count);
-/// The embedded profile's bytes, owned by the image; null where there is none.
+/// Returns the bytes of the embedded profile, owned by the image, or null.
 const void *etagere_vips_profile(const etagere_vips_image *image, size_t *count);
-/// Whether that profile can be used with this image.
+/// Returns whether the embedded profile matches the image's channels.
 bool etagere_vips_profile_fits(etagere_vips_image *image);
 
-/// Turned and mirrored by EXIF's orientation, 1 to 8. The image's pixels are in memory: they are not read in order.
+/// Applies an EXIF orientation from 1 to 8. The pixels must be in memory, because they are not read in order.
 etagere_vips_image *etagere_vips_upright(etagere_vips_image *image, int orientation);
-/// In sRGB, or grey, 8 bits a number. A profile that does not fit is passed over.
+/// Converts to 8-bit sRGB or gray. A profile that does not match is ignored.
 etagere_vips_image *etagere_vips_standard(etagere_vips_image *image);
-/// Exactly so large. Reads in order.
+/// Resizes to exactly the given size. Reads in order.
 etagere_vips_image *etagere_vips_resize(etagere_vips_image *image, int width, int height);
-/// Where the part of a size begins that draws the eye.
+/// Finds the upper left corner of the most salient part of the given size.
 bool etagere_vips_attention(etagere_vips_image *image, int width, int height, int *x, int *y);
-/// The first bands of it.
+/// Returns the image with only its first bands.
 etagere_vips_image *etagere_vips_first_bands(etagere_vips_image *image, int count);
 
-/// Asked now and then, on the thread that evaluates; true ends the evaluation.
+/// A callback that is called repeatedly on the evaluating thread. It returns true to stop the evaluation.
 typedef bool (*etagere_vips_stop)(const void *context);
 
-/// Makes all pixels; given back with etagere_vips_free. Null when it failed or was stopped.
+/// Computes all pixels. The caller frees them with etagere_vips_free. Returns null on failure or after a stop.
 void *etagere_vips_pixels(etagere_vips_image *image, size_t *count, etagere_vips_stop stop, const void *context);
 
-/// Pixels as a file; `suffix` is a suffix of the format's with options: ".jpg[Q=80]". Given back with etagere_vips_free.
+/// Encodes an image as a file. `suffix` is the suffix of the format with options, such as ".jpg[Q=80]". The caller
+/// frees the file with etagere_vips_free.
 void *etagere_vips_encode(etagere_vips_image *image, const char *suffix, size_t *count, etagere_vips_stop stop, const void *context);
 
-/// Makes some rows. Rows of an image that is read in order are asked for in order.
+/// Computes rows. For an image that is read in order, the rows must be requested in order.
 bool etagere_vips_rows(etagere_vips_image *image, int first, int rows, void *to, size_t count);
 
 #ifdef __cplusplus
