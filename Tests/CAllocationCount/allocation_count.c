@@ -15,12 +15,12 @@ static atomic_bool counts_all;
 static _Atomic uint64_t all;
 
 #if defined(__GLIBC__) && !defined(SANITIZED)
-/* The program's own definition is found before the library's, by every library that it is linked with. */
+/* The program's definition takes precedence over that of the libraries, including their own calls. */
 extern void *__libc_malloc(size_t size);
 
 void *malloc(size_t size) {
   count++;
-  /* Read alone, as nearly always: what is written by all threads would slow down whatever is measured. */
+  /* Usually only read: a variable that all threads write would slow down the measured code. */
   if (atomic_load_explicit(&counts_all, memory_order_relaxed)) atomic_fetch_add_explicit(&all, 1, memory_order_relaxed);
   return __libc_malloc(size);
 }

@@ -3,13 +3,13 @@
 
 #include <stdint.h>
 
-/// How often the calling thread has called malloc since it began; 0 for ever where malloc can't be replaced.
+/// Returns the number of malloc calls of the current thread so far, or 0 if malloc cannot be replaced.
 uint64_t etagere_allocation_count(void);
 
-/// Starts to count the calls of malloc of all threads, from 0.
+/// Starts counting the malloc calls of all threads, from 0.
 void etagere_count_allocations_of_all_threads(void);
 
-/// Stops the count of all threads and returns it; 0 where malloc can't be replaced.
+/// Stops counting the calls of all threads and returns their number, or 0 if malloc cannot be replaced.
 uint64_t etagere_allocations_of_all_threads(void);
 
 #endif

@@ -4,12 +4,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/// The pixels of a picture that fits into `side` × `side`, made by libvips as its own program does it: `vips_thumbnail_buffer`. With `in_full` the picture is decoded in its
-/// full size first, and then resized.
+/// Decodes an image into `side` × `side` pixels like libvips' own program, with `vips_thumbnail_buffer`. With
+/// `in_full`, the image is decoded in full size and then resized.
 ///
-/// `threads`: how many libvips takes for it; afterwards it is one again, as this package sets it. libvips has to be started.
+/// `threads`: the number of threads that libvips uses. After the call, it is one again, as this package sets it.
+/// libvips must have been started.
 ///
-/// Returns how many bytes the pixels have, and 0 when there are none.
+/// Returns the number of bytes of the pixels, or 0 on failure.
 size_t etagere_plain_vips_thumbnail(const void *bytes, size_t count, int side, int threads, bool in_full);
 
 #endif
