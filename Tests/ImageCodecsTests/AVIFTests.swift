@@ -3,12 +3,12 @@ import CacheCore
 import ImageCodecs
 import Testing
 
-/// Where the system's codec library has no encoder of AVIF, there is no AVIF to decode either.
+/// Without an AVIF encoder in the system's codec library, there is no AVIF to decode.
 private let hasEncoder = (try? ImageEncoder(.avif).encode(Pictures.quarters())) != nil
 
 @Suite("AVIF", .enabled(if: hasEncoder))
 struct AVIFTests {
-  @Test("gives back what was encoded, in any size, with its alpha")
+  @Test("an encoded AVIF is decoded in any size, with alpha")
   func roundTrip() throws {
     let file = try ImageEncoder(.avif, quality: 95).encode(Pictures.quarters())
     #expect(ImageFormat(of: file) == .avif)
@@ -22,7 +22,7 @@ struct AVIFTests {
     #expect(areClose(Pictures.quarters(of: clear.pixels), Pictures.colors.map { RGBA($0.red, $0.green, $0.blue, 100) }))
   }
 
-  @Test("that is cut short is an error")
+  @Test("a truncated AVIF is an error")
   func truncated() throws {
     let file = try ImageEncoder(.avif).encode(Pictures.quarters(256, 192))
     for length in stride(from: 0, to: file.count, by: 37) {
@@ -30,11 +30,11 @@ struct AVIFTests {
     }
   }
 
-  @Test("has its limits held against its own header")
+  @Test("limits are checked against the header of an AVIF")
   func limits() throws {
     let file = try ImageEncoder(.avif).encode(Pictures.quarters())
     let error = #expect(throws: CacheError.self) { try ImageDecoder { $0.limits.pixels = 3000 }.decode(file) }
-    #expect(error?.reason == "AVIF: the picture has 64 × 48 = 3072 pixels, the limit is 3000")
+    #expect(error?.reason == "AVIF: the image has 64 × 48 = 3072 pixels, the limit is 3000")
   }
 }
 #endif

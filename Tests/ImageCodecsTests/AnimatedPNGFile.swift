@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// An animated PNG by bytes, RGBA, each frame of one colour.
+/// An animated RGBA PNG built from bytes, with one color per frame.
 struct AnimatedPNGFile: Sendable {
   struct Frame: Sendable {
     var color: RGBA
@@ -15,19 +15,19 @@ struct AnimatedPNGFile: Sendable {
     var width = 4
     var height = 4
     var delay = (10, 100)
-    /// 0 keep, 1 clear, 2 restore.
+    /// 0: keep, 1: clear, 2: restore.
     var disposal: UInt8 = 0
-    /// 0 replace, 1 over.
+    /// 0: replace, 1: over.
     var blending: UInt8 = 0
   }
 
   var frames: [Frame]
   var plays = 0
-  /// What it says of itself; nil: the truth.
+  /// The declared number of frames; `nil` means the actual number.
   var announced: Int?
-  /// A picture before the frames, for those who know no animations; nil: the first frame is it.
+  /// A default image for decoders without APNG support; `nil` means the first frame.
   var still: RGBA?
-  /// Changes a chunk before it is written: kind and content, given its place among the chunks.
+  /// A closure that changes the type or content of a chunk before it is written. It receives the chunk's index.
   var change: @Sendable (Int, inout String, inout [UInt8]) -> Void = { _, _, _ in }
 
   var data: Data {
@@ -47,7 +47,7 @@ struct AnimatedPNGFile: Sendable {
         chunks.append(("IDAT", pixels))
         continue
       }
-      // In two parts, as encoders may.
+      // In two parts, as encoders may write it.
       for part in [pixels.prefix(7), pixels.dropFirst(7)] {
         chunks.append(("fdAT", PNGFile.number(sequence) + part))
         sequence += 1

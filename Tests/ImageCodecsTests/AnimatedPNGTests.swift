@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("An animated PNG")
+@Suite("Animated PNGs")
 struct AnimatedPNGTests {
   private let red = RGBA(255, 0, 0)
   private let green = RGBA(0, 255, 0)
@@ -21,7 +21,7 @@ struct AnimatedPNGTests {
     #expect(throws: CacheError.self) { try ImageDecoder(change).decode(data) }
   }
 
-  @Test("has its frames, their delays and how often they are shown in its header")
+  @Test("the header contains the frame count, the delays and the loop count")
   func header() throws {
     let file = AnimatedPNGFile(
       frames: [.init(color: red, delay: (1, 2)), .init(color: green, delay: (7, 0)), .init(color: blue, delay: (1, 1000))],
@@ -33,7 +33,7 @@ struct AnimatedPNGTests {
     #expect(try ImageHeader(of: AnimatedPNGFile(frames: [.init(color: red), .init(color: blue)]).data).loopCount == nil)
   }
 
-  @Test("makes its frames when they are asked for, in any order")
+  @Test("frames are decoded on demand in any order")
   func frames() throws {
     let data = AnimatedPNGFile(frames: [.init(color: red), .init(color: green), .init(color: blue)]).data
     let image = try ImageDecoder().decode(data)
@@ -43,7 +43,7 @@ struct AnimatedPNGTests {
     }
   }
 
-  @Test("a picture that stands before the frames is none of them")
+  @Test("a default image before the frames is not a frame")
   func still() throws {
     let data = AnimatedPNGFile(frames: [.init(color: green), .init(color: blue)], still: red).data
     let image = try ImageDecoder().decode(data)
@@ -52,7 +52,7 @@ struct AnimatedPNGTests {
     #expect(try image.pixels(ofFrame: 1)[0, 0] == blue)
   }
 
-  @Test("a frame covers its part alone, and what becomes of that part is what the frame says", arguments: [UInt8(0), 1, 2])
+  @Test("a frame changes only its area, which is then disposed as declared", arguments: [UInt8(0), 1, 2])
   func disposal(_ disposal: UInt8) throws {
     let data = AnimatedPNGFile(frames: [
       .init(color: red), .init(color: green, x: 1, y: 2, width: 2, height: 1, disposal: disposal),
@@ -67,7 +67,7 @@ struct AnimatedPNGTests {
     #expect(third[3, 2] == red)
   }
 
-  @Test("a second header is nobody's: frames are held against the one that the limits were")
+  @Test("frames are checked against the first header, like the limits")
   func secondHeader() throws {
     var data = AnimatedPNGFile(frames: [.init(color: red), .init(color: blue)]).data
     let picture = try #require(data.firstRange(of: Data("IDAT".utf8)))
@@ -79,14 +79,14 @@ struct AnimatedPNGTests {
     #expect(try image.pixels(ofFrame: 1)[3, 3] == blue)
   }
 
-  @Test("nothing is what a first frame restores")
+  @Test("a first frame with the disposal 'restore' clears its area")
   func firstRestores() throws {
     let data = AnimatedPNGFile(frames: [.init(color: red, disposal: 2), .init(color: blue, width: 1, height: 1)]).data
     let second = try ImageDecoder().decode(data).pixels(ofFrame: 1)
     #expect(second[0, 0] == blue && second[1, 1] == nothing)
   }
 
-  @Test("alpha is mixed with what is there, or takes its place")
+  @Test("a frame is blended over the canvas or replaces it")
   func blending() throws {
     let half = RGBA(0, 0, 255, 128)
     let data = AnimatedPNGFile(frames: [
@@ -100,7 +100,7 @@ struct AnimatedPNGTests {
     #expect(last == RGBA(0, 0, 255, 192))
   }
 
-  @Test("has all its frames in the size that was asked for")
+  @Test("all frames have the requested size")
   func sizes() throws {
     let data = AnimatedPNGFile(frames: [.init(color: red), .init(color: green)]).data
     let image = try ImageDecoder(size: .fit(2, 2)).decode(data)
@@ -109,7 +109,7 @@ struct AnimatedPNGTests {
     #expect(second.size == PixelSize(2, 2) && second[1, 1] == green)
   }
 
-  @Test("with one frame stands still, and so does one whose animation is none")
+  @Test("an animated PNG with one frame, or without an animation, is a still image")
   func one() throws {
     #expect(try ImageDecoder().decode(AnimatedPNGFile(frames: [.init(color: red)]).data).frameCount == 1)
     #expect(try ImageDecoder().decode(AnimatedPNGFile(frames: [], announced: 0, still: blue).data).pixels[0, 0] == blue)
@@ -126,21 +126,21 @@ struct AnimatedPNGTests {
       return file
     }
     return [
-      ("more frames announced", "announces 4 frames and has 3", AnimatedPNGFile(frames: frames, announced: 4)),
-      ("a number twice", "part 1 of the animation is missing", changed(4) { $0[3] = 0 }),
+      ("more frames declared", "declares 4 frames and has 3", AnimatedPNGFile(frames: frames, announced: 4)),
+      ("a repeated number", "part 1 of the animation is missing", changed(4) { $0[3] = 0 }),
       ("pixels out of order", "part 2 of the animation is missing", changed(5) { $0[3] = 3 }),
-      ("beyond the right edge", "outside the picture", with { $0.x = 1 }),
-      ("beyond the lower edge", "outside the picture", with { $0.y = 4_000_000_000 }),
-      ("without pixels", "outside the picture", with { $0.width = 0 }),
-      ("an unknown disposal", "what nobody knows", with { $0.disposal = 3 }),
-      ("an unknown blending", "what nobody knows", with { $0.blending = 2 }),
-      ("a short control chunk", "what nobody knows", changed(4) { $0.removeLast() }),
-      ("pixels too short for a number", "pixels without a frame", changed(5) { $0 = [0, 0] }),
+      ("beyond the right edge", "does not fit the image", with { $0.x = 1 }),
+      ("beyond the lower edge", "does not fit the image", with { $0.y = 4_000_000_000 }),
+      ("without pixels", "does not fit the image", with { $0.width = 0 }),
+      ("an unknown disposal", "control chunk is invalid", with { $0.disposal = 3 }),
+      ("an unknown blending", "control chunk is invalid", with { $0.blending = 2 }),
+      ("a short control chunk", "control chunk is invalid", changed(4) { $0.removeLast() }),
+      ("a data chunk too short for its number", "pixel data without a frame", changed(5) { $0 = [0, 0] }),
     ]
   }()
 
   @Test(
-    "damaged anywhere is an error that says what is wrong; as far as it goes, where that is asked for", arguments: damages.indices
+    "damage is an error with a reason, or the intact frames if partial images are allowed", arguments: damages.indices
   )
   func damaged(_ index: Int) throws {
     let (_, reason, file) = Self.damages[index]
@@ -154,7 +154,7 @@ struct AnimatedPNGTests {
     #expect(try ImageDecoder { $0.firstFrameOnly = true }.decode(data).pixels[0, 0] == red)
   }
 
-  @Test("cut short or flipped anywhere never traps, and is whole or an error")
+  @Test("truncation and flipped bits never trap, and give a complete image or an error")
   func anyDamage() throws {
     let whole = AnimatedPNGFile(frames: [.init(color: red), .init(color: green, x: 1, width: 2), .init(color: blue)]).data
     var random = SplitMix(state: 7)
@@ -162,7 +162,7 @@ struct AnimatedPNGTests {
       #expect(throws: CacheError.self, "\(length)") {
         let image = try ImageDecoder().decode(whole.prefix(length))
         for index in 0..<image.frameCount { _ = try image.pixels(ofFrame: index) }
-        // Before it says that it is one, it is a still picture that is cut short.
+        // Before its animation chunk, a truncated file is a truncated still image.
         if image.frameCount == 1 { throw CacheError(.decodingFailed, reason: "one frame") }
       }
     }
@@ -176,7 +176,7 @@ struct AnimatedPNGTests {
     }
   }
 
-  @Test("of more frames than are allowed is refused")
+  @Test("too many frames are refused")
   func limit() {
     let data = AnimatedPNGFile(frames: (0..<5).map { _ in .init(color: red) }).data
     #expect(failure(data) { $0.limits.frames = 4 }?.code == .imageLimitExceeded)

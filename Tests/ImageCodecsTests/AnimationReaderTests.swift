@@ -10,11 +10,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("What makes the frames of an animated picture")
+@Suite("The frame reader of animated images")
 struct AnimationReaderTests {
   private let colors = [RGBA(255, 0, 0), RGBA(0, 255, 0), RGBA(0, 0, 255)]
 
-  @Test("is held, and counted, only while frames in the middle are made")
+  @Test("the reader exists, and counts, only while middle frames are decoded")
   func cost() throws {
     let image = try ImageDecoder().decode(GIFFile(width: 40, height: 30, frames: (0..<6).map { (UInt8($0 % 3 + 1), 10) }).data)
     let still = image.cost
@@ -27,7 +27,7 @@ struct AnimationReaderTests {
     #expect(image.cost == still)
   }
 
-  @Test("goes far ahead frame by frame, looks at the time between them, and keeps its place when that is over")
+  @Test("skipping frames checks the deadline between frames and continues after a timeout")
   func ahead() throws {
     let file = GIFFile(width: 20, height: 20, frames: (0..<600).map { (UInt8($0 % 3 + 1), 10) }).data
     let image = try ImageDecoder().decode(file)
@@ -43,7 +43,7 @@ struct AnimationReaderTests {
     #expect(frames.cost > still)
   }
 
-  @Test("ends with the task that waits for it")
+  @Test("decoding stops when its task is cancelled")
   func cancellation() async throws {
     let image = try ImageDecoder().decode(GIFFile(width: 200, height: 200, frames: Array(repeating: (1, 10), count: 600)).data)
     let task = Task {
@@ -53,10 +53,10 @@ struct AnimationReaderTests {
     #expect(await task.value == true)
   }
 
-  @Test("turns a WebP's frames as its EXIF says", arguments: 1...8)
+  @Test("the frames of a WebP are rotated by their EXIF orientation", arguments: 1...8)
   func orientations(number: Int) throws {
     let orientation = try #require(ImageOrientation(rawValue: number))
-    // Given frames that are upright when they are turned: the stored one is what undoes the turn.
+    // Given frames that the orientation makes upright: the stored frames are rotated in reverse.
     let undo: [Int: ImageProcessor] = [
       1: .none, 2: .flipHorizontally, 3: .rotate(quarterTurns: 2), 4: .flipVertically,
       5: .rotate(quarterTurns: 1) + .flipHorizontally, 6: .rotate(quarterTurns: -1),

@@ -3,23 +3,23 @@ import CacheCore
 import ImageCodecs
 import Testing
 
-@Suite("An animated picture")
+@Suite("Animated images")
 struct AnimationTests {
   private let file = GIFFile(frames: [(1, 10), (2, 0), (3, 7)], loops: 0).data
 
-  @Test("has its frames, their delays and how often they are shown in its header")
+  @Test("the header contains the frame count, the delays and the loop count")
   func header() throws {
     let header = try ImageHeader(of: file)
     #expect(header.frameCount == 3 && header.isAnimated)
-    // A delay that nobody has thought about is 100 ms, as in browsers.
+    // An unspecified delay is 100 ms, as in browsers.
     #expect(header.delays == [.milliseconds(100), .milliseconds(100), .milliseconds(70)])
     #expect(header.loopCount == nil)
     #expect(header.size == PixelSize(2, 2))
   }
 
-  @Test("is shown at its own pace; up to 10 ms a frame, which nobody means, are 100 ms, as in browsers")
+  @Test("delays are those of the file, except that up to 10 ms become 100 ms, as in browsers")
   func delays() throws {
-    // In thousandths of a second, in hundredths, and in fractions.
+    // In milliseconds, in hundredths of a second, and as fractions.
     let stated = [0, 10, 11, 17, 19, 20]
     let webP = WebPFile(frames: stated.map { _ in Pictures.quarters() }, delays: stated)
     #expect(try ImageHeader(of: webP.data()).delays == [100, 100, 11, 17, 19, 20].map(Duration.milliseconds))
@@ -33,7 +33,7 @@ struct AnimationTests {
         + [.seconds(1) / 24, .seconds(1) / 60])
   }
 
-  @Test("makes its frames when they are asked for, in any order")
+  @Test("frames are decoded on demand in any order")
   func frames() throws {
     let image = try ImageDecoder().decode(file)
     #expect(image.frameCount == 3)
@@ -50,7 +50,7 @@ struct AnimationTests {
     }
   }
 
-  @Test("has all its frames in the size that was asked for")
+  @Test("all frames have the requested size")
   func sizes() throws {
     let file = GIFFile(width: 4, height: 4, frames: [(1, 10), (2, 10)]).data
     let image = try ImageDecoder(size: .fit(2, 2)).decode(file)
@@ -60,7 +60,7 @@ struct AnimationTests {
     #expect(second[0, 0] == RGBA(0, 255, 0))
   }
 
-  @Test("stands still when only its first frame is asked for")
+  @Test("an animated image is still if only its first frame is requested")
   func first() throws {
     let image = try ImageDecoder { $0.firstFrameOnly = true }.decode(file)
     #expect(image.frameCount == 1 && image.delays.isEmpty && image.original == nil)
@@ -68,7 +68,7 @@ struct AnimationTests {
     #expect(image.header.frameCount == 3)
   }
 
-  @Test("can be asked for frames by many at once")
+  @Test("many threads can decode frames at the same time")
   func concurrency() async throws {
     let image = try ImageDecoder().decode(file)
     try await withThrowingTaskGroup(of: Bool.self) { group in

@@ -17,7 +17,7 @@ struct BadInputTests {
   }
 
   @Test(
-    "that is cut short is an error that names the format, or what could be decoded",
+    "a truncated file is an error that names the format, or a partial image",
     arguments: [ImageFormat.jpeg, .png, .webp, .gif])
   func truncated(format: ImageFormat) throws {
     // Given half of a file
@@ -31,7 +31,7 @@ struct BadInputTests {
       #expect(error?.code == .decodingFailed)
       #expect(error?.reason.hasPrefix("\(format): ") == true)
     }
-    // WebP's frames of this kind have no rows to give before their end.
+    // This kind of WebP frame has no rows before its end.
     guard format != .webp else { return }
     let image = try ImageDecoder {
       $0.allowsPartial = true
@@ -43,7 +43,7 @@ struct BadInputTests {
   }
 
   @Test(
-    "of any length and with any byte changed neither traps nor takes long",
+    "truncated files and files with changed bytes neither trap nor take long",
     arguments: [ImageFormat.jpeg, .png, .webp, .gif, .tiff])
   func damaged(format: ImageFormat) throws {
     let file = try ImageEncoder(format).encode(Pictures.quarters(16, 12))
@@ -60,13 +60,13 @@ struct BadInputTests {
     }
   }
 
-  @Test("with another format's name is read for what it is")
+  @Test("a file with the name of another format is read by its content")
   func wrongName() throws {
     let file = try ImageEncoder(.png).encode(Pictures.quarters())
     #expect(try ImageDecoder().decode(file, url: URL(string: "https://example.com/a.jpg")).format == .png)
   }
 
-  @Test("without pixels, or with more than any memory, is refused at its header")
+  @Test("a file without pixels, or with too many, is refused by its header")
   func absurdSizes() {
     for (width, height) in [(0, 5), (5, 0), (0x7FFF_FFFF, 0x7FFF_FFFF), (60_000, 60_000), (0x8000_0000, 1)] {
       let file = PNGFile(width: width, height: height, colorType: 2, rows: [[1, 2, 3]])
@@ -76,10 +76,10 @@ struct BadInputTests {
         "\(width) × \(height): \(error.map(String.init(describing:)) ?? "")")
     }
     let large = refusal(PNGFile(width: 60_000, height: 60_000, colorType: 2, rows: [[1, 2, 3]]).data)
-    #expect(large?.reason == "PNG: the picture has 60000 × 60000 = 3600000000 pixels, the limit is 100000000")
+    #expect(large?.reason == "PNG: the image has 60000 × 60000 = 3600000000 pixels, the limit is 100000000")
   }
 
-  @Test("with more channels than a picture has is refused at its header")
+  @Test("a file with too many channels is refused by its header")
   func channels() throws {
     func file(_ channels: Int) -> Data {
       TIFFFile(width: 4, height: 3, pixels: (0..<12).map { _ in [200, 100, 50] + Array(repeating: 255, count: channels - 3) })
@@ -98,9 +98,9 @@ struct BadInputTests {
     #endif
   }
 
-  @Test("that unfolds to 289 million pixels is refused before any codec sees it")
+  @Test("a file that expands to 289 million pixels is refused before a codec reads it")
   func avifBomb() {
-    // Given the boxes of an AVIF that tell of its size, and nothing else
+    // Given the boxes of an AVIF that declare its size, and nothing else
     func box(_ kind: String, _ content: [UInt8]) -> [UInt8] { PNGFile.number(content.count + 8) + Array(kind.utf8) + content }
     let extent = box("ispe", [0, 0, 0, 0] + PNGFile.number(17_000) + PNGFile.number(17_000))
     let meta = box("meta", [0, 0, 0, 0] + box("iprp", box("ipco", extent)))
@@ -108,26 +108,26 @@ struct BadInputTests {
     // Then
     let error = refusal(Data(file))
     #expect(error?.code == .imageLimitExceeded)
-    #expect(error?.reason == "AVIF: the picture has 17000 × 17000 = 289000000 pixels, the limit is 100000000")
+    #expect(error?.reason == "AVIF: the image has 17000 × 17000 = 289000000 pixels, the limit is 100000000")
     for length in 0..<file.count { _ = refusal(Data(file.prefix(length))) }
   }
 
-  @Test("with a hundred thousand frames is refused at its header")
+  @Test("a file with a hundred thousand frames is refused by its header")
   func manyFrames() {
     let file = GIFFile(frames: Array(repeating: (1, 10), count: 100_000)).data
     let error = refusal(file)
     #expect(error?.code == .imageLimitExceeded)
-    #expect(error?.reason == "GIF: the picture has 100000 frames, the limit is 2000")
+    #expect(error?.reason == "GIF: the image has 100000 frames, the limit is 2000")
   }
 
-  @Test("with a colour profile of garbage is an error, or sRGB where that is asked for")
+  @Test("an invalid color profile is an error, or sRGB if partial images are allowed")
   func garbageProfile() throws {
     let jpeg = try ImageEncoder(.jpeg, quality: 95).encode(Pictures.quarters())
     let file = Pictures.profiled(jpeg, (0..<300).map { UInt8(truncatingIfNeeded: $0 &* 7) })
     for size in [nil, ImageSizing.fit(32, 32)] {
       let error = refusal(file, ImageDecoder(size: size))
       #expect(error?.code == .decodingFailed)
-      #expect(error?.reason == "JPEG: its colour profile is damaged")
+      #expect(error?.reason == "JPEG: its color profile is damaged")
       let image = try ImageDecoder {
         $0.allowsPartial = true
         $0.size = size
@@ -136,13 +136,13 @@ struct BadInputTests {
     }
   }
 
-  @Test("in a format that no engine here reads says so")
+  @Test("a format that the engine cannot read is an error that says so")
   func unread() {
     let bmp = Data(Array("BM".utf8) + [UInt8](repeating: 0, count: 12) + [40] + [UInt8](repeating: 0, count: 60))
     let error = refusal(bmp)
     #if VIPS
     #expect(error?.code == .unsupported)
-    #expect(error?.reason.hasPrefix("BMP: the libvips here (") == true)
+    #expect(error?.reason.hasPrefix("BMP: libvips ") == true)
     #endif
     #expect(error != nil)
   }

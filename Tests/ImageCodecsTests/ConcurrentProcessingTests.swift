@@ -3,12 +3,12 @@ import CacheCore
 import ImageCodecs
 import Testing
 
-@Suite("Processing on many threads")
+@Suite("Concurrent processing")
 struct ConcurrentProcessingTests {
   private let executors = (0..<4).map { _ in ProcessingExecutor(width: 2) }
 
-  /// A library below that shares something without a lock ends the process here.
-  @Test("makes images on many threads at once, each as it would be alone")
+  /// If a library shares state without a lock, the process crashes here.
+  @Test("images processed on many threads equal those processed on one")
   func images() async throws {
     let (image, sizes) = (Pictures.quarters(), (0..<35).map { PixelSize(20 + $0 % 7, 17 + $0 % 5) })
     let alone = try sizes.map { try ImageProcessor.resize(.exact($0.width, $0.height)).process(image).pixels.bytes }

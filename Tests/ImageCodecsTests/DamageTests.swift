@@ -9,20 +9,20 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Numbers that are the same in every run: a failure can be looked at again (Knuth's MMIX).
+/// Reproducible random numbers, so that a failure can be repeated (Knuth's MMIX).
 private struct SeededNumbers: RandomNumberGenerator {
   var state: UInt64
 
   mutating func next() -> UInt64 {
     state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-    // The lower bits of such numbers repeat soon.
+    // The lower bits of such numbers have short periods.
     return (state >> 32) << 32 | (state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407) >> 32
   }
 }
 
-@Suite("A damaged file")
+@Suite("Damaged files")
 struct DamageTests {
-  /// One of each kind, made here.
+  /// One generated file of each kind.
   private static func samples() throws -> [(name: String, file: Data)] {
     var samples: [(String, Data)] = []
     for format in [ImageFormat.jpeg, .png, .webp, .gif, .tiff, .avif] {
@@ -65,10 +65,10 @@ struct DamageTests {
     }
   }
 
-  /// Some bytes changed, or a part left out, doubled, or cut off.
+  /// Changes some bytes, or removes, duplicates or truncates a part.
   private func damage(_ file: Data, _ numbers: inout SeededNumbers) -> Data {
     var bytes = Array(file)
-    // Headers are short, and most is decided there.
+    // Headers are short and decide most, so damage them more often.
     let bound = Bool.random(using: &numbers) ? bytes.count : min(bytes.count, 80)
     switch Int.random(in: 0..<6, using: &numbers) {
     case 0: bytes.removeLast(Int.random(in: 1...bytes.count, using: &numbers))
@@ -88,7 +88,7 @@ struct DamageTests {
     return Data(bytes)
   }
 
-  @Test("of any kind is a picture within the limits or an error with a reason, and never a trap")
+  @Test("a damaged file gives an image within the limits or an error with a reason, and never traps")
   func damaged() throws {
     for (number, (name, file)) in try Self.samples().enumerated() {
       var numbers = SeededNumbers(state: UInt64(number))

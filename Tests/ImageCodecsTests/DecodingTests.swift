@@ -11,7 +11,7 @@ import Foundation
 
 @Suite("Decoding")
 struct DecodingTests {
-  @Test("gives back what was encoded", arguments: [ImageFormat.jpeg, .png, .webp, .gif, .tiff])
+  @Test("an encoded image is decoded", arguments: [ImageFormat.jpeg, .png, .webp, .gif, .tiff])
   func roundTrip(format: ImageFormat) throws {
     // Given
     let file = try ImageEncoder(format, quality: 95).encode(Pictures.quarters())
@@ -27,7 +27,7 @@ struct DecodingTests {
     #expect(image.original == nil)
   }
 
-  @Test("keeps alpha as it is, straight", arguments: [ImageFormat.png, .webp, .tiff])
+  @Test("alpha is straight and unchanged", arguments: [ImageFormat.png, .webp, .tiff])
   func alpha(format: ImageFormat) throws {
     let file = try ImageEncoder(format, quality: 100).encode(Pictures.quarters(alpha: 100))
     let image = try ImageDecoder().decode(file)
@@ -37,9 +37,9 @@ struct DecodingTests {
     #expect(areClose(Pictures.quarters(of: image.pixels), expected, within: 4))
   }
 
-  @Test("makes the same upright picture of all eight orientations, whole or small", arguments: 1...8)
+  @Test("all eight orientations give the same upright image in any size", arguments: 1...8)
   func orientations(number: Int) throws {
-    // Given a picture that is stored turned, so that it is upright when it is turned as EXIF says.
+    // Given an image that is stored rotated, so that its EXIF orientation makes it upright
     let orientation = try #require(ImageOrientation(rawValue: number))
     let shown = PixelSize(64, 48)
     let stored = orientation.applied(to: shown)
@@ -79,7 +79,7 @@ struct DecodingTests {
     #expect(areClose(Pictures.quarters(of: small.pixels), Pictures.colors))
   }
 
-  @Test("makes pictures as small as asked for, and says how large the file's is")
+  @Test("images are shrunk as requested, and the header contains the original size")
   func sizes() throws {
     let file = try ImageEncoder(.jpeg, quality: 95).encode(Pictures.quarters(640, 480))
     let image = try ImageDecoder(size: .fit(points: 20, 20, scale: 2), scale: 2).decode(file)
@@ -98,9 +98,9 @@ struct DecodingTests {
     }
   }
 
-  @Test("turns what is made for print into colours of the screen")
+  @Test("CMYK is converted to sRGB")
   func cmyk() throws {
-    // Given a JPEG of 16 × 16 pixels without cyan and black, with all of magenta and yellow, which has no profile
+    // Given a JPEG of 16 × 16 pixels with full magenta and yellow, without cyan and black, and without a profile
     let text = """
       /9j/7gAOQWRvYmUAZAAAAAAA/9sAQwADAgIDAgIDAwMDBAMDBAUIBQUEBAUKBwcGCAwKDAwLCgsLDQ4SEA0OEQ4LCxAWEBETFBUVFQwPFxgWFBgSFBUU\
       /8AAFAgAEAAQBEMRAE0RAFkRAEsRAP/EABUAAQEAAAAAAAAAAAAAAAAAAAAJ/8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAA4EQwBNAFkASwAAPwCqaVSV\
@@ -115,7 +115,7 @@ struct DecodingTests {
     }
   }
 
-  @Test("keeps the bytes when it is told to, and counts them")
+  @Test("the original bytes are kept on request, and count in the cost")
   func original() throws {
     let file = try ImageEncoder(.png).encode(Pictures.quarters())
     let image = try ImageDecoder { $0.keepsOriginal = true }.decode(file)
@@ -123,7 +123,7 @@ struct DecodingTests {
     #expect(image.cost == 64 * 48 * 3 + file.count)
   }
 
-  @Test("has an identity of all its settings")
+  @Test("the identity of a decoder includes all settings")
   func identity() {
     let changes: [(inout ImageDecoder) -> Void] = [
       { _ in }, { $0.size = .fit(1, 1) }, { $0.scale = 2 }, { $0.firstFrameOnly = true }, { $0.allowsPartial = true },
@@ -137,13 +137,13 @@ struct DecodingTests {
     #expect(ResourceTransform.image(size: .fit(1, 1)).id != ResourceTransform.image().id)
   }
 
-  @Test("keeps to its limits, which the header is held against")
+  @Test("limits are checked against the header")
   func limits() throws {
     let file = try ImageEncoder(.png).encode(Pictures.quarters())
     let cases: [((inout ImageLimits) -> Void, String)] = [
       ({ $0.bytes = 100 }, "PNG: the file has \(file.count) bytes, the limit is 100"),
-      ({ $0.pixels = 3071 }, "PNG: the picture has 64 × 48 = 3072 pixels, the limit is 3071"),
-      ({ $0.side = 63 }, "PNG: the picture has 64 × 48 pixels, the limit of a side is 63"),
+      ({ $0.pixels = 3071 }, "PNG: the image has 64 × 48 = 3072 pixels, the limit is 3071"),
+      ({ $0.side = 63 }, "PNG: the image has 64 × 48 pixels, the limit of a side is 63"),
     ]
     for (change, reason) in cases {
       let error = #expect(throws: CacheError.self) { try ImageDecoder { change(&$0.limits) }.decode(file) }
@@ -160,7 +160,7 @@ struct DecodingTests {
     #expect(enlarged?.code == .imageLimitExceeded)
   }
 
-  @Test("ends when its time is over, or its task is cancelled")
+  @Test("decoding stops after the time limit or when its task is cancelled")
   func time() async throws {
     let file = try ImageEncoder(.jpeg).encode(Pictures.quarters(2000, 1500))
     let late = #expect(throws: CacheError.self) { try ImageDecoder { $0.limits.time = .zero }.decode(file) }

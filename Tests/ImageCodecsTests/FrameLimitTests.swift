@@ -10,35 +10,35 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("The frames of a hostile file")
+@Suite("The frames of malicious files")
 struct FrameLimitTests {
   private func refusal(_ data: Data, _ limit: Int = 2000) -> CacheError? {
     #expect(throws: CacheError.self) { try ImageHeader(of: data, limits: ImageLimits { $0.frames = limit }) }
   }
 
-  @Test("of a WebP are counted before a codec looks for them")
+  @Test("the frames of a WebP are counted before a codec searches for them")
   func webp() throws {
     let still = try ImageDecoder().decode(PNGFile(width: 1, height: 1, colorType: 2, rows: [[1, 2, 3]]).data)
     let file = try WebPFile(frames: [still], repetitions: 30_000).data()
     let time = threadTime {
-      #expect(refusal(file)?.reason == "WebP: the picture has 30000 frames, the limit is 2000")
+      #expect(refusal(file)?.reason == "WebP: the image has 30000 frames, the limit is 2000")
     }
     #expect(time < 5)
     #expect(refusal(file.dropLast(4))?.code == .imageLimitExceeded)
   }
 
-  @Test("of a PNG are counted by what it says, and by what it has")
+  @Test("the declared and the actual frames of a PNG are counted")
   func png() {
     let said = PNGFile(
       width: 1, height: 1, colorType: 2, rows: [[1, 2, 3]], chunks: [("acTL", PNGFile.number(70_000) + PNGFile.number(0))])
-    #expect(refusal(said.data)?.reason == "PNG: the picture has 70000 frames, the limit is 2000")
+    #expect(refusal(said.data)?.reason == "PNG: the image has 70000 frames, the limit is 2000")
     let control = PNGFile.number(0) + PNGFile.number(1) + PNGFile.number(1) + [UInt8](repeating: 0, count: 14)
     let present = PNGFile(
       width: 1, height: 1, colorType: 2, rows: [[1, 2, 3]], chunks: Array(repeating: ("fcTL", control), count: 3000))
-    #expect(refusal(present.data)?.reason == "PNG: the picture has 3000 frames, the limit is 2000")
+    #expect(refusal(present.data)?.reason == "PNG: the image has 3000 frames, the limit is 2000")
   }
 
-  @Test("of a JPEG are one, however many scans go over it: they are counted")
+  @Test("the scans of a JPEG are counted")
   func scans() throws {
     var encoder = ImageEncoder(.jpeg)
     encoder.isProgressive = true
@@ -55,12 +55,12 @@ struct FrameLimitTests {
     #expect(error?.reason.hasSuffix(" scans, the limit is 100") == true)
   }
 
-  @Test("of a GIF are not hidden by what codecs read differently")
+  @Test("malformed blocks, which codecs read differently, do not hide frames of a GIF")
   func gif() throws {
     let whole = GIFFile(frames: Array(repeating: (1, 10), count: 20)).data
     let head = whole.prefix(13 + 12)
     let frames = whole.dropFirst(13 + 12)
-    // An extension without a first block, a block of no kind, a comment of nothing, a label without a length.
+    // An extension without a first block, a block of unknown type, an empty comment, a label without a length.
     for malformed: [UInt8] in [
       [0x21, 0xFF, 0, 0], [0x21, 0xF9, 0, 1, 0, 0], [0x00], [0x99], [0x21, 0xFE, 0], [0x21, 0x01, 0],
     ] {
@@ -71,25 +71,26 @@ struct FrameLimitTests {
     )
   }
 
-  @Test("of a GIF are held against the limits in their own size")
+  @Test("the size of each GIF frame is checked against the limits")
   func gifCanvas() throws {
     var file = Array(GIFFile(frames: [(1, 10), (2, 10)]).data)
     let descriptor = try #require(file.lastIndex(of: 0x2C))
     file.replaceSubrange(descriptor + 5..<descriptor + 9, with: [0x30, 0x75, 0x30, 0x75])
-    #expect(refusal(Data(file))?.reason == "GIF: the picture has 30000 × 30000 = 900000000 pixels, the limit is 100000000")
+    #expect(refusal(Data(file))?.reason == "GIF: the image has 30000 × 30000 = 900000000 pixels, the limit is 100000000")
   }
 
-  @Test("that are not all there are an error, or a part", arguments: [false, true])
+  @Test("missing frames are an error, or give a partial image", arguments: [false, true])
   func cut(isSmall: Bool) throws {
     let file = GIFFile(width: 4, height: 4, frames: [(1, 10), (2, 10), (3, 10)]).data
     let decoder = ImageDecoder(size: isSmall ? .fit(2, 2) : nil)
-    // The end of the third frame, the middle of it, its beginning, the middle of the second, its beginning, the end of the first.
+    // The end of the third frame, its middle, its beginning, the middle of the second, its beginning, the end of the
+    // first.
     let frame = (file.count - 13 - 12 - 1) / 3
     let first = 13 + 12 + frame
     for length in [file.count - 1, file.count - 3, first + frame + 4, first + frame, first + frame / 2, first + 9, first] {
       let error = #expect(throws: CacheError.self) { try decoder.decode(file.prefix(length)) }
       #expect(error?.code == .decodingFailed, "\(length)")
-      #expect(error?.reason == "GIF: the file is cut short", "\(length)")
+      #expect(error?.reason == "GIF: the file is truncated", "\(length)")
       var partial = decoder
       partial.allowsPartial = true
       let image = try partial.decode(file.prefix(length))
@@ -97,13 +98,13 @@ struct FrameLimitTests {
       #expect(image.pixels[1, 1] == RGBA(255, 0, 0))
     }
     #expect(try !decoder.decode(file).isPartial)
-    // Whose first frame alone is wanted misses nothing.
+    // The first frame alone does not depend on the missing ones.
     var still = decoder
     still.firstFrameOnly = true
     #expect(try !still.decode(file.dropLast(3)).isPartial)
   }
 
-  @Test("of a WebP that is cut short are an error")
+  @Test("a truncated animated WebP is an error")
   func cutWebP() throws {
     let file = try WebPFile(frames: [Pictures.quarters(), Pictures.quarters()]).data()
     #expect(try ImageDecoder().decode(file).frameCount == 2)

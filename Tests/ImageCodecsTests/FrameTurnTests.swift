@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Frames that several ask for at once")
+@Suite("Concurrent decoding of frames")
 struct FrameTurnTests {
   private static let colors = [RGBA(255, 0, 0), RGBA(0, 255, 0), RGBA(0, 0, 255), RGBA(255, 0, 0)]
   private static let files = [
@@ -19,30 +19,30 @@ struct FrameTurnTests {
   ]
 
   private struct State {
-    /// The first one is making its frame.
+    /// The first task is decoding its frame.
     var isBusy = false
-    /// The second one is about to ask for its own.
+    /// The second task is about to request its frame.
     var isAsking = false
-    /// The first one is about to be done.
+    /// The first task is about to finish.
     var isDone = false
-    /// The second one's time began before that.
+    /// The second task's time limit started before that.
     var isEarly = false
   }
 
-  @Test("have all of their time: it does not begin while another one is made", arguments: files)
+  @Test("the time limit of a frame does not start while another frame is decoded", arguments: files)
   func time(file: Data) async throws {
-    // The second thread comes when the machine has one to spare.
+    // A generous limit, because the second thread starts when the machine has a free core.
     let image = try ImageDecoder { $0.limits.time = .seconds(3_600) }.decode(file)
     let state = Lock(State())
     let usual = PixelMemory.allocate
-    // Threads of their own: one waits for the other.
+    // Separate threads, because one waits for the other.
     let threads = ProcessingExecutor(width: 2)
     let first = Task(executorPreference: threads) { @concurrent @Sendable in
       defer { state.withLock { $0.isBusy = true } }
       return try PixelMemory.$allocate.withValue({ count in
         state.withLock { $0.isBusy = true }
         while !state.withLock({ $0.isAsking }) {}
-        // Time enough to ask, for who asks too early.
+        // Enough time to read the clock for a task that does it too early.
         for _ in 0..<100_000 where !state.withLock({ $0.isEarly }) {}
         state.withLock { $0.isDone = true }
         return usual(count)
@@ -61,7 +61,7 @@ struct FrameTurnTests {
     #expect(state.withLock { !$0.isEarly })
   }
 
-  @Test("are not begun for a task that is cancelled", arguments: files)
+  @Test("no frame is decoded for a cancelled task", arguments: files)
   func cancellation(file: Data) async throws {
     let image = try ImageDecoder().decode(file)
     _ = try image.pixels(ofFrame: 1)

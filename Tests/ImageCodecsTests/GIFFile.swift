@@ -4,13 +4,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A GIF by bytes: frames of one colour each, out of a palette of four (black, red, green, blue).
+/// A GIF built from bytes, with frames of one color each from a palette of four (black, red, green, blue).
 struct GIFFile {
   var width = 2
   var height = 2
-  /// Each frame's colour, by its number in the palette, and its delay in hundredths of a second.
+  /// The color of each frame, as an index in the palette, and its delay in hundredths of a second.
   var frames: [(color: UInt8, delay: UInt8)]
-  /// 0: for ever; nil: nothing is said, which means once.
+  /// 0: forever; `nil`: unspecified, which means once.
   var loops: UInt8?
 
   var data: Data {
@@ -28,7 +28,7 @@ struct GIFFile {
     return file + Data([0x3B])
   }
 
-  /// LZW with codes of three bits that never grow: a clear code (4) before every pixel, the end (5).
+  /// LZW with fixed codes of three bits: a clear code (4) before every pixel, and the end code (5).
   private static func pixels(_ color: UInt8, count: Int) -> Data {
     let codes: [UInt8] = Array([[UInt8]](repeating: [4, color], count: count).joined()) + [5]
     var bytes: [UInt8] = []

@@ -15,7 +15,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The four quarters, of 64 × 48 pixels, as a grid of one tile (ISO/IEC 23008-12), encoded by x265.
+/// The four quarters in 64 × 48 pixels, as a grid of one tile (ISO/IEC 23008-12), encoded by x265.
 private let file =
   Data(
     base64Encoded: """
@@ -30,11 +30,10 @@ private let file =
       i/RJz4Pwe24rvKsYwKH/vPwB6t1BPEV2H6H0M7A=
       """.filter { !$0.isWhitespace }) ?? Data()
 
-/// Whether libheif has a decoder for HEVC.
-///
-/// libheif itself is asked. The text of a libvips error does not tell, because all threads of the process share it.
+/// Whether libheif has an HEVC decoder, determined by libheif itself. The text of a libvips error is unreliable,
+/// because all threads of the process share it.
 private let hasDecoder: Bool = {
-  // libheif loads its decoders when it is first used.
+  // libheif loads its decoders on first use.
   _ = try? ImageDecoder().decode(file)
   guard let library = dlopen("libheif.so.1", RTLD_LAZY), let symbol = dlsym(library, "heif_have_decoder_for_format") else {
     return false
@@ -43,9 +42,9 @@ private let hasDecoder: Bool = {
   return unsafeBitCast(symbol, to: (@convention(c) (Int32) -> Int32).self)(hevc) != 0
 }()
 
-@Suite("HEIC", .enabled(if: hasDecoder, "libheif here has no decoder of HEVC"))
+@Suite("HEIC", .enabled(if: hasDecoder, "libheif has no HEVC decoder"))
 struct HEICTests {
-  @Test("is read in any size")
+  @Test("HEIC is decoded in any size")
   func pixels() throws {
     let header = try ImageHeader(of: file)
     #expect(header.format == .heic && header.size == PixelSize(64, 48) && !header.isAnimated)
@@ -56,7 +55,7 @@ struct HEICTests {
     }
   }
 
-  @Test("that is cut short is an error")
+  @Test("a truncated HEIC is an error")
   func truncated() {
     for length in stride(from: 0, to: file.count, by: 7) {
       #expect(throws: CacheError.self) { try ImageDecoder().decode(file.prefix(length)) }

@@ -11,10 +11,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Where the system's codec library has no encoder of AVIF, there is no AVIF to decode either.
+/// Without an AVIF encoder in the system's codec library, there is no AVIF to decode.
 private let hasEncoder = (try? ImageEncoder(.avif).encode(Pictures.quarters())) != nil
 
-@Suite("A HEIF file that says less than it has")
+@Suite("HEIF files that understate their size")
 struct HEIFDimensionsTests {
   /// A HEIC of 200 × 120 black pixels.
   private static let heic = """
@@ -32,7 +32,7 @@ struct HEIFDimensionsTests {
     PNGFile.number(content.count + 8) + Array(kind.utf8) + content
   }
 
-  /// The same file with another size in its box.
+  /// Returns the file with another size in its box.
   private func lying(_ file: Data) throws -> Data {
     var bytes = Array(file)
     let place = try #require(bytes.indices.first { bytes[$0...].starts(with: "ispe".utf8) })
@@ -40,20 +40,20 @@ struct HEIFDimensionsTests {
     return Data(bytes)
   }
 
-  @Test("is held against the limits by its AV1 sequence", .enabled(if: hasEncoder))
+  @Test("the AV1 sequence header is checked against the limits", .enabled(if: hasEncoder))
   func av1() throws {
     let file = try lying(ImageEncoder(.avif).encode(Pictures.quarters(400, 300)))
     let error = #expect(throws: CacheError.self) { try ImageHeader(of: file, limits: ImageLimits { $0.pixels = 100_000 }) }
-    #expect(error?.reason == "AVIF: the picture has 400 × 300 = 120000 pixels, the limit is 100000")
+    #expect(error?.reason == "AVIF: the image has 400 × 300 = 120000 pixels, the limit is 100000")
     #expect(HEIFDimensions(file).largest == PixelSize(400, 300))
-    // A mebibyte of nothing hides no box.
+    // A mebibyte of padding does not hide a box.
     #expect(
       HEIFDimensions(file.prefix(28) + Data(box("free", [UInt8](repeating: 0, count: 1 << 20))) + file.dropFirst(28)).largest
         == PixelSize(4, 3))
     for length in 0..<file.count { _ = HEIFDimensions(file.prefix(length)) }
   }
 
-  @Test("is held against the limits by its HEVC parameter set")
+  @Test("the HEVC parameter set is checked against the limits")
   func hevc() throws {
     let text = Self.heic.filter { !$0.isWhitespace }
     let file = try lying(try #require(Data(base64Encoded: text)))
@@ -63,7 +63,7 @@ struct HEIFDimensionsTests {
     for length in 0..<file.count { _ = HEIFDimensions(file.prefix(length)) }
   }
 
-  @Test("is held against the limits by a parameter set whose first bit is wrong, which decoders pass over")
+  @Test("a parameter set with a wrong first bit, which decoders ignore, is checked against the limits")
   func forbiddenBit() throws {
     let text = Self.heic.filter { !$0.isWhitespace }
     var bytes = Array(try lying(try #require(Data(base64Encoded: text))))
@@ -72,7 +72,7 @@ struct HEIFDimensionsTests {
     #expect(HEIFDimensions(Data(bytes)).largest?.area ?? 0 >= 200 * 120)
   }
 
-  @Test("is held against the limits by all that is said twice: some decoders take the first, others the last")
+  @Test("all duplicates are checked, because some decoders use the first and others the last")
   func twice() {
     let grid: [UInt8] = [0, 0, 9, 9, 0x27, 0x10, 0x4E, 0x20]
     let entry = box("infe", [2, 0, 0, 0, 0, 1, 0, 0] + Array("mime".utf8) + [0])
@@ -86,7 +86,7 @@ struct HEIFDimensionsTests {
     #expect(HEIFDimensions(file("av01", [0x12, 0], properties: many)).isExcessive)
   }
 
-  /// A file of one item: what "meta" says of it, and its bytes at the end.
+  /// Returns a file with one item: its properties in `meta`, and its bytes at the end.
   private func file(_ kind: String, _ content: [UInt8], pieces: Int = 1, properties: [UInt8] = []) -> Data {
     let entry = box("infe", [2, 0, 0, 0, 0, 1, 0, 0] + Array(kind.utf8) + [0])
     let head = box("ftyp", Array("avif".utf8) + [0, 0, 0, 0] + Array("mif1".utf8))
@@ -101,7 +101,7 @@ struct HEIFDimensionsTests {
     return Data(head + meta(head.count + meta(0).count + 8) + box("mdat", content))
   }
 
-  @Test("is held against the limits by what a grid, or an overlay, is put together to")
+  @Test("the size of a grid or an overlay is checked against the limits")
   func derived() {
     #expect(HEIFDimensions(file("grid", [0, 0, 9, 9, 0x27, 0x10, 0x4E, 0x20])).largest == PixelSize(10_000, 20_000))
     #expect(HEIFDimensions(file("grid", [0, 1, 9, 9, 0, 1, 0, 0, 0, 0, 0, 9])).largest == PixelSize(65_536, 9))
@@ -109,14 +109,14 @@ struct HEIFDimensionsTests {
     #expect(HEIFDimensions(file("mime", [0, 0, 9, 9, 0x27, 0x10, 0x4E, 0x20])).largest == nil)
   }
 
-  /// `sequence_header_obu` of a picture with a full header: 16 bits for each side, the largest frame 100 × 50.
+  /// `sequence_header_obu` with a full header: 16 bits per side, the largest frame 100 × 50.
   private static let sequence: [UInt8] = {
     var bits = "000" + "1" + "0" + "0" + "0" + "00000" + String(repeating: "0", count: 12) + "00000" + "1111" + "1111"
     for side in [99, 49] {
       let digits = String(side, radix: 2)
       bits += String(repeating: "0", count: 16 - digits.count) + digits
     }
-    // No frame IDs, three tools, four tools, no order hints, screen content and motion vectors chosen by the frame.
+    // No frame IDs, three tools, four tools, no order hints; the frame chooses screen content and motion vectors.
     bits += "0" + "000" + "0000" + "0" + "1" + "1" + "00000000"
     let padded = bits + String(repeating: "0", count: (8 - bits.count % 8) % 8)
     return stride(from: 0, to: padded.count, by: 8).map { start in
@@ -124,32 +124,31 @@ struct HEIFDimensionsTests {
     }
   }()
 
-  @Test("is held against the limits by the size that a frame may have of its own")
+  @Test("the explicit size of a frame is checked against the limits")
   func ownSize() {
     let unit = [0x0A, UInt8(Self.sequence.count)] + Self.sequence
-    // A key frame that is shown: no flag, the kind, shown, two flags, no screen content, and then whether it has a size of its
-    // own.
+    // A shown key frame: no flag, the type, shown, two flags, no screen content, then the flag of an explicit size.
     let plain: [UInt8] = [0x32, 2, 0b0001_0000, 0]
     let own: [UInt8] = [0x32, 2, 0b0001_0010, 0]
     for pieces in [1, 3, 7] {
       #expect(HEIFDimensions(file("av01", [0x12, 0] + unit + plain, pieces: pieces)).largest == PixelSize(100, 50))
       #expect(HEIFDimensions(file("av01", [0x12, 0] + unit + own, pieces: pieces)).largest == PixelSize(65_536, 65_536))
     }
-    // The sequence may stand in the item's properties.
+    // The sequence can be in the item's properties.
     let properties = box("iprp", box("ipco", box("av1C", [0x81, 0, 0, 0] + unit)))
     #expect(HEIFDimensions(file("av01", plain, properties: properties)).largest == PixelSize(100, 50))
     #expect(HEIFDimensions(file("av01", own, properties: properties)).largest == PixelSize(65_536, 65_536))
   }
 
-  @Test("is refused where it has more parts than anybody can look at")
+  @Test("a file with too many parts is refused")
   func excessive() {
-    // Extents of no length, which take no room in the table.
+    // Extents without a length, which take no space in the table.
     let table: [UInt8] = [0, 0, 0, 0, 0, 0, 0xFF, 0xFF] + (0..<65_535).flatMap { _ in [0, 1, 0, 0, 0xFF, 0xFF] as [UInt8] }
     let head = box("ftyp", Array("avif".utf8) + [0, 0, 0, 0] + Array("mif1".utf8))
     let meta = box("meta", [0, 0, 0, 0] + box("iloc", table))
     let time = threadTime {
       let error = #expect(throws: CacheError.self) { try ImageHeader(of: Data(head + meta)) }
-      #expect(error?.reason == "AVIF: the file has more parts than any picture needs")
+      #expect(error?.reason == "AVIF: the file has more parts than any image needs")
     }
     #expect(time < 10)
     // Units without content.

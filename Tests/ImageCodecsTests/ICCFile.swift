@@ -1,10 +1,10 @@
-/// A colour profile by bytes (ICC.1:2001-04, three primaries or grey, one gamma).
+/// A color profile built from bytes (ICC.1:2001-04, three primaries or gray, one gamma).
 struct ICCFile {
-  /// Red, green, blue, each X, Y, Z for D50; empty: a profile for grey.
+  /// The X, Y and Z of red, green and blue for D50. Empty for a gray profile.
   var primaries: [[Double]] = [[0.4360, 0.2225, 0.0139], [0.3851, 0.7169, 0.0971], [0.1431, 0.0606, 0.7141]]
 
   static let gray = ICCFile(primaries: [])
-  /// What is called red is green, and the other way round.
+  /// A profile with red and green exchanged.
   static let swapped = ICCFile(primaries: [ICCFile().primaries[1], ICCFile().primaries[0], ICCFile().primaries[2]])
 
   var bytes: [UInt8] {

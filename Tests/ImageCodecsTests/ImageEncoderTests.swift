@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Encoding")
 struct ImageEncoderTests {
-  /// A picture that compresses badly: every setting shows.
+  /// An image that compresses badly, so that every setting has a visible effect.
   private static let noise: DecodedImage = {
     var state: UInt64 = 7
     let pixels = PixelBuffer(size: PixelSize(96, 64), channels: .rgb) { bytes in
@@ -17,13 +17,13 @@ struct ImageEncoderTests {
     return DecodedImage(pixels ?? Pictures.quarters().pixels)
   }()
 
-  @Test("makes smaller files at a lower quality", arguments: [ImageFormat.jpeg, .webp])
+  @Test("a lower quality gives smaller files", arguments: [ImageFormat.jpeg, .webp])
   func quality(format: ImageFormat) throws {
     let sizes = try [20, 60, 95].map { try ImageEncoder(format, quality: $0).encode(Self.noise).count }
     #expect(sizes == sizes.sorted() && Set(sizes).count == 3)
   }
 
-  @Test("without loss keeps every pixel", arguments: [ImageFormat.png, .webp, .tiff])
+  @Test("lossless encoding preserves every pixel", arguments: [ImageFormat.png, .webp, .tiff])
   func lossless(format: ImageFormat) throws {
     var encoder = ImageEncoder(format)
     encoder.isLossless = true
@@ -33,10 +33,10 @@ struct ImageEncoderTests {
   }
 
   @Test(
-    "without loss as WebP keeps all that can be seen; colours that alpha hides are kept by PNG and TIFF",
+    "lossless WebP preserves visible pixels; PNG and TIFF also preserve the colors of transparent ones",
     arguments: [ImageFormat.png, .webp, .tiff])
   func hiddenColors(format: ImageFormat) throws {
-    // Given a picture of which every second row is hidden
+    // Given an image in which every second row is transparent
     let pixels = PixelBuffer(size: PixelSize(32, 32)) { bytes in
       for index in bytes.indices {
         bytes[index] = index % 4 == 3 ? UInt8(index / 128 % 2) * 200 : UInt8(truncatingIfNeeded: index &* 7 / 3)
@@ -56,7 +56,7 @@ struct ImageEncoderTests {
     #expect((decoded.bytes == image.pixels.bytes) == (format != .webp))
   }
 
-  @Test("into a format without alpha shows the background")
+  @Test("a format without alpha shows the background")
   func background() throws {
     var encoder = ImageEncoder(.jpeg, quality: 95)
     let clear = Pictures.quarters(alpha: 0)
@@ -65,7 +65,7 @@ struct ImageEncoderTests {
     #expect(isClose(try ImageDecoder().decode(encoder.encode(clear)).pixels[5, 5], RGBA(10, 200, 30), within: 3))
   }
 
-  @Test("into a format without alpha shows all of the background's colour behind grey")
+  @Test("a format without alpha shows the background's color behind a gray image")
   func grayBackground() throws {
     var encoder = ImageEncoder(.jpeg, quality: 95)
     encoder.background = RGBA(10, 200, 30)
@@ -78,7 +78,7 @@ struct ImageEncoderTests {
     }
   }
 
-  @Test("takes grey as grey")
+  @Test("gray images are encoded as gray")
   func gray() throws {
     for format in [ImageFormat.jpeg, .png] {
       let file = try ImageEncoder(format, quality: 95).encode(ImageProcessor.gray.process(Pictures.quarters()))
@@ -86,12 +86,12 @@ struct ImageEncoderTests {
     }
   }
 
-  @Test("makes progressive JPEG when asked to")
+  @Test("a progressive JPEG is made on request")
   func progressive() throws {
     var encoder = ImageEncoder(.jpeg)
     encoder.isProgressive = true
     let (file, plain) = (try encoder.encode(Self.noise), try ImageEncoder(.jpeg).encode(Self.noise))
-    // The frame's marker: C2 is progressive, C0 baseline (ISO/IEC 10918-1 table B.1).
+    // The frame marker: C2 is progressive, C0 baseline (ISO/IEC 10918-1 table B.1).
     #expect(Self.frameMarker(Array(file)) == 0xC2)
     #expect(Self.frameMarker(Array(plain)) == 0xC0)
   }
@@ -105,7 +105,7 @@ struct ImageEncoderTests {
     return nil
   }
 
-  @Test("refuses settings that do not exist, and formats that nobody here writes")
+  @Test("invalid settings and formats that the engine cannot write are refused")
   func refusals() {
     for (encoder, code) in [
       (ImageEncoder(.jpeg, quality: 0), CacheError.Code.invalidConfiguration),

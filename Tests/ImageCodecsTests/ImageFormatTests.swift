@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("A picture's format")
+@Suite("Image formats")
 struct ImageFormatTests {
   private static func heif(_ major: String, _ compatible: String...) -> [UInt8] {
     let brands = compatible.joined()
@@ -32,30 +32,30 @@ struct ImageFormatTests {
     (.svg, "\u{FEFF}<?xml version='1.0'?>\n<!-- <html> -->\n<!DOCTYPE svg [<!ENTITY a '>'>]>\n<svg:svg/>"),
   ]
 
-  @Test("is told by its first bytes", arguments: binary + text.map { ($0.0, Array($0.1.utf8)) })
+  @Test("a format is detected from the first bytes", arguments: binary + text.map { ($0.0, Array($0.1.utf8)) })
   func detection(format: ImageFormat, bytes: [UInt8]) {
     #expect(ImageFormat(of: Data(bytes)) == format)
-    // A slice of a larger buffer counts its bytes from elsewhere.
+    // The indices of a slice of a larger buffer do not start at zero.
     #expect(ImageFormat(of: (Data([1, 2, 3]) + Data(bytes)).dropFirst(3)) == format)
   }
 
   @Test(
-    "is not there in bytes that are no picture, and the error says what they are",
+    "bytes that are not an image have no format, and the error describes them",
     arguments: [
       ("", "empty"), ("<!DOCTYPE html><html><svg></svg></html>", "an HTML page"), ("  <HTML>", "an HTML page"),
       ("<?xml version='1.0'?><Error><Code>NoSuchKey</Code></Error>", "markup (<error>)"), ("{\"error\": 1}", "JSON"),
       ("%PDF-1.7", "a PDF document"), ("Not found", "text"), ("PK\u{3}\u{4}", "a ZIP archive"), ("BMW", "text"),
-      ("\u{0}\u{0}\u{1}", "of no known format (first bytes 00 00 01)"), ("RIFF....WAVE", "text"),
+      ("\u{0}\u{0}\u{1}", "of unknown format (first bytes 00 00 01)"), ("RIFF....WAVE", "text"),
     ])
   func foreign(text: String, name: String) {
     let data = Data(text.utf8)
     #expect(ImageFormat(of: data) == nil)
     let error = #expect(throws: CacheError.self) { try ImageDecoder().decode(data) }
     #expect(error?.code == .decodingFailed)
-    #expect(error?.reason == "not a picture: the bytes are \(name)")
+    #expect(error?.reason == "not an image: the bytes are \(name)")
   }
 
-  @Test("needs few bytes, and every shorter beginning is no trap")
+  @Test("a format is detected from few bytes, and shorter prefixes never trap")
   func beginnings() {
     let texts = ["<?xml?><!-- a --><!DOCTYPE svg [ <x> ]><svg", "<a:"].map { Array($0.utf8) }
     let long: [UInt8] = [0, 0, 0, 0xFF, 0x66, 0x74, 0x79, 0x70, 0x6D, 0x69, 0x66, 0x31]
@@ -65,7 +65,7 @@ struct ImageFormatTests {
     }
   }
 
-  @Test("has a name, a media type and an extension")
+  @Test("a format has a name, a media type and an extension")
   func names() {
     #expect(ImageFormat.jpegXL.name == "JPEG XL")
     #expect(ImageFormat.svg.mediaType == "image/svg+xml")

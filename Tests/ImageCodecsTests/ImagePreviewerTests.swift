@@ -11,7 +11,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Previews of a JPEG that comes")
+@Suite("Previews of a JPEG during its transfer")
 struct ImagePreviewerTests {
   private let progressive: Data
   private let baseline: Data
@@ -33,7 +33,7 @@ struct ImagePreviewerTests {
     stride(from: 0, to: data.count, by: size).map { data.subdata(in: $0..<min($0 + size, data.count)) }
   }
 
-  /// Where scans end, as they are found.
+  /// Returns the ends of the scans in the order in which they are found.
   private func ends(_ data: Data, chunk: Int) -> [Int] {
     var (scans, ends) = (ProgressiveScans(), [Int]())
     for chunk in chunks(data, of: chunk) {
@@ -43,7 +43,7 @@ struct ImagePreviewerTests {
     return ends
   }
 
-  @Test("scans are found at the same places, however the bytes come")
+  @Test("scan ends do not depend on the chunk size")
   func scans() {
     let each = ends(progressive, chunk: 1)
     #expect(each.count >= 4)
@@ -54,7 +54,7 @@ struct ImagePreviewerTests {
     #expect(ends(Data("<html>".utf8), chunk: 1).isEmpty)
   }
 
-  @Test("damage anywhere never traps")
+  @Test("damage never traps")
   func damage() {
     var random = SplitMix(state: 11)
     for _ in 0..<300 {
@@ -68,7 +68,7 @@ struct ImagePreviewerTests {
     }
   }
 
-  /// Runs what it is given when it is told to.
+  /// An executor that runs its jobs on demand.
   private final class HeldExecutor: TaskExecutor {
     private let jobs = Lock<[UnownedJob]>([])
 
@@ -95,7 +95,7 @@ struct ImagePreviewerTests {
     ImagePreviewer(.resize(.fit(40, 40)), previews: ImagePreviews(change), executor: executor, show: shown)
   }
 
-  @Test("scans that come while one is decoded are passed over, but for the last; what is made grows finer")
+  @Test("of the scans that arrive during decoding, only the last is used, and previews become finer")
   func backPressure() throws {
     let executor = HeldExecutor()
     let shown = Lock<[DecodedImage]>([])
@@ -120,7 +120,7 @@ struct ImagePreviewerTests {
     #expect(distances[0] > distances[1])
   }
 
-  @Test("there are no more than asked for, none of larger pictures, and none of what is not progressive")
+  @Test("the number of previews is limited, and large or sequential images have none")
   func bounds() {
     let shown = Lock(0)
     func count(_ data: Data, _ change: (inout ImagePreviews) -> Void) -> Int {
@@ -140,7 +140,7 @@ struct ImagePreviewerTests {
     #expect(count(baseline) { _ in } == 0)
   }
 
-  @Test("nothing is shown once it is stopped; bytes that begin anew are looked at anew")
+  @Test("a stopped previewer shows nothing, and a restart discards the bytes")
   func stopped() {
     let executor = HeldExecutor()
     let shown = Lock(0)

@@ -2,13 +2,13 @@ import CacheCore
 import ImageCodecs
 import Testing
 
-@Suite("A processor")
+@Suite("Processors")
 struct ImageProcessorTests {
   private let image = Pictures.quarters(64, 48)
 
   private func corners(_ pixels: PixelBuffer) -> [RGBA] { Pictures.quarters(of: pixels) }
 
-  @Test("is named after its steps and their parameters, in order")
+  @Test("a processor's name lists its steps and their parameters in order")
   func names() {
     let white = RGBA(255, 255, 255)
     let steps: [ImageProcessor] = [
@@ -23,11 +23,11 @@ struct ImageProcessorTests {
     #expect("\(ImageProcessor.resize(.fit(400, 300)) + .gray)" == "resize(fit(400x300))|gray")
     #expect((ImageProcessor.gray + .circle) + .flipVertically == ImageProcessor.gray + (.circle + .flipVertically))
     #expect(ImageProcessor.rotate(quarterTurns: -1).id == ImageProcessor.rotate(quarterTurns: 3).id)
-    // What one says in one step can't be said in two.
+    // One custom step cannot have the identity of two steps.
     #expect(ImageProcessor.custom("a|gray") { $0 }.id != (.custom("a") { $0 } + .gray).id)
   }
 
-  @Test("turns by quarters, and mirrors")
+  @Test("rotation by quarter turns and mirroring move the pixels")
   func turns() throws {
     let (red, green, blue, gray) = (Pictures.colors[0], Pictures.colors[1], Pictures.colors[2], Pictures.colors[3])
     let cases: [(ImageProcessor, PixelSize, [RGBA])] = [
@@ -48,7 +48,7 @@ struct ImageProcessorTests {
     #expect(around.pixels.bytes == image.pixels.bytes)
   }
 
-  @Test("crops where the anchor, or the rectangle, says")
+  @Test("crops follow the anchor or the rectangle")
   func crops() throws {
     #expect(try ImageProcessor.crop(10, 10, anchor: .topRight).process(image).pixels[5, 5] == Pictures.colors[1])
     #expect(try ImageProcessor.crop(10, 10, anchor: .bottomLeft).process(image).pixels[9, 0] == Pictures.colors[2])
@@ -61,13 +61,13 @@ struct ImageProcessorTests {
     #expect(outside?.code == .invalidConfiguration)
   }
 
-  @Test("makes round corners with soft edges, and a circle of the middle")
+  @Test("round corners and circles have soft edges")
   func round() throws {
     let rounded = try ImageProcessor.roundCorners(radius: 12).process(image).pixels
     #expect(rounded[0, 0].alpha == 0 && rounded[63, 47].alpha == 0 && rounded[63, 0].alpha == 0)
     #expect(rounded[12, 0] == RGBA(255, 0, 0) && rounded[0, 12] == RGBA(255, 0, 0))
     #expect((0..<12).contains { (1...254).contains(rounded[$0, 0].alpha) })
-    // The same on all sides
+    // Equal on all sides
     for (x, y) in [(1, 2), (3, 1), (5, 0), (4, 4)] {
       let alphas = [rounded[x, y], rounded[63 - x, y], rounded[x, 47 - y], rounded[63 - x, 47 - y]].map(\.alpha)
       #expect(Set(alphas).count == 1)
@@ -77,12 +77,12 @@ struct ImageProcessorTests {
     #expect(circle.pixels[0, 0].alpha == 0 && circle.pixels[24, 0].alpha > 250 && circle.pixels[24, 24].alpha == 255)
     let pixels = circle.pixels
     let covered = (0..<48 * 48).reduce(0) { $0 + Int(pixels[$1 % 48, $1 / 48].alpha) } / 255
-    // Within a hundredth of the area of a circle
+    // Within one percent of the area of a circle
     #expect(abs(Double(covered) - 3.14159 * 24 * 24) < 18)
     #expect(try ImageProcessor.roundCorners(radius: 0).process(image).pixels.bytes == image.pixels.bytes)
   }
 
-  @Test("draws a border inside the edges")
+  @Test("a border is drawn inside the edges")
   func border() throws {
     let white = RGBA(255, 255, 255)
     let bordered = try ImageProcessor.border(width: 3, color: white).process(image).pixels
@@ -93,7 +93,7 @@ struct ImageProcessorTests {
     #expect(isClose(half[1, 1], RGBA(255, 128, 128), within: 1))
   }
 
-  @Test("makes grey, and tints")
+  @Test("images are converted to gray and tinted")
   func colors() throws {
     let gray = try ImageProcessor.gray.process(image)
     #expect(gray.cost == 64 * 48)
@@ -106,24 +106,24 @@ struct ImageProcessorTests {
     #expect(try ImageProcessor.tint(RGBA(1, 2, 3), amount: 1).process(image).pixels[9, 9] == RGBA(1, 2, 3))
   }
 
-  @Test("blurs as a Gaussian does, and lets no colour shine out of what is not seen")
+  @Test("a blur approximates a Gaussian and does not spread the color of transparent pixels")
   func blur() throws {
     // Given one white pixel on black
     let size = PixelSize(61, 61)
     let dot = try #require(PixelBuffer(size: size, channels: .gray) { $0[30 * 61 + 30] = 255 })
     // When
     let blurred = try ImageProcessor.blur(sigma: 2).process(DecodedImage(dot)).pixels
-    // Then its light is spread evenly, as far as rounding goes
+    // Then its light is spread evenly, within rounding
     #expect(blurred[30, 30].red == 10 || blurred[30, 30].red == 9 || blurred[30, 30].red == 11)
     #expect(blurred[26, 30] == blurred[34, 30] && blurred[30, 26] == blurred[30, 34] && blurred[26, 30] == blurred[30, 26])
     #expect(blurred[30, 30].red > blurred[32, 30].red && blurred[10, 30].red == 0)
-    // An even picture stays what it is, to its edges.
+    // A uniform image does not change, including its edges.
     let even = try #require(
       PixelBuffer(size: PixelSize(9, 5), channels: .rgb) { $0.copyBytes(from: repeatElement(77, count: 135)) })
     for sigma in [0.5, 3, 50, 5000] {
       #expect(try ImageProcessor.blur(sigma: sigma).process(DecodedImage(even)).pixels[8, 4] == RGBA(77, 77, 77))
     }
-    // Red that is seen, beside green that is not.
+    // Visible red beside transparent green.
     let halves = try #require(
       PixelBuffer(size: PixelSize(20, 4)) { bytes in
         for pixel in 0..<80 {
@@ -136,7 +136,7 @@ struct ImageProcessorTests {
     #expect(try ImageProcessor.blur(sigma: .nan).process(image).pixels.bytes == image.pixels.bytes)
   }
 
-  @Test("can be anybody's closure")
+  @Test("a processor can be a custom closure")
   func custom() throws {
     let inverted = ImageProcessor.custom("invert") { pixels in
       pixels.withUnsafeBytes { from in
@@ -150,7 +150,7 @@ struct ImageProcessorTests {
     #expect(throws: CacheError.self) { try failing.process(image) }
   }
 
-  @Test("keeps scale and URL, works on a picture of one pixel, and ends with its task")
+  @Test("a processor preserves scale and URL, works on one pixel, and stops with its task")
   func edges() async throws {
     let dot = Pictures.quarters(1, 1)
     let all: ImageProcessor =

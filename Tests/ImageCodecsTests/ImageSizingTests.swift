@@ -1,10 +1,10 @@
 import ImageCodecs
 import Testing
 
-@Suite("The size a picture becomes")
+@Suite("Image sizing")
 struct ImageSizingTests {
   @Test(
-    "keeps its shape within bounds, or around them, and never grows unasked",
+    "a size fits or fills its bounds and grows only on request",
     arguments: [
       (ImageSizing.fit(400, 400), PixelSize(4000, 3000), PixelSize(400, 300)),
       (.fit(400, 400), PixelSize(3000, 4000), PixelSize(300, 400)),
@@ -28,7 +28,7 @@ struct ImageSizingTests {
     #expect(sizing.size(of: from) == to)
   }
 
-  @Test("stays within its bounds for any picture")
+  @Test("a size stays within its bounds for any image")
   func bounds() {
     for width in stride(from: 1, through: 5000, by: 37) {
       for height in stride(from: 1, through: 5000, by: 41) {
@@ -42,13 +42,13 @@ struct ImageSizingTests {
     }
   }
 
-  @Test("of a picture without pixels is that picture's")
+  @Test("an empty size does not change")
   func empty() {
     #expect(ImageSizing.fit(10, 10).size(of: PixelSize(0, 5)) == PixelSize(0, 5))
     #expect(ImageSizing.maxPixels(10).size(of: PixelSize(-1, 5)) == PixelSize(-1, 5))
   }
 
-  @Test("reads differently for every rule and parameter, since it stands in keys")
+  @Test("descriptions differ for every rule and parameter, because they are part of keys")
   func descriptions() {
     let rules: [ImageSizing] = [
       .fit(1, 2), .fit(2, 1), .fit(1, 2).enlarging, .fill(1, 2), .fill(1, 2).enlarging, .exact(1, 2), .maxPixels(12), .width(1),
@@ -59,7 +59,7 @@ struct ImageSizingTests {
     #expect("\(ImageSizing.width(400))" == "fit(400x)")
   }
 
-  @Test("in points becomes pixels, rounded up, without a rounding error's pixel")
+  @Test("points are rounded up to pixels, except for a rounding error")
   func points() {
     #expect(PixelSize(points: 100, 50.25, scale: 2) == PixelSize(200, 101))
     #expect(PixelSize(points: 33.1, 0.1, scale: 3) == PixelSize(100, 1))
@@ -68,7 +68,7 @@ struct ImageSizingTests {
     #expect(PixelSize(points: .infinity, .nan, scale: 1) == PixelSize(.max, 0))
   }
 
-  @Test("for a crop lies where the anchor says, within the picture")
+  @Test("a crop follows the anchor and stays within the image")
   func crops() {
     let size = PixelSize(533, 400)
     #expect(size.crop(to: PixelSize(400, 400)) == PixelRect(x: 66, y: 0, size: PixelSize(400, 400)))
@@ -81,7 +81,7 @@ struct ImageSizingTests {
     #expect(size.clipping(PixelRect(x: .max, y: .min, size: PixelSize(5, 5))).size.isEmpty)
   }
 
-  @Test("has an area that can't overflow")
+  @Test("an area cannot overflow")
   func area() {
     #expect(PixelSize(4000, 3000).area == 12_000_000)
     #expect(PixelSize(.max, 2).area == .max)

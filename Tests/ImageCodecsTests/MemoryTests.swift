@@ -10,9 +10,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Where memory runs out")
+@Suite("Exhausted memory")
 struct MemoryTests {
-  /// Runs `work` with memory for so many pictures.
+  /// Runs `work` with enough memory for the given number of images.
   private func with<Result>(blocks: Int, _ work: () throws -> Result) rethrows -> Result {
     let left = Lock(blocks)
     let usual = PixelMemory.allocate
@@ -25,7 +25,7 @@ struct MemoryTests {
     }) { try work() }
   }
 
-  @Test("every step of a processor is an error, wherever that happens")
+  @Test("every processing step throws an error when memory runs out")
   func processors() throws {
     let (color, white) = (RGBA(1, 2, 3), RGBA(255, 255, 255))
     let steps: [ImageProcessor] = [
@@ -54,7 +54,7 @@ struct MemoryTests {
     }
   }
 
-  @Test("frames that are made are an error, and pixels that are there say what they are")
+  @Test("decoding a frame throws an error, and existing pixels are returned unconverted")
   func frames() throws {
     let file = GIFFile(width: 8, height: 8, frames: [(1, 10), (2, 10), (3, 10), (1, 10)]).data
     for size in [nil, ImageSizing.fit(4, 4)] {
@@ -78,7 +78,7 @@ struct MemoryTests {
     let flat = #expect(throws: CacheError.self) {
       try with(blocks: 0) { try clear.flattened(onto: RGBA(1, 1, 1)) }
     }
-    #expect(flat?.reason == "there is no room for a picture of 64 × 48 pixels")
+    #expect(flat?.reason == "not enough memory for an image of 64 × 48 pixels")
   }
 }
 #endif

@@ -9,9 +9,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Without an engine")
+@Suite("Missing engine")
 struct MissingEngineTests {
-  @Test("the error says how to get one")
+  @Test("the error says how to install an engine")
   func reason() {
     let gif = GIFFile(frames: [(1, 10)]).data
     for work in [

@@ -4,16 +4,17 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A PNG by bytes, with any colour type: what encoders don't write must be read too. Not compressed (deflate's stored blocks).
+/// A PNG built from bytes, with any color type, to test files that encoders do not write. Uncompressed (deflate's
+/// stored blocks).
 struct PNGFile {
   var width: Int
   var height: Int
   var depth: UInt8 = 8
-  /// 0 grey, 2 RGB, 3 palette, 4 grey and alpha, 6 RGBA.
+  /// 0: gray, 2: RGB, 3: palette, 4: gray and alpha, 6: RGBA.
   var colorType: UInt8
   /// Each row without its filter byte.
   var rows: [[UInt8]]
-  /// Between the header and the pixels: kind and content.
+  /// The type and content of the chunks between the header and the pixels.
   var chunks: [(String, [UInt8])] = []
 
   var data: Data {

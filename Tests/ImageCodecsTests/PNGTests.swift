@@ -5,7 +5,7 @@ import Testing
 
 @Suite("PNG")
 struct PNGTests {
-  @Test("of every colour type and depth becomes 8-bit sRGB")
+  @Test("every color type and depth becomes 8-bit sRGB")
   func colorTypes() throws {
     let palette: [(String, [UInt8])] = [("PLTE", [255, 0, 0, 0, 255, 0])]
     let cases: [(PNGFile, [RGBA], Int)] = [
@@ -40,7 +40,7 @@ struct PNGTests {
     }
   }
 
-  @Test("that is interlaced is read like any other")
+  @Test("an interlaced PNG is decoded like any other")
   func interlaced() throws {
     var encoder = ImageEncoder(.png)
     encoder.isProgressive = true

@@ -7,10 +7,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Pictures that the tests make: nothing comes from a file.
+/// Images that the tests generate without files.
 enum Pictures {
-  /// Four quarters in four colours: upper left red, upper right green, lower left blue, lower right grey. Large enough for a
-  /// codec's blocks.
+  /// An image of four quarters: upper left red, upper right green, lower left blue, lower right gray. It is larger than
+  /// a codec's blocks.
   static func quarters(_ width: Int = 64, _ height: Int = 48, alpha: UInt8? = nil) -> DecodedImage {
     let size = PixelSize(width, height)
     let pixels = PixelBuffer(size: size, channels: alpha == nil ? .rgb : .rgba) { bytes in
@@ -39,7 +39,7 @@ enum Pictures {
     }
   }
 
-  /// The colours in the middle of the four quarters, in the order above.
+  /// Returns the colors in the centers of the four quarters, in the order above.
   static func quarters(of pixels: PixelBuffer) -> [RGBA] {
     let (x, y) = (pixels.size.width / 4, pixels.size.height / 4)
     let (right, bottom) = (pixels.size.width - 1 - x, pixels.size.height - 1 - y)
@@ -48,14 +48,14 @@ enum Pictures {
 
   static let colors = [RGBA(255, 0, 0), RGBA(0, 255, 0), RGBA(0, 0, 255), RGBA(128, 128, 128)]
 
-  /// A JPEG's bytes with an EXIF orientation (an APP1 segment right behind the first marker).
+  /// Returns a JPEG with an EXIF orientation, in an APP1 segment after the first marker.
   static func oriented(_ jpeg: Data, _ orientation: Int) -> Data {
     let tiff: [UInt8] =
       Array("MM".utf8) + [0, 0x2A, 0, 0, 0, 8, 0, 1, 0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, UInt8(orientation), 0, 0, 0, 0, 0, 0]
     return segment(0xE1, Array("Exif\0\0".utf8) + tiff, in: jpeg)
   }
 
-  /// A JPEG's bytes with a colour profile.
+  /// Returns a JPEG with a color profile.
   static func profiled(_ jpeg: Data, _ profile: [UInt8]) -> Data {
     segment(0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + profile, in: jpeg)
   }
@@ -66,7 +66,7 @@ enum Pictures {
   }
 }
 
-/// Whether two pixels are one colour to the eye: lossy codecs miss by little.
+/// Returns whether two colors look equal. Lossy codecs change them slightly.
 func isClose(_ a: RGBA, _ b: RGBA, within distance: Int = 12) -> Bool {
   zip([a.red, a.green, a.blue, a.alpha], [b.red, b.green, b.blue, b.alpha]).allSatisfy { abs(Int($0) - Int($1)) <= distance }
 }

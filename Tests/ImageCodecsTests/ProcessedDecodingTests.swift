@@ -10,9 +10,9 @@ import Foundation
 
 @testable import ImageCodecs
 
-@Suite("Processing what was decoded")
+@Suite("Processing decoded images")
 struct ProcessedDecodingTests {
-  @Test("resizes, and keeps alpha straight")
+  @Test("resizing keeps alpha straight")
   func resize() throws {
     let small = try ImageProcessor.resize(.fit(32, 32)).process(Pictures.quarters())
     #expect(small.size == PixelSize(32, 24))
@@ -30,9 +30,9 @@ struct ProcessedDecodingTests {
     #expect(error?.code == .imageLimitExceeded)
   }
 
-  @Test("finds what draws the eye")
+  @Test("an attention crop finds the salient part")
   func attention() throws {
-    // Given a bright spot far to the right on an even ground
+    // Given a bright spot at the right on a uniform background
     let size = PixelSize(300, 100)
     let pixels = PixelBuffer(size: size, channels: .rgb) { bytes in
       for y in 0..<100 {
@@ -53,7 +53,7 @@ struct ProcessedDecodingTests {
     #expect(spot > 1500)
   }
 
-  @Test("takes its steps with every frame of an animated picture")
+  @Test("every frame of an animated image is processed")
   func animated() throws {
     let file = GIFFile(width: 4, height: 2, frames: [(1, 10), (2, 10)]).data
     let image = try (ImageProcessor.rotate(quarterTurns: 1) + .gray).process(ImageDecoder().decode(file))
@@ -64,7 +64,7 @@ struct ProcessedDecodingTests {
     #expect(second[1, 3] == RGBA(182, 182, 182))
   }
 
-  @Test("lets the decoder do the first resizing, and is cached under a name of its own")
+  @Test("the decoder performs a first resize, and the result is cached under its own key")
   func transform() async throws {
     let file = try ImageEncoder(.jpeg, quality: 95).encode(Pictures.quarters(640, 480))
     let transform = ResourceTransform.image(.resize(.fit(40, 40)) + .gray)
@@ -77,7 +77,7 @@ struct ProcessedDecodingTests {
     #expect(ResourceTransform.image(size: .fit(40, 40)).id == ResourceTransform.image(.resize(.fit(40, 40))).id)
   }
 
-  @Test("is a form step by step, so that forms that begin alike share the work of what they have in common")
+  @Test("each step is a separate transform, so that transforms share their common first steps")
   func commonSteps() throws {
     let runs = Lock(0)
     let counted = ImageProcessor([
@@ -90,7 +90,7 @@ struct ProcessedDecodingTests {
     let transforms = [counted + .gray, counted + .circle, counted + .gray + .circle].map { ResourceTransform.image($0) }
     #expect(Set(transforms.map(\.id)).count == 3 && transforms.allSatisfy { $0.stem(1) == ResourceTransform.image(counted).id })
 
-    // As a manager goes about it: by stems.
+    // Like a manager: by common prefixes.
     var made: [String: DecodedImage] = [:]
     for transform in transforms {
       var image = picture

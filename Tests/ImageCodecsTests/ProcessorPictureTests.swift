@@ -9,14 +9,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The pictures in `Modules/ImageCodecs/ImageCodecs.docc/Resources` are what the processors make of the first of them. With
-/// `ETAGERE_DRAW=1` in the environment this draws them anew.
-@Suite("The pictures of processors in the documentation")
+/// The images in `Modules/ImageCodecs/ImageCodecs.docc/Resources` are made from the first of them by the processors.
+/// With `ETAGERE_DRAW=1` in the environment, the test writes them.
+@Suite("The images of processors in the documentation")
 struct ProcessorPictureTests {
   struct Shown: Sendable, CustomStringConvertible {
     let name: String
     let processor: ImageProcessor
-    /// How far a channel may be off, on the average: 0 for what this module computes itself.
+    /// The permitted average deviation per channel: 0 for steps that this module computes.
     var tolerance = 0.0
     var isOpinion = false
 
@@ -48,7 +48,7 @@ struct ProcessorPictureTests {
   )
   .standardized
 
-  @Test("are what the processors make", arguments: shown)
+  @Test("each image equals the processor's result", arguments: shown)
   func pictures(_ shown: Shown) throws {
     // Given
     let file = Self.folder.appending(path: shown.name + ".png")
@@ -66,7 +66,7 @@ struct ProcessorPictureTests {
     #expect(Double(off) / Double(its.count) <= shown.tolerance)
   }
 
-  @Test("show different things")
+  @Test("the images differ")
   func distinct() throws {
     let files = try Self.shown.map { try Data(contentsOf: Self.folder.appending(path: $0.name + ".png")) }
     #expect(Set(files).count == files.count)
@@ -78,7 +78,7 @@ struct ProcessorPictureTests {
     try ImageEncoder(.png).encode(shown.processor.process(scene())).write(to: file)
   }
 
-  /// A fixture on a hill, with a sun in the upper right: what is left and right, above and below is to be seen.
+  /// A house on a hill with the sun at the upper right, so that all directions can be distinguished.
   private static func scene() throws -> DecodedImage {
     let size = PixelSize(160, 120)
     let pixels = PixelBuffer(size: size, channels: .rgb) { bytes in
@@ -112,7 +112,7 @@ struct ProcessorPictureTests {
     let turned = PixelBuffer(size: pixels.size, channels: pixels.channels) { target in
       for index in bytes.indices { target[index] = 255 - bytes[index] }
     }
-    guard let turned else { throw CacheError(.other, reason: "there is no room for \(pixels.size) pixels") }
+    guard let turned else { throw CacheError(.other, reason: "not enough memory for \(pixels.size) pixels") }
     return turned
   }
 }

@@ -3,7 +3,7 @@ import CacheCore
 import ImageCodecs
 import Testing
 
-@Suite("A colour profile")
+@Suite("Color profiles")
 struct ProfileTests {
   private func png(_ profile: ICCFile, depth: UInt8, _ pixel: [UInt8]) -> PNGFile {
     let row = [[UInt8]](repeating: pixel, count: 8).flatMap { $0 }
@@ -15,7 +15,7 @@ struct ProfileTests {
       chunks: [("iCCP", chunk)])
   }
 
-  @Test("is applied, and alpha stays as it is, with 8 bits and with 16, whole or small")
+  @Test("a profile is applied without changing alpha, with 8 and 16 bits, in any size")
   func alpha() throws {
     let cases: [(PNGFile, RGBA)] = [
       (png(.swapped, depth: 8, [255, 0, 0, 128]), RGBA(0, 255, 0, 128)),
@@ -37,7 +37,7 @@ struct ProfileTests {
     }
   }
 
-  @Test("that is made for other colours than the picture's is passed over, as in browsers")
+  @Test("a profile for other channels than the image's is ignored, as in browsers")
   func otherColors() throws {
     let gray = try ImageEncoder(.jpeg, quality: 95).encode(ImageProcessor.gray.process(Pictures.quarters()))
     let colors = try ImageEncoder(.jpeg, quality: 95).encode(Pictures.quarters())
@@ -51,7 +51,7 @@ struct ProfileTests {
     }
   }
 
-  @Test("that is cut short is an error, or passed over")
+  @Test("a truncated profile is an error, or ignored if partial images are allowed")
   func cut() throws {
     let profile = ICCFile().bytes
     let file = try ImageEncoder(.jpeg, quality: 95).encode(Pictures.quarters())

@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("A drawing's markup")
+@Suite("SVG markup")
 struct SVGMarkupTests {
   private func refusal(_ content: String, before: String = "") -> CacheError? {
     let file = Data(
@@ -22,7 +22,7 @@ struct SVGMarkupTests {
     } catch { return error }
   }
 
-  @Test("hides no reference behind a comment, a section or an instruction")
+  @Test("comments, sections and instructions do not hide references")
   func hidden() {
     let image = "<image href='http://host/a.png'/>"
     for before in [
@@ -35,7 +35,7 @@ struct SVGMarkupTests {
     #expect(refusal("<?a \(image) ?><!-- \(image) --><text><![CDATA[\(image)]]></text>") == nil)
   }
 
-  @Test("hides no reference in entities, or in attributes that a document type gives")
+  @Test("entities and default attributes do not hide references")
   func declared() {
     for (content, declarations) in [
       ("<image href='&a;'/>", "<!ENTITY a 'http://host/a.png'>"), ("<image href='&#100;&a;:,'/>", "<!ENTITY a 'ata'>"),
@@ -55,7 +55,7 @@ struct SVGMarkupTests {
     #expect(refusal("<rect xmlns='&ns;' style='&st;'/>", before: harmless) == nil)
   }
 
-  @Test("in an encoding that has other characters in ASCII's places is not read")
+  @Test("an encoding that is not ASCII-compatible is refused")
   func encodings() {
     for name in ["UTF-7", "utf-16", "EBCDIC-US", "ISO-2022-JP"] {
       let error = refusal("<g/>", before: "<?xml version='1.0' encoding='\(name)'?>")
@@ -67,7 +67,7 @@ struct SVGMarkupTests {
   }
 
   @Test(
-    "that was made to be read over and over is read once",
+    "malicious markup is read in linear time",
     arguments: [
       "url(#", "url(", "<!--", "<![CDATA[", "<?", "<style>", "&", "&a;", "\\7", "@", "/*", "(", "<a b='", "\" ", "<!DOCTYPE [",
       "%3", "data:",
@@ -75,7 +75,7 @@ struct SVGMarkupTests {
   func linear(piece: String) {
     func time(_ length: Int) -> Double {
       let text = String(repeating: piece, count: length / piece.utf8.count)
-      // The least of three: what else the machine does fills the processor's caches, and only adds to it.
+      // The minimum of three: other work on the machine can only add time.
       return (0..<3).reduce(Double.infinity) { least, _ in
         let time = threadTime {
           for content in [
@@ -87,12 +87,12 @@ struct SVGMarkupTests {
         return min(least, time)
       }
     }
-    // Of four times the length: quadratic, it takes sixteen times as long.
+    // Four times the length: quadratic work would take sixteen times as long.
     let (short, long) = (time(8_000), time(32_000))
     #expect(long < max(short, 0.05) * 10, "\(short) s, \(long) s")
   }
 
-  @Test("is read within the time")
+  @Test("the check respects the time limit")
   func time() {
     let file = Data("<svg xmlns='http://www.w3.org/2000/svg' width='4' height='4'><g/></svg>".utf8)
     let error = #expect(throws: CacheError.self) { try ImageHeader(of: file, limits: ImageLimits { $0.time = .zero }) }

@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("A picture that a drawing carries")
+@Suite("Images embedded in an SVG")
 struct SVGPictureTests {
   private func drawing(_ content: String) -> Data {
     Data(
@@ -28,13 +28,13 @@ struct SVGPictureTests {
 
   private let red = PNGFile(width: 1, height: 1, colorType: 2, rows: [[255, 0, 0]]).data
 
-  @Test("is drawn, where it is PNG, JPEG or GIF")
+  @Test("embedded PNG, JPEG and GIF images are drawn")
   func drawn() throws {
     let jpeg = try ImageEncoder(.jpeg, quality: 95).encode(ImageDecoder().decode(red))
     let gif = GIFFile(frames: [(1, 10)]).data
     for content in [
       image(red, "png"), image(red, "PNG;charset=utf-8", "xlink:href"), image(jpeg, "jpeg"), image(gif, "gif"),
-      // As some programs write it: in lines, or with what a URL has no place for in escapes.
+      // As some programs write it: in lines, or with percent-encoded characters.
       image(red, "png").replacing("iVBOR", with: "&#10;iVB\n OR"),
       image(red, "png").replacing("=", with: "%3D").replacing("href%3D", with: "href=").replacing("width%3D", with: "width=")
         .replacing("height%3D", with: "height="),
@@ -44,61 +44,62 @@ struct SVGPictureTests {
     }
   }
 
-  @Test("is held against the limits by its own header")
+  @Test("the header of an embedded image is checked against the limits")
   func bombs() throws {
     let bomb = PNGFile(width: 30_000, height: 30_000, colorType: 2, rows: [[1, 2, 3]]).data
     let error = refusal(image(bomb, "png"))
     #expect(error?.code == .imageLimitExceeded)
     #expect(
       error?.reason
-        == "SVG: in a picture that it carries: PNG: the picture has 30000 × 30000 = 900000000 pixels, the limit is 100000000")
+        == "SVG: in an embedded image: PNG: the image has 30000 × 30000 = 900000000 pixels, the limit is 100000000")
     #expect(
       refusal("<filter><feImage xlink:href='data:image/png;base64,\(bomb.base64EncodedString())'/></filter>")?.code
         == .imageLimitExceeded)
     let frames = GIFFile(frames: Array(repeating: (1, 10), count: 3000)).data
     #expect(refusal(image(frames, "gif"))?.code == .imageLimitExceeded)
-    // A frame that is larger than its picture: the codec within makes it all the same.
+    // A frame larger than its image: the codec decodes it anyway.
     var large = Array(GIFFile(frames: [(1, 10)]).data)
     let descriptor = try #require(large.lastIndex(of: 0x2C))
     large.replaceSubrange(descriptor + 5..<descriptor + 9, with: [0xFF, 0xFF, 0xFF, 0xFF])
     #expect(refusal(image(Data(large), "gif"))?.code == .imageLimitExceeded)
   }
 
-  @Test("counts together with the others")
+  @Test("all embedded images count together")
   func sum() {
     // Given five of two frames of a hundred pixels each
     let five = String(repeating: image(GIFFile(width: 10, height: 10, frames: [(1, 10), (2, 10)]).data, "gif"), count: 5)
     #expect(throws: Never.self) { try ImageDecoder { $0.limits.pixels = 1000 }.decode(drawing(five)) }
     #expect(
       refusal(five, ImageDecoder { $0.limits.pixels = 999 })?.reason
-        == "SVG: it carries 5 pictures or more, of 1000 pixels, the limits are 2000 and 999")
+        == "SVG: it embeds at least 5 images of 1000 pixels, the limits are 2000 and 999")
     #expect(refusal(five, ImageDecoder { $0.limits.frames = 4 })?.code == .imageLimitExceeded)
   }
 
   @Test(
-    "that no engine is sure to draw is an error",
+    "an embedded image that not every engine draws is an error",
     arguments: [
-      ("<image href='data:image/svg+xml;base64,PHN2Zy8+'/>", "it carries data:image/svg+xml"),
-      ("<image href='data:image/svg+xml,%3Csvg/%3E'/>", "it carries data:image/svg+xml"),
-      ("<image href='data:;base64,iVBORw0KGgo='/>", "it carries data:"), ("<image href='data:,iVBOR'/>", "it carries data:"),
-      ("<image href='data:image/webp;base64,UklGRg=='/>", "it carries data:image/webp"),
-      ("<image href='data:image/png;base64,R0lGODlh'/>", "the PNG that it carries is none"),
-      ("<image href='data:image/png;base64,iVBORw0KGgo=#a'/>", "the PNG that it carries is none"),
-      ("<image href='data:image/png;base64,iVBORw0KGgo='/>", "in a picture that it carries: PNG: "),
-      ("<image href='data:image/png;base64'/>", "it carries data:image/png"),
-      // What is read as markup, or as a style, is no picture.
-      ("<use href='data:image/svg+xml;base64,PHN2Zy8+#a'/>", "it points out of itself"),
-      ("<rect fill='url(data:image/svg+xml;base64,PHN2Zy8+#a)'/>", "it points out of itself"),
-      ("<rect style='fill:u\\72 l( \"data:image/svg+xml,a#b\")'/>", "it points out of itself"),
-      ("<rect style='fill:url(\"data:image/svg+xml,a\\\"\\23 b\")'/>", "it points out of itself"),
-      ("<rect style='a:b(/*url(\"*/);fill:url(data:a#b)/*\")*/'/>", "it points out of itself"),
-      ("<style>@imp<!-- -->ort \"data:text/css,a\";</style>", "it points out of itself"),
-      ("<style>@\\69mport \"data:text/css,a\";</style>", "it points out of itself"),
+      ("<image href='data:image/svg+xml;base64,PHN2Zy8+'/>", "unsupported embedded image data:image/svg+xml"),
+      ("<image href='data:image/svg+xml,%3Csvg/%3E'/>", "unsupported embedded image data:image/svg+xml"),
+      ("<image href='data:;base64,iVBORw0KGgo='/>", "unsupported embedded image data:"),
+      ("<image href='data:,iVBOR'/>", "unsupported embedded image data:"),
+      ("<image href='data:image/webp;base64,UklGRg=='/>", "unsupported embedded image data:image/webp"),
+      ("<image href='data:image/png;base64,R0lGODlh'/>", "an embedded image is not a PNG"),
+      ("<image href='data:image/png;base64,iVBORw0KGgo=#a'/>", "an embedded image is not a PNG"),
+      ("<image href='data:image/png;base64,iVBORw0KGgo='/>", "in an embedded image: PNG: "),
+      ("<image href='data:image/png;base64'/>", "unsupported embedded image data:image/png"),
+      // Content that is read as markup or as a style is not an image.
+      ("<use href='data:image/svg+xml;base64,PHN2Zy8+#a'/>", "it refers to an external resource"),
+      ("<rect fill='url(data:image/svg+xml;base64,PHN2Zy8+#a)'/>", "it refers to an external resource"),
+      ("<rect style='fill:u\\72 l( \"data:image/svg+xml,a#b\")'/>", "it refers to an external resource"),
+      ("<rect style='fill:url(\"data:image/svg+xml,a\\\"\\23 b\")'/>", "it refers to an external resource"),
+      ("<rect style='a:b(/*url(\"*/);fill:url(data:a#b)/*\")*/'/>", "it refers to an external resource"),
+      ("<style>@imp<!-- -->ort \"data:text/css,a\";</style>", "it refers to an external resource"),
+      ("<style>@\\69mport \"data:text/css,a\";</style>", "it refers to an external resource"),
       (
         "<xi:include xmlns:xi='http://www.w3.org/2001/XInclude' href='data:text/plain,a' parse='text'/>",
-        "it points out of itself"
+        "it refers to an external resource"
       ),
-      ("<style><g/></style>", "there is an element in a style sheet"),
+      ("<style><g/></style>", "a style sheet contains an element"),
     ])
   func refusals(content: String, reason: String) {
     let error = refusal(content)

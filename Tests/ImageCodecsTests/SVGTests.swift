@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("A drawing (SVG)")
+@Suite("SVG")
 struct SVGTests {
   private func drawing(_ content: String, before: String = "") -> Data {
     Data(
@@ -18,19 +18,19 @@ struct SVGTests {
         .utf8)
   }
 
-  @Test("is drawn in the size that was asked for, larger too")
+  @Test("an SVG is drawn in the requested size, including larger ones")
   func sizes() throws {
     let file = drawing("<rect width='20' height='20' fill='red'/>")
     #expect(try ImageHeader(of: file).size == PixelSize(40, 20))
     let image = try ImageDecoder(size: .fit(400, 400).enlarging).decode(file)
     #expect(image.size == PixelSize(400, 200))
     #expect(image.pixels[198, 100] == RGBA(255, 0, 0))
-    // An edge that was drawn is sharp, one that was enlarged is not.
+    // A drawn edge is sharp, an enlarged one is not.
     #expect(image.pixels[202, 100].alpha == 0)
   }
 
   @Test(
-    "that points to a file or a host is an error that says where",
+    "a reference to a file or a host is an error that names the target",
     arguments: [
       ("<image href='file:///etc/passwd'/>", "file:///etc/passwd"),
       ("<image xlink:href=\"http://127.0.0.1/a.png\"/>", "http://127.0.0.1/a.png"),
@@ -45,21 +45,21 @@ struct SVGTests {
   func references(content: String, target: String) {
     let error = #expect(throws: CacheError.self) { try ImageDecoder().decode(drawing(content)) }
     #expect(error?.code == .decodingFailed)
-    #expect(error?.reason.hasPrefix("SVG: it points out of itself, to ") == true)
+    #expect(error?.reason.hasPrefix("SVG: it refers to an external resource, ") == true)
     #expect(error?.reason.contains(target) == true, "\(error?.reason ?? "")")
   }
 
-  @Test("that reads a file by an entity, or by a stylesheet, is an error")
+  @Test("an external entity or style sheet is an error")
   func entities() {
     for before in [
       "<!DOCTYPE svg [<!ENTITY secret SYSTEM 'file:///etc/passwd'>]>", "<?xml-stylesheet href='http://host/a.css'?>",
     ] {
       let error = #expect(throws: CacheError.self) { try ImageDecoder().decode(drawing("<text>&secret;</text>", before: before)) }
-      #expect(error?.reason.hasPrefix("SVG: it points out of itself") == true)
+      #expect(error?.reason.hasPrefix("SVG: it refers to an external resource") == true)
     }
   }
 
-  @Test("may point into itself, carry data, and link elsewhere")
+  @Test("internal references, data and links are allowed")
   func harmless() throws {
     let document = "<!DOCTYPE svg PUBLIC '-//W3C//DTD SVG 1.1//EN' 'http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd'>"
     let content = """
@@ -71,7 +71,7 @@ struct SVGTests {
     #expect(try ImageDecoder().decode(drawing(content, before: document)).pixels[20, 10] == RGBA(0, 0, 255))
   }
 
-  @Test("of entities within entities is an error, soon")
+  @Test("nested entities fail quickly")
   func laughs() {
     let entities = (1...12).map { "<!ENTITY e\($0) '\(String(repeating: "&e\($0 - 1);", count: 10))'>" }.joined()
     let before = "<!DOCTYPE svg [<!ENTITY e0 'ha'>\(entities)]>"
@@ -79,14 +79,14 @@ struct SVGTests {
     #expect(time < 20)
   }
 
-  @Test("that is cut anywhere is no trap")
+  @Test("truncated markup never traps")
   func cut() {
     let file = drawing(
       "<style><![CDATA[@import 'a']]></style><image href='data:,a'/>", before: "<!DOCTYPE svg [<!ENTITY a 'b'>]>")
     for length in 0..<file.count { _ = try? ImageDecoder().decode(file.prefix(length)) }
   }
 
-  @Test("of an absurd size is refused at its header")
+  @Test("an oversized SVG is refused by its header")
   func absurd() {
     let file = Data("<svg xmlns='http://www.w3.org/2000/svg' width='30000' height='30000'/>".utf8)
     let error = #expect(throws: CacheError.self) { try ImageDecoder().decode(file) }

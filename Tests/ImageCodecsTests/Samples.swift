@@ -8,7 +8,7 @@ import Foundation
 #endif
 
 extension StoredMetadata {
-  /// What a transform is given along with a body.
+  /// Returns metadata for a transform's input.
   static func whole(of data: Data) -> StoredMetadata {
     StoredMetadata(
       request: HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/a.jpg"),

@@ -9,9 +9,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Another shape than the file's")
+@Suite("A different aspect ratio")
 struct ShapeTests {
-  @Test("comes out of every format", arguments: [ImageFormat.jpeg, .png, .webp, .gif, .tiff])
+  @Test("every format can be decoded to a different aspect ratio", arguments: [ImageFormat.jpeg, .png, .webp, .gif, .tiff])
   func exact(format: ImageFormat) throws {
     let file = try ImageEncoder(format, quality: 95).encode(Pictures.quarters())
     for (width, height) in [(2000, 8), (8, 2000), (20_000, 8), (8, 8), (64, 8), (300, 300)] {
@@ -22,11 +22,11 @@ struct ShapeTests {
   }
 
   #if VIPS
-  @Test("of a drawing costs no more than its pixels")
+  @Test("drawing an SVG takes time proportional to the requested pixels")
   func drawing() throws {
     let file = Data(
       "<svg xmlns='http://www.w3.org/2000/svg' width='40' height='20'><rect width='20' height='20' fill='red'/></svg>".utf8)
-    // Drawn as large as its larger side asks for, the first would take minutes, and end by the time limit.
+    // Drawn as large as its larger side requires, the first one would take minutes and reach the time limit.
     for (width, height) in [(60_000, 2), (2, 60_000), (30_000, 40), (100, 100)] {
       let pixels = try ImageDecoder(size: .exact(width, height)).decode(file).pixels
       #expect(pixels.size == PixelSize(width, height))

@@ -7,22 +7,22 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// An animated WebP by bytes (RFC 9649 §2.7): each frame is a whole picture, encoded on its own.
+/// An animated WebP built from bytes (RFC 9649 §2.7). Each frame is encoded as a complete image.
 struct WebPFile {
   var frames: [DecodedImage]
-  /// EXIF's orientation; nil: no EXIF.
+  /// The EXIF orientation, or `nil` for a file without EXIF.
   var orientation: Int?
 
-  /// How long each frame is shown, in milliseconds; those that are missing are 100.
+  /// The duration of each frame in milliseconds; missing ones are 100.
   var delays: [Int] = []
 
-  /// How often its last frame is there.
+  /// The number of times that the last frame is included.
   var repetitions = 1
 
   func data() throws -> Data {
     guard let size = frames.first?.size else { return Data() }
     let edges = Self.three(size.width - 1) + Self.three(size.height - 1)
-    // EXIF, animation.
+    // EXIF and animation flags.
     var content = Data("WEBP".utf8) + Self.chunk("VP8X", [orientation == nil ? 2 : 10, 0, 0, 0] + edges)
     content += Self.chunk("ANIM", [0, 0, 0, 0, 0, 0])
     for (index, frame) in frames.enumerated() {
@@ -38,7 +38,7 @@ struct WebPFile {
     return Data("RIFF".utf8) + Self.little(content.count) + content
   }
 
-  /// The one chunk of a picture that stands still; encoders put others around it.
+  /// Returns the only chunk of a still image. Encoders add others around it.
   private static func lossless(_ image: DecodedImage) throws -> Data {
     var encoder = ImageEncoder(.webp)
     encoder.isLossless = true

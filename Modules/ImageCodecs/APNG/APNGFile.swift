@@ -172,12 +172,12 @@ extension APNGFile {
       let start = content.lowerBound
       guard content.count == 26, let disposal = Disposal(rawValue: bytes[start + 24]),
         let blending = Blending(rawValue: bytes[start + 25])
-      else { throw Damage(reason: "a frame has an unknown disposal or blending") }
+      else { throw Damage(reason: "a frame control chunk is invalid") }
       try count(number(bytes, start))
       let size = PixelSize(number(bytes, start + 4), number(bytes, start + 8))
       let rect = PixelRect(x: number(bytes, start + 12), y: number(bytes, start + 16), size: size)
       guard !size.isEmpty, rect.x + size.width <= canvas.width, rect.y + size.height <= canvas.height else {
-        throw Damage(reason: "a frame of \(size) at \(rect.x), \(rect.y) exceeds the image of \(canvas)")
+        throw Damage(reason: "a frame of \(size) at \(rect.x), \(rect.y) does not fit the image of \(canvas)")
       }
       guard isPastPicture || size == canvas else { throw Damage(reason: "the first frame is smaller than the image") }
       let (time, parts) = (

@@ -215,7 +215,7 @@ struct SVGReferences {
   }
 
   private static func leadingOut(_ target: ArraySlice<UInt8>) -> CacheError {
-    CacheError(.decodingFailed, reason: "SVG: it refers to \(target.excerpt) outside the file, which is not loaded")
+    CacheError(.decodingFailed, reason: "SVG: it refers to an external resource, \(target.excerpt), which is not loaded")
   }
 
   /// Returns a name without its prefix, in lower case.
