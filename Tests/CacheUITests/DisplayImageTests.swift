@@ -5,14 +5,14 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite("A display image")
+@Suite("Display images")
 struct DisplayImageTests {
   private func pixels(_ channels: PixelBuffer.Channels, _ bytes: [UInt8], width: Int = 1) throws -> PixelBuffer {
     let size = PixelSize(width, bytes.count / channels.rawValue / width)
     return try #require(PixelBuffer(size: size, channels: channels) { $0.copyBytes(from: bytes) })
   }
 
-  @Test("has premultiplied pixels: blue, green, red and alpha")
+  @Test("a display image has premultiplied pixels: blue, green, red and alpha")
   func premultiplied() throws {
     let image = try DisplayImage(DecodedImage(try pixels(.rgba, [200, 100, 50, 128, 10, 20, 30, 0, 1, 2, 3, 255], width: 3)))
     let bytes = image.withUnsafeBytes { Array($0[..<12]) }
@@ -20,7 +20,7 @@ struct DisplayImageTests {
     #expect(!image.isOpaque)
   }
 
-  @Test("premultiplies each color and alpha to the nearest integer")
+  @Test("premultiplied colors are rounded to the nearest integer")
   func rounding() throws {
     for alpha in UInt8.min...255 {
       let colors = [UInt8](0...255)
@@ -35,7 +35,7 @@ struct DisplayImageTests {
     }
   }
 
-  @Test("is opaque without an alpha channel, and gray has equal colors")
+  @Test("an image without alpha is opaque, and gray has equal colors")
   func channels() throws {
     let rgb = try DisplayImage(DecodedImage(try pixels(.rgb, [1, 2, 3])))
     let gray = try DisplayImage(DecodedImage(try pixels(.gray, [7])))
@@ -45,7 +45,7 @@ struct DisplayImageTests {
     #expect(translucent.withUnsafeBytes { Array($0[..<4]) } == [51, 51, 51, 51] && !translucent.isOpaque)
   }
 
-  @Test("has rows that start at multiples of 64 bytes", arguments: [1, 15, 16, 17, 100])
+  @Test("rows start at multiples of 64 bytes", arguments: [1, 15, 16, 17, 100])
   func rows(width: Int) throws {
     let source = (0..<3).flatMap { row in [UInt8](repeating: UInt8(row + 1), count: width * 3) }
     let image = try DisplayImage(DecodedImage(try pixels(.rgb, source, width: width), scale: 2))
@@ -58,7 +58,7 @@ struct DisplayImageTests {
     }
   }
 
-  @Test("decodes the frames of an animated image, and a still image has one")
+  @Test("the frames of an animated image are decoded, and a still image has one")
   func frames() async throws {
     let animated = try DisplayImage(ImageDecoder().decode(ImageFile.animated(loops: 0)))
     #expect(animated.frameCount == 3 && animated.delays == [.milliseconds(100), .milliseconds(200), .milliseconds(300)])
@@ -69,7 +69,7 @@ struct DisplayImageTests {
     await #expect(throws: CacheError.self) { try await still.frame(1) }
   }
 
-  @Test("is cached in memory, and made once for two loads at the same time")
+  @Test("a display image is cached in memory and made once for two concurrent loads")
   func cached() async throws {
     let fixture = try await ImageFixture()
     fixture.network.answer(fixture.url, .image(ImageFile.red))
@@ -81,7 +81,7 @@ struct DisplayImageTests {
     #expect(again.source == .memory && again.value.isSame(as: one))
   }
 
-  @Test("reserves the memory of the converted pixels too")
+  @Test("the memory reservation includes the converted pixels")
   func workingMemory() throws {
     let file = ImageFile.png(RGBA(1, 2, 3), width: 100, height: 100)
     let metadata = StoredMetadata(

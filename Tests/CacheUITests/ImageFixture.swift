@@ -5,7 +5,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// A model over a scripted network. Time stands still.
+/// A model over a scripted network and a manual clock.
 @MainActor
 final class ImageFixture {
   let clock = ManualClock()
@@ -14,7 +14,7 @@ final class ImageFixture {
   let manager: ResourceManager
   let model: ImageModel
   let url: URL
-  /// The states after each change of the model: the phase, and the first pixel of the image.
+  /// The states after each change of the model: the phase and the first pixel of the image.
   private(set) var states: [String] = []
 
   init(_ change: (inout ResourceManager.Configuration) -> Void = { _ in }) throws {
@@ -70,7 +70,7 @@ final class ImageFixture {
 }
 
 extension ScriptedAnswer {
-  /// 200 with an image of one color, which is fresh for a minute.
+  /// Returns a 200 response with an image of one color, which is fresh for a minute.
   static func image(_ file: Data, etag: String? = nil) -> ScriptedAnswer { .ok(file, etag: etag, cacheControl: "max-age=60") }
 }
 

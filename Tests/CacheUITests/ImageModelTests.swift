@@ -7,7 +7,7 @@ import Observation
 import Testing
 
 @MainActor
-@Suite("An image model")
+@Suite("Image models")
 struct ImageModelTests {
   private let fixture: ImageFixture
   private var model: ImageModel { fixture.model }
@@ -16,7 +16,7 @@ struct ImageModelTests {
 
   // MARK: Showing
 
-  @Test("shows an image in memory before load returns, and updates once")
+  @Test("an image in memory is shown before load returns, with one update")
   func memoryHit() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red))
     model.load(fixture.url)
@@ -24,7 +24,7 @@ struct ImageModelTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("goes from loading to loaded")
+  @Test("the phase changes from loading to loaded")
   func miss() async throws {
     fixture.network.answer(fixture.url, .image(ImageFile.red))
     model.load(fixture.url)
@@ -34,7 +34,7 @@ struct ImageModelTests {
     #expect(model.phase.resource?.source == .network && model.progress == nil)
   }
 
-  @Test("shows a stale image at once and does not change it if the origin confirms it")
+  @Test("a stale image is shown immediately and does not change after a 304")
   func confirmed() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
     fixture.network.answer(fixture.url, .notModified(cacheControl: "max-age=60"))
@@ -42,7 +42,7 @@ struct ImageModelTests {
     model.load(fixture.url)
     let first = model.image
     #expect(fixture.states == ["stale red"])
-    // What the SwiftUI view reads.
+    // The properties that the SwiftUI view reads.
     let updates = Updates { _ = (model.image, model.shown) }
     try await fixture.ended()
     #expect(fixture.states == ["stale red", "loaded red"])
@@ -50,7 +50,7 @@ struct ImageModelTests {
     #expect(updates.count == 0 && model.image?.isSame(as: first) == true)
   }
 
-  @Test("replaces a stale image if the origin has another one")
+  @Test("a stale image is replaced if the origin has another one")
   func replaced() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
     fixture.network.answer(fixture.url, .image(ImageFile.green, etag: "\"2\""))
@@ -61,7 +61,7 @@ struct ImageModelTests {
     #expect(Set(fixture.states) == ["stale red", "loaded green"])
   }
 
-  @Test("shows a stale image from disk while it is revalidated")
+  @Test("a stale image from disk is shown while it is revalidated")
   func staleOnDisk() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
     fixture.network.answer(fixture.url, .notModified(cacheControl: "max-age=60"))
@@ -72,7 +72,7 @@ struct ImageModelTests {
     #expect(fixture.states == ["loading -", "stale red", "loaded red"])
   }
 
-  @Test("never shows a stale image that must be revalidated")
+  @Test("a stale image that must be revalidated is never shown")
   func mustRevalidate() async throws {
     try await fixture.cache(fixture.url, .ok(ImageFile.red, etag: "\"1\"", cacheControl: "max-age=60, must-revalidate"))
     fixture.network.answer(fixture.url, .image(ImageFile.green, etag: "\"2\""))
@@ -82,7 +82,7 @@ struct ImageModelTests {
     #expect(fixture.states.first == "loading -" && Set(fixture.states) == ["loading -", "loaded green"])
   }
 
-  @Test("keeps the policy of the options, and that of a manager that has another one than the default")
+  @Test("the policy of the options is used, and otherwise that of the manager unless it is the default")
   func policies() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
     fixture.clock.advance(by: .seconds(61))
@@ -96,7 +96,7 @@ struct ImageModelTests {
     #expect(other.states == ["loaded red"] && other.network.requests.count == 1)
   }
 
-  @Test("reports progress while bytes arrive, and does not update a view that reads the image alone")
+  @Test("progress is reported while bytes arrive, and does not update a view that reads only the image")
   func progress() async throws {
     let gate = Gate()
     let file = ImageFile.png(RGBA(255, 0, 0), width: 64, height: 64)
@@ -114,7 +114,7 @@ struct ImageModelTests {
 
   // MARK: Reuse
 
-  @Test("a late response of an earlier load never shows")
+  @Test("a late response of an earlier load is never shown")
   func reuse() async throws {
     let gate = Gate()
     let other = try fixture.url("other")
@@ -129,7 +129,7 @@ struct ImageModelTests {
     #expect(!fixture.states.contains { $0.hasSuffix("red") } && fixture.states.last == "loaded green")
   }
 
-  @Test("an image of another URL is gone when load returns")
+  @Test("the image of another URL is removed before load returns")
   func former() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red))
     model.load(fixture.url)
@@ -141,7 +141,7 @@ struct ImageModelTests {
     #expect(fixture.states.last == "loaded green")
   }
 
-  @Test("of ten URLs in one turn, the last one alone is requested")
+  @Test("of ten URLs in one turn of the main actor, only the last one is requested")
   func tenURLs() async throws {
     let urls = try (0..<10).map { try fixture.url("\($0)") }
     fixture.network.answer(urls[9], .image(ImageFile.green))
@@ -152,7 +152,7 @@ struct ImageModelTests {
     try fixture.network.verify()
   }
 
-  @Test("the same load again, while it runs, does nothing")
+  @Test("repeating a running load has no effect")
   func repeated() async throws {
     let gate = Gate()
     fixture.network.answer(fixture.url, .image(ImageFile.red).held(by: gate))
@@ -167,7 +167,7 @@ struct ImageModelTests {
     #expect(fixture.states.filter { $0 == "loaded red" }.count == 1)
   }
 
-  @Test("another user's partition is another image")
+  @Test("partitions have separate images")
   func partitions() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red))
     model.load(fixture.url)
@@ -178,7 +178,7 @@ struct ImageModelTests {
     #expect(fixture.states.last == "loaded green")
   }
 
-  @Test("another size of the same image keeps the former size on the screen until it is there")
+  @Test("the previous size stays on the screen until the new size is available")
   func resized() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.png(RGBA(255, 0, 0), width: 64, height: 64)))
     model.load(fixture.url)
@@ -190,7 +190,7 @@ struct ImageModelTests {
 
   // MARK: Bad input
 
-  @Test("without a URL is empty, also after an image")
+  @Test("the phase is empty without a URL, also after an image")
   func noURL() async throws {
     model.load(nil)
     #expect(fixture.states.isEmpty)
@@ -215,7 +215,7 @@ struct ImageModelTests {
     #expect(fixture.states == ["loading -", "failed(\(code)) -"])
   }
 
-  @Test("a response that is no image is a failure")
+  @Test("a response that is not an image is a failure")
   func noImage() async throws {
     fixture.network.answer(fixture.url, .ok("<html>"))
     model.load(fixture.url)
@@ -223,7 +223,7 @@ struct ImageModelTests {
     #expect(fixture.states.last == "failed(decodingFailed) -")
   }
 
-  @Test("a closed manager is a failure")
+  @Test("loading with a closed manager is a failure")
   func closed() async throws {
     await fixture.manager.close()
     model.load(fixture.url)
@@ -231,7 +231,7 @@ struct ImageModelTests {
     #expect(fixture.states == ["loading -", "failed(closed) -"])
   }
 
-  @Test("a manager that closes during the load is a failure")
+  @Test("closing the manager during the load is a failure")
   func closing() async throws {
     let gate = Gate()
     fixture.network.answer(fixture.url, .image(ImageFile.red).held(by: gate))
@@ -243,7 +243,7 @@ struct ImageModelTests {
     gate.open()
   }
 
-  @Test("a downloader that cancels by itself is a failure")
+  @Test("a cancellation by the downloader is a failure")
   func cancelledElsewhere() async throws {
     fixture.network.answer(fixture.url, .failure(.cancelled))
     model.load(fixture.url)
@@ -252,7 +252,7 @@ struct ImageModelTests {
   }
 
   @Test(
-    "after a stale image, a refusal removes it and another error does not",
+    "a refusal removes a stale image, and another error does not",
     arguments: [(404, "-"), (410, "-"), (403, "-"), (429, "red"), (500, "red"), (503, "red")])
   func errorAfterStale(status: Int, shown: String) async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
@@ -264,7 +264,7 @@ struct ImageModelTests {
     #expect(fixture.states.last == "failed(unacceptableStatus) \(shown)")
   }
 
-  @Test("offline, a stale image is loaded, with the reason")
+  @Test("a stale image is loaded offline, with the reason")
   func offline() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
     fixture.network.answer(fixture.url, .failure(.offline))
@@ -275,7 +275,7 @@ struct ImageModelTests {
     #expect(model.phase.resource?.fallbackReason?.code == .offline && model.phase.resource?.isStale == true)
   }
 
-  @Test("loads again after an error, and retry does nothing else")
+  @Test("retry loads again after an error, and otherwise has no effect")
   func retry() async throws {
     fixture.network.answer(fixture.url, .failure(.offline), .image(ImageFile.red))
     model.load(fixture.url)
@@ -289,7 +289,7 @@ struct ImageModelTests {
 
   // MARK: Ending
 
-  @Test("a cancelled load ends at once, and its transfer stops")
+  @Test("a cancelled load ends immediately, and its transfer stops")
   func cancel() async throws {
     let gate = Gate()
     fixture.network.answer(fixture.url, .image(ImageFile.red).bodyHeld(by: gate))
@@ -303,7 +303,7 @@ struct ImageModelTests {
     gate.open()
   }
 
-  @Test("a load that was cancelled while its view had disappeared ends too")
+  @Test("a load that is cancelled after its view has disappeared ends")
   func cancelledOffscreen() async throws {
     model.load(fixture.url)
     model.disappear()
@@ -312,7 +312,7 @@ struct ImageModelTests {
     #expect(fixture.network.requests.isEmpty)
   }
 
-  @Test("a cancelled revalidation leaves the image")
+  @Test("a cancelled revalidation does not change the image")
   func cancelledRevalidation() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
     fixture.clock.advance(by: .seconds(61))
@@ -335,7 +335,7 @@ struct ImageModelTests {
     gate.open()
   }
 
-  @Test("a view that disappears stops the transfer, and starts it again when it loads")
+  @Test("a disappearing view stops the transfer, and loading again restarts it")
   func disappeared() async throws {
     let gate = Gate()
     fixture.network.answer(fixture.url, .image(ImageFile.red).bodyHeld(by: gate), .image(ImageFile.red))
@@ -350,7 +350,7 @@ struct ImageModelTests {
     #expect(fixture.states.last == "loaded red" && fixture.network.requests.count == 2)
   }
 
-  @Test("a view that disappears can lower the priority instead; when it loads again, both share one transfer")
+  @Test("a disappearing view can lower the priority, and loading again shares the transfer")
   func lowered() async throws {
     let gate = Gate()
     let observed = ObservedPriorities()
@@ -367,7 +367,7 @@ struct ImageModelTests {
     #expect(fixture.states.last == "loaded red" && fixture.network.requests.count == 1)
   }
 
-  @Test("a transfer that has begun goes on when its view disappears with a lower priority")
+  @Test("a transfer that has begun continues when its view disappears with a lower priority")
   func keepsTransfer() async throws {
     let gate = Gate()
     let file = ImageFile.png(RGBA(255, 0, 0), width: 64, height: 64)
@@ -383,7 +383,7 @@ struct ImageModelTests {
 
   // MARK: Animation
 
-  @Test("shows the frames of an animated image by the clock, as often as the file says")
+  @Test("the frames of an animated image are shown by the clock for the declared number of loops")
   func animation() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.animated(loops: 1)))
     model.load(fixture.url)
@@ -415,7 +415,7 @@ struct ImageModelTests {
   }
 }
 
-/// Counts the updates of a view that reads what `reads` reads.
+/// A counter of the updates of a view that reads the same properties as `reads`.
 @MainActor
 final class Updates {
   private(set) var count = 0
@@ -430,7 +430,7 @@ final class Updates {
     withObservationTracking {
       reads()
     } onChange: {
-      // Called on the main actor, where the model changes.
+      // Called on the main actor, on which the model changes.
       MainActor.assumeIsolated {
         self.count += 1
         Task { self.track() }

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 @MainActor
-@Suite("An image prefetcher")
+@Suite("Image prefetching")
 struct ImagePrefetcherTests {
   private let fixture: ImageFixture
   private let rows: [URL?]
@@ -24,7 +24,7 @@ struct ImagePrefetcherTests {
     Set(rows.indices.filter { row in rows[row].map { !fixture.network.requests(for: $0).isEmpty } ?? false })
   }
 
-  @Test("makes the processed images that a model then finds in memory")
+  @Test("a model finds prefetched, processed images in memory")
   func prefetched() async throws {
     serve()
     let prefetcher = ImagePrefetcher(.resize(.fit(2, 2)), scale: 2, manager: fixture.manager)
@@ -36,7 +36,7 @@ struct ImagePrefetcherTests {
     #expect(other.states == ["loaded red"] && other.model.image?.size == PixelSize(2, 2))
   }
 
-  @Test("prefetches the rows ahead, in the direction of the scrolling")
+  @Test("the rows ahead in the scroll direction are prefetched")
   func ahead() async throws {
     serve()
     let prefetcher = ImagePrefetcher(distance: 3, manager: fixture.manager)
@@ -49,7 +49,7 @@ struct ImagePrefetcherTests {
     #expect(fixture.network.requests.count == 7)
   }
 
-  @Test("cancels the rows that are left far behind")
+  @Test("prefetches of rows far behind are cancelled")
   func behind() async throws {
     let gate = Gate()
     serve(.image(ImageFile.red).held(by: gate))
@@ -63,7 +63,7 @@ struct ImagePrefetcherTests {
     #expect(requested == [1, 2, 91, 92, 93])
   }
 
-  @Test("skips rows without an image, and ends at both ends of the list")
+  @Test("rows without an image are skipped, and prefetching stops at both ends of the list")
   func ends() async throws {
     serve()
     let prefetcher = ImagePrefetcher(distance: 5, manager: fixture.manager)
@@ -78,7 +78,7 @@ struct ImagePrefetcherTests {
     #expect(requested.isSubset(of: [1, 2, 3, 4, 5, 97, 99]))
   }
 
-  @Test("shares the transfer with a model that loads the same image")
+  @Test("a prefetch shares its transfer with a model that loads the same image")
   func shared() async throws {
     let gate = Gate()
     serve(.image(ImageFile.red).bodyHeld(by: gate))

@@ -5,9 +5,9 @@ import Foundation
 import Testing
 
 @MainActor
-@Suite("The image view of UIKit or AppKit")
+@Suite("Image views of UIKit and AppKit")
 struct ImageViewBindingTests {
-  /// What an image view was told to show.
+  /// A fake image view that records the images it should show.
   @MainActor
   final class View {
     let binding: ImageViewBinding
@@ -46,14 +46,14 @@ struct ImageViewBindingTests {
     view = View(fixture)
   }
 
-  @Test("shows an image in memory at once, without placeholder or crossfade")
+  @Test("an image in memory appears immediately, without placeholder or crossfade")
   func memoryHit() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red))
     view.setImage(from: fixture.url)
     #expect(view.shown == ["red"] && view.results == ["memory"])
   }
 
-  @Test("shows the placeholder, then the image with a crossfade")
+  @Test("the placeholder is shown, then the image with a crossfade")
   func miss() async throws {
     fixture.network.answer(fixture.url, .image(ImageFile.red))
     view.setImage(from: fixture.url)
@@ -62,7 +62,7 @@ struct ImageViewBindingTests {
     #expect(view.shown == ["-", "red with a crossfade"] && view.results == ["network"])
   }
 
-  @Test("shows a confirmed stale image once, and a newer one with a crossfade")
+  @Test("a stale image is shown once after a 304, and a newer one appears with a crossfade")
   func stale() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
     fixture.network.answer(fixture.url, .notModified(cacheControl: "max-age=60"), .image(ImageFile.green, etag: "\"2\""))
@@ -76,7 +76,7 @@ struct ImageViewBindingTests {
     #expect(view.shown == ["red", "green with a crossfade"] && view.results == ["revalidated", "network"])
   }
 
-  @Test("a reused view never shows the image of its earlier row, and calls its completion no more")
+  @Test("a reused view never shows the image of its earlier row or calls its completion")
   func reuse() async throws {
     let gate = Gate()
     let other = try fixture.url("other")
@@ -91,20 +91,20 @@ struct ImageViewBindingTests {
     #expect(view.shown == ["-", "-", "green with a crossfade"] && view.results == ["network"])
   }
 
-  @Test("shows the placeholder for no URL and after an error")
+  @Test("the placeholder is shown without a URL and after an error")
   func placeholders() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red))
     view.setImage(from: fixture.url)
     view.setImage(from: nil)
     #expect(view.shown == ["red", "-"] && view.results == ["memory"])
     let broken = try fixture.url("broken")
-    fixture.network.answer(broken, .ok("no image"))
+    fixture.network.answer(broken, .ok("not an image"))
     view.setImage(from: broken)
     try await view.ended()
     #expect(view.shown == ["red", "-", "-"] && view.results == ["memory", "decodingFailed"])
   }
 
-  @Test("another manager gets another model")
+  @Test("another manager uses another model")
   func manager() async throws {
     let other = try ImageFixture()
     try await other.cache(other.url, .image(ImageFile.green))
@@ -114,7 +114,7 @@ struct ImageViewBindingTests {
     #expect(fixture.network.requests.isEmpty)
   }
 
-  @Test("plays an animation without crossfades, and not if animations are reduced", arguments: [true, false])
+  @Test("an animation is shown without crossfades, and not at all if motion is reduced", arguments: [true, false])
   func animation(animates: Bool) async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.animated(loops: 1)))
     view.setImage(from: fixture.url, animates: animates)
@@ -129,7 +129,7 @@ struct ImageViewBindingTests {
     #expect(view.results == ["memory"])
   }
 
-  @Test("a view that is gone stops its load")
+  @Test("releasing a view stops its load")
   func released() async throws {
     let gate = Gate()
     fixture.network.answer(fixture.url, .image(ImageFile.red).bodyHeld(by: gate))
@@ -142,7 +142,7 @@ struct ImageViewBindingTests {
   }
 
   @Test(
-    "a view's size in points becomes the size in pixels that covers it",
+    "a view's size in points is converted to the size in pixels that covers it",
     arguments: [
       (96.0, 96.0, 2.0, "resize(fill(192x192))"), (10.1, 20, 3, "resize(fill(31x60))"), (0, 10, 2, ""), (-1, 10, 2, ""),
       (.nan, 10, 2, ""), (.infinity, 10, 2, ""), (1e9, 10, 2, ""),

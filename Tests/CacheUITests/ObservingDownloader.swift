@@ -2,7 +2,7 @@ import CacheCore
 import CacheTesting
 import CacheUI
 
-/// The current priorities of the downloads that were started.
+/// The current priorities of the started downloads.
 final class ObservedPriorities: Sendable {
   private let priorities = Lock<[LoadPriority]>([])
 
@@ -11,7 +11,7 @@ final class ObservedPriorities: Sendable {
   func add(_ priority: LoadPriority) { priorities.withLock { $0.append(priority) } }
 }
 
-/// A downloader that notes the priority of each request.
+/// A downloader that records the priority of each request.
 struct ObservingDownloader: Downloader {
   let base: ScriptedDownloader
   let observed: ObservedPriorities

@@ -5,19 +5,19 @@ import CacheUI
 import Foundation
 import Testing
 
-/// A list that is scrolled at 60 rows a second. Twelve rows are visible, each with a model that is reused for the next row.
+/// Scrolls a list at 60 rows per second. Twelve rows are visible, each with a model that is reused for the next row.
 @MainActor
-@Suite("A scrolled list")
+@Suite("List scrolling")
 struct ScrollTests {
   private static let visibleRows = 12
   private static let slots = 6
 
-  /// An origin that notes which rows are requested.
+  /// An origin that records which rows are requested.
   private final class Origin: Downloader {
     struct State {
-      /// The rows whose requests are at the origin.
+      /// The rows whose requests are being answered.
       var running: Set<Int> = []
-      /// The visible rows whose response has come.
+      /// The visible rows whose response has arrived.
       var answered: Set<Int> = []
       var visible: Set<Int> = []
       /// The rows that were requested after they had left the screen.
@@ -46,7 +46,7 @@ struct ScrollTests {
   }
 
   @Test(
-    "of 10,000 rows requests no row that has left, shows each state once, and keeps to the memory limit", .timeLimit(.minutes(5)))
+    "scrolling 10,000 rows requests only visible rows, shows each state once, and respects the memory limit", .timeLimit(.minutes(5)))
   func scroll() async throws {
     let rows = 10_000
     let clock = ManualClock()
@@ -87,10 +87,10 @@ struct ScrollTests {
 
     for row in 0..<rows {
       let url = try #require(URL(string: "https://example.com/\(row).png"))
-      // 120 ms a response: six slots let 50 rows a second through, so some rows leave before their turn.
+      // At 120 ms per response, six slots serve 50 rows per second, so some rows leave before their turn.
       network.answer(url, .image(files[row % 2]).after(.milliseconds(120)))
       let slot = row % Self.visibleRows
-      // The system is idle, so no request can start at this moment but those that this change lets start.
+      // The system is idle, so only this change can start requests now.
       origin.state.withLock { state in
         state.visible.insert(row)
         if let former = current[slot] {
@@ -113,13 +113,13 @@ struct ScrollTests {
     #expect(largest <= 1 << 20)
   }
 
-  /// Waits until nothing can happen before the clock advances: each loading row is at the origin, or all slots are taken by such
-  /// rows.
+  /// Waits until nothing can happen before the clock advances: each loading row is at the origin, or such rows occupy
+  /// all slots.
   private func idle(_ models: [ImageModel], _ origin: Origin, _ clock: ManualClock) async throws {
     try await Turns.until { @MainActor in
       let loading = models.filter(\.phase.isLoading).count
       let shown = models.count { $0.phase.resource != nil }
-      // A request is at the origin once it sleeps, and until its sleep has ended.
+      // A request is at the origin from the start to the end of its sleep.
       return origin.state.withLock { state in
         clock.pendingSleeps == state.running.count && state.answered.count == shown && state.running.isSubset(of: state.visible)
           && state.running.count == min(Self.slots, loading)
