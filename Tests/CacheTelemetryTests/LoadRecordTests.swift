@@ -6,7 +6,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite("The records of loads", .timeLimit(.minutes(10)))
+@Suite("Load records", .timeLimit(.minutes(10)))
 struct LoadRecordTests {
   private let records = Received<LoadRecord>()
 
@@ -27,7 +27,7 @@ struct LoadRecordTests {
     }
   }
 
-  @Test("a load from the network has its transfer, its commit and its value, with their times")
+  @Test("the record of a network load contains the transfer, the commit and the value, with their times")
   func network() async throws {
     let fixture = try fixture()
     let before = fixture.clock.now
@@ -56,7 +56,7 @@ struct LoadRecordTests {
     #expect(record.isHit && record.phases.isEmpty && record.source == .memory && record.duration == .zero)
   }
 
-  @Test("a confirmed response, an error and a redirect have their requests")
+  @Test("records contain the requests of a 304, an error and a redirect")
   func requests() async throws {
     let fixture = try fixture()
     fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .notModified(), .failure(.connectionLost))
@@ -82,7 +82,7 @@ struct LoadRecordTests {
       ])
   }
 
-  @Test("a load that joins another one names it and has no transfer")
+  @Test("the record of a joined load names the other load and has no transfer")
   func joined() async throws {
     let joins = Received<LoadID>()
     let fixture = try fixture { configuration in
@@ -105,7 +105,7 @@ struct LoadRecordTests {
     #expect(follower.source == .network)
   }
 
-  @Test("a revalidation that goes on after the result is in the record of its load, with its commit")
+  @Test("a revalidation that continues after the result is in the record of its load, with its commit")
   func background() async throws {
     let fixture = try fixture()
     let gate = Gate()
@@ -129,11 +129,11 @@ struct LoadRecordTests {
     #expect(record.source == .memory && record.duration == .zero)
   }
 
-  @Test("a redirect to the same URL keeps its requests apart, in the order in which they were sent")
+  @Test("a redirect to the same URL has separate requests, in the order in which they were sent")
   func sameURL() async throws {
     let fixture = try fixture()
     let gate = Gate()
-    // The body of the redirect is read behind the load, and ends last.
+    // The body of the redirect is read after the load and ends last.
     fixture.network.answer(
       fixture.url,
       .response(.found, fields: [.location: "/image.png?token=secret"], body: Data("moved".utf8)).bodyHeld(by: gate), .ok("bytes")
@@ -145,7 +145,7 @@ struct LoadRecordTests {
     #expect(records.all.first?.transfers.last?.metrics.bytesOnWire == 5)
   }
 
-  @Test("the body and the commit of an HTTP response are in the record of its request")
+  @Test("the record of an HTTP request contains the body and the commit of the response")
   func response() async throws {
     let fixture = try fixture()
     fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60").withoutLength())
@@ -157,7 +157,7 @@ struct LoadRecordTests {
     #expect(records.all.contains { $0.isHit && $0.source == .memory })
   }
 
-  @Test("a cancelled load has its cancelled transfer, and nothing is held afterwards")
+  @Test("the record of a cancelled load contains its cancelled transfer, and no state remains")
   func cancelled() async throws {
     let fixture = try fixture()
     let gate = Gate()
@@ -173,7 +173,7 @@ struct LoadRecordTests {
     #expect(records.all.flatMap(\.transfers).map { $0.error?.isCancellation } == [true])
   }
 
-  @Test("many loads at once leave one record each, and nothing is held afterwards")
+  @Test("concurrent loads produce one record each, and no state remains")
   func many() async throws {
     let fixture = try fixture { $0.store = nil }
     for index in 0..<50 {
@@ -194,13 +194,13 @@ struct LoadRecordTests {
     #expect(Set(records.all.map(\.load)).count == 500)
   }
 
-  @Test("telemetry without a receiver is no observer")
+  @Test("telemetry without a receiver is nil")
   func empty() {
     #expect(Telemetry([]) == nil)
   }
 }
 
-/// An observer that notes the loads that join another one, and passes all events on.
+/// An observer that records joined loads and passes on all events.
 private struct JoinObserver: LoadObserver {
   let id = ComponentID.unique(JoinObserver.self)
   let joins: Received<LoadID>
@@ -236,7 +236,7 @@ struct IntervalTableTests {
   private let first = LoadID()
   private let second = LoadID()
 
-  @Test("each interval ends once, with its outcome, in a load and in its transfers of one URL")
+  @Test("each interval of a load and of its transfers for one URL ends once, with its outcome")
   func pairs() throws {
     let url = LoadURL(try #require(URL(string: "https://example.com/")))
     let table = table()
@@ -258,7 +258,7 @@ struct IntervalTableTests {
     #expect(table.count == 0)
   }
 
-  @Test("a system that takes no intervals leaves none open")
+  @Test("a system that does not record has no open intervals")
   func disabled() throws {
     let url = LoadURL(try #require(URL(string: "https://example.com/")))
     let table = table { false }

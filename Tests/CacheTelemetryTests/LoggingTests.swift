@@ -8,7 +8,7 @@ import InMemoryLogging
 import Logging
 import Testing
 
-@Suite("Telemetry in a log", .timeLimit(.minutes(10)))
+@Suite("Logging", .timeLimit(.minutes(10)))
 struct LoggingTests {
   private let handler = InMemoryLogHandler()
 
@@ -25,7 +25,7 @@ struct LoggingTests {
     }
   }
 
-  @Test("a load is one line with its source and durations, and without query and password")
+  @Test("a load is one line with its source and durations, without query and password")
   func load() async throws {
     let fixture = try TelemetryFixture({ _ in [.logging(logger(.debug))] })
     try await fixture.loadSlowly()
@@ -41,7 +41,7 @@ struct LoggingTests {
     #expect(handler.entries.allSatisfy { $0.metadata["load"] != nil })
   }
 
-  @Test("hits are logged at trace, and loads at the level that was set")
+  @Test("hits are logged at trace, and loads at the configured level")
   func levels() async throws {
     let fixture = try TelemetryFixture({ _ in [.logging(logger(.trace), level: .info)] })
     try await fixture.loadSlowly()
@@ -51,7 +51,7 @@ struct LoggingTests {
     #expect(lines.last == "trace: loaded ms=0.0 source=memory url=https://example.com/image.png")
   }
 
-  @Test("an error is logged by its code, and nothing of the URL's secrets is")
+  @Test("an error is logged by its code, without secrets of the URL")
   func failures() async throws {
     let fixture = try TelemetryFixture({ _ in [.logging(logger(.debug))] })
     fixture.network.answer(fixture.url, .response(.forbidden))
@@ -61,7 +61,7 @@ struct LoggingTests {
     #expect(!lines.joined().contains("secret") && !lines.joined().contains("hunter2"))
   }
 
-  @Test("a store that fails, and a revalidation in the background that fails, are warnings")
+  @Test("failures of a store and of a background revalidation are warnings")
   func warnings() async throws {
     let fixture = try TelemetryFixture({ _ in [.logging(logger(.warning))] })
     let (load, key) = (LoadID(), CacheKey(resource: fixture.url.absoluteString))
@@ -73,7 +73,7 @@ struct LoggingTests {
       lines == [
         "warning: a store could not be written errno=28 error=diskFull path=/cache",
         "warning: a store could not be read errno=28 error=diskFull path=/cache",
-        "warning: a revalidation in the background failed error=offline",
+        "warning: a background revalidation failed error=offline",
       ])
   }
 }

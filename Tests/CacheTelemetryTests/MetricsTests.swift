@@ -9,7 +9,7 @@ import Metrics
 import MetricsTestKit
 import Testing
 
-@Suite("Telemetry in metrics", .timeLimit(.minutes(10)))
+@Suite("Metrics", .timeLimit(.minutes(10)))
 struct MetricsTests {
   private let backend = TestMetrics()
 
@@ -44,7 +44,7 @@ struct MetricsTests {
     #expect(times("load_duration", [("source", "memory")]) == [0, 0, 0])
   }
 
-  @Test("requests, bytes and the durations of a load's parts are measured")
+  @Test("requests, bytes and the durations of phases are measured")
   func parts() async throws {
     let fixture = try fixture()
     try await fixture.loadSlowly()
@@ -59,7 +59,7 @@ struct MetricsTests {
     #expect(times("commit_duration") == [0])
   }
 
-  @Test("the meters count what runs and what waits, and return to zero")
+  @Test("the meters count running and waiting work, and return to zero")
   func meters() async throws {
     let fixture = try fixture()
     let gate = Gate()
@@ -94,7 +94,7 @@ struct MetricsTests {
     #expect(total("failed_revalidations", [("code", "diskFull")]) == 1)
   }
 
-  @Test("evictions are counted by store and reason, each once")
+  @Test("evictions are counted once, by store and reason")
   func evictions() async throws {
     let fixture = try fixture(memoryLimit: 256 << 10)
     for index in 0..<400 {
@@ -103,7 +103,7 @@ struct MetricsTests {
       _ = try await fixture.manager.load(url)
     }
     let evictions = fixture.memory.counters.evictions
-    // The counters are read at the end of a load's work, a moment after its result.
+    // The counters are read when all work of the load has ended, shortly after its result.
     try await Turns.until {
       EvictionReason.allCases.allSatisfy { reason in
         total("evictions", [("store", "memory"), ("reason", reason.rawValue)]) == Int64(evictions[reason] ?? 0)
@@ -112,7 +112,7 @@ struct MetricsTests {
     #expect(evictions[.size] ?? 0 > 0)
   }
 
-  @Test("without a backend, telemetry is no observer")
+  @Test("telemetry without a metrics backend is nil")
   func unbootstrapped() {
     #expect(Telemetry([.metrics()]) == nil)
     #expect(Telemetry([.metrics(factory: NOOPMetricsHandler.instance)]) == nil)

@@ -7,7 +7,7 @@ import Foundation
 import MemoryStore
 import Testing
 
-/// A manager over a scripted network whose loads are observed.
+/// A manager with an observer over a scripted network.
 struct TelemetryFixture {
   let clock = ManualClock()
   let network: ScriptedDownloader
@@ -15,7 +15,7 @@ struct TelemetryFixture {
   let disk: VolatileStore
   let telemetry: Telemetry
   let manager: ResourceManager
-  /// A URL with parts that no report may have.
+  /// A URL with parts that no report may contain.
   let url: URL
 
   init(
@@ -48,7 +48,7 @@ struct TelemetryFixture {
     }
   }
 
-  /// Loads a value whose head comes after two seconds, and whose body after one more.
+  /// Loads a value whose head takes two seconds and whose body takes one more.
   func loadSlowly() async throws {
     let gate = Gate()
     network.answer(url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60").after(.seconds(2)).bodyHeld(by: gate))
@@ -62,7 +62,7 @@ struct TelemetryFixture {
   }
 }
 
-/// Values that were received, in order.
+/// The received values, in order.
 final class Received<Element: Sendable>: Sendable {
   private let values = Lock<[Element]>([])
 

@@ -8,13 +8,13 @@ import InMemoryTracing
 import Testing
 import Tracing
 
-@Suite("Telemetry in a trace", .timeLimit(.minutes(10)))
+@Suite("Tracing", .timeLimit(.minutes(10)))
 struct TracingTests {
   private let tracer = InMemoryTracer()
 
   private func fixture() throws -> TelemetryFixture { try TelemetryFixture({ [tracer] _ in [.tracing(tracer)] }) }
 
-  /// The spans as text: the name, the name of the parent, and the time from the start of the load in seconds.
+  /// Returns the spans as text: the name, the name of the parent, and the times from the start of the load in seconds.
   private func told(since start: Timestamp) -> [String] {
     let spans = tracer.finishedSpans
     return spans.map { span in
@@ -26,7 +26,7 @@ struct TracingTests {
     }
   }
 
-  @Test("a load is a span in the caller's span, and its phases are spans in it")
+  @Test("a load is a child of the caller's span, and its phases are its children")
   func tree() async throws {
     let fixture = try fixture()
     let start = fixture.clock.now
@@ -49,7 +49,7 @@ struct TracingTests {
     #expect(transfer.kind == .client)
   }
 
-  @Test("a hit is a span without children, in the caller's span")
+  @Test("a hit is a child of the caller's span and has no children")
   func hit() async throws {
     let fixture = try fixture()
     try await fixture.loadSlowly()
@@ -60,7 +60,7 @@ struct TracingTests {
     #expect(tracer.finishedSpans.first?.parentSpanID == tracer.finishedSpans.last?.spanID)
   }
 
-  @Test("a revalidation in the background is named as one, and is in the span of its load")
+  @Test("a background revalidation has its own span name and is a child of its load")
   func background() async throws {
     let fixture = try fixture()
     let gate = Gate()
@@ -84,7 +84,7 @@ struct TracingTests {
     #expect(revalidation.attributes["etagere.load"]?.toSpanAttribute() == load.attributes["etagere.load"]?.toSpanAttribute())
   }
 
-  @Test("a failed load has the code of its error, and a cancelled one is no failure")
+  @Test("the span of a failed load has the error code, and a cancellation is not a failure")
   func failures() async throws {
     let fixture = try fixture()
     fixture.network.answer(fixture.url, .failure(.connectionLost))
@@ -102,7 +102,7 @@ struct TracingTests {
     #expect(tracer.finishedSpans.last?.status == nil)
   }
 
-  @Test("without a tracer, telemetry is no observer")
+  @Test("telemetry without a tracer is nil")
   func unbootstrapped() { #expect(Telemetry([.tracing()]) == nil) }
 }
 #endif
