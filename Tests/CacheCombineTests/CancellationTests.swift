@@ -5,14 +5,14 @@ import CacheTesting
 import Foundation
 import Testing
 
-@Suite("Cancelling a subscription")
+@Suite("Cancelling subscriptions")
 struct CancellationTests {
   private let fixture: PublisherFixture
   private typealias BytesSubscriber = RecordingSubscriber<Resource<Data>>
 
   init() throws { fixture = try PublisherFixture() }
 
-  @Test("before the demand keeps the load from starting")
+  @Test("cancelling before the demand prevents the load")
   func beforeDemand() async throws {
     let subscriber = BytesSubscriber()
     fixture.manager.publisher(for: fixture.url).subscribe(subscriber)
@@ -23,7 +23,7 @@ struct CancellationTests {
     #expect(subscriber.values.isEmpty && subscriber.ends.isEmpty)
   }
 
-  @Test("before the response cancels the request, and delivers nothing", .timeLimit(.minutes(1)))
+  @Test("cancelling before the response cancels the request and delivers nothing", .timeLimit(.minutes(1)))
   func beforeResponse() async throws {
     let gate = Gate()
     fixture.network.answer(fixture.url, .ok("late").held(by: gate))
@@ -31,14 +31,14 @@ struct CancellationTests {
     fixture.manager.publisher(for: fixture.url).subscribe(subscriber)
     await gate.arrived()
     subscriber.cancel()
-    // The gate is closed, so only the cancellation lets the request leave it.
+    // The gate is closed, so only the cancellation releases the request from it.
     await gate.emptied()
     await fixture.manager.close()
     subscriber.request(.unlimited)
     #expect(subscriber.values.isEmpty && subscriber.ends.isEmpty)
   }
 
-  @Test("during the body cancels the transfer, and delivers nothing", arguments: [true, false])
+  @Test("cancelling during the body cancels the transfer and delivers nothing", arguments: [true, false])
   func duringBody(ofEvents: Bool) async throws {
     let gate = Gate()
     fixture.network.answer(fixture.url, .ok("late").chunked(by: 1).bodyHeld(by: gate))
@@ -59,7 +59,7 @@ struct CancellationTests {
     #expect(events.values.count == (ofEvents ? 1 : 0) && events.ends.isEmpty)
   }
 
-  @Test("by releasing its cancellable cancels the transfer", arguments: [true, false])
+  @Test("releasing the cancellable cancels the transfer", arguments: [true, false])
   func release(ofEvents: Bool) async throws {
     let gate = Gate()
     fixture.network.answer(fixture.url, .ok("late").bodyHeld(by: gate))
@@ -84,7 +84,7 @@ struct CancellationTests {
     #expect(completions.withLock { $0 } == 0)
   }
 
-  @Test("of one of two subscribers leaves the transfer to the other")
+  @Test("cancelling one of two subscribers does not affect the other")
   func oneOfTwo() async throws {
     let gate = Gate()
     fixture.network.answer(fixture.url, .ok("hello").bodyHeld(by: gate))
@@ -101,7 +101,7 @@ struct CancellationTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("from inside receive delivers nothing more, not even a completion", arguments: [true, false])
+  @Test("cancelling inside receive delivers nothing more, not even a completion", arguments: [true, false])
   func reentrant(ofEvents: Bool) async throws {
     fixture.network.answer(fixture.url, .ok("hello").chunked(by: 1))
     let bytes = BytesSubscriber(demand: .unlimited) { subscriber, _ in
@@ -125,12 +125,12 @@ struct CancellationTests {
     #expect(bytes.values.count + events.values.count == 1 && bytes.ends.isEmpty && events.ends.isEmpty)
   }
 
-  @Test("from inside the closures of sink delivers nothing more")
+  @Test("cancelling inside the closures of sink delivers nothing more")
   func sink() async throws {
     fixture.network.answer(fixture.url, .ok("hello", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
     let calls = Lock<[String]>([])
-    // The operator cancels upstream when it has its value, which is inside `receive(_:)`.
+    // The operator cancels upstream inside `receive(_:)`, when it has its value.
     let cancellable = fixture.manager.eventsPublisher(for: fixture.url).first()
       .sink { _ in
         calls.withLock { $0.append("completion") }
@@ -141,7 +141,7 @@ struct CancellationTests {
     cancellable.cancel()
   }
 
-  @Test("after the completion does nothing")
+  @Test("cancelling after the completion has no effect")
   func afterCompletion() async throws {
     fixture.network.answer(fixture.url, .ok("hello"))
     let subscriber = BytesSubscriber(demand: .unlimited)
@@ -156,7 +156,7 @@ struct CancellationTests {
 
   // MARK: Memory
 
-  @Test("releases the subscriber, while the subscription is still held", arguments: ["completed", "cancelled"])
+  @Test("an ended subscription that is still retained releases its subscriber", arguments: ["completed", "cancelled"])
   func subscriberIsReleased(_ end: String) async throws {
     let gate = Gate()
     fixture.network.answer(fixture.url, .ok("hello").held(by: gate))
@@ -174,12 +174,12 @@ struct CancellationTests {
       subscriber.forget()
     }
     await fixture.manager.close()
-    // The load releases its closures on its own thread, soon after the manager has counted it as ended.
+    // The load releases its closures on its thread, soon after the manager has counted it as ended.
     try await Turns.until { released == nil }
     #expect(released == nil && holder.isHolding)
   }
 
-  @Test("is not needed for a subscription that is dropped: its load ends, and all is released")
+  @Test("a released subscription that was not cancelled finishes its load and is then deallocated")
   func dropped() async throws {
     let gate = Gate()
     fixture.network.answer(fixture.url, .ok("hello").chunked(by: 1).bodyHeld(by: gate))
@@ -191,7 +191,7 @@ struct CancellationTests {
       released = subscriber
     }
     await gate.arrived()
-    // The running load holds the subscription, because a subscriber need not.
+    // The running load retains the subscription, because a subscriber need not.
     #expect(released != nil)
     gate.open()
     await fixture.manager.close()
@@ -200,7 +200,7 @@ struct CancellationTests {
   }
 }
 
-/// Holds a subscription, as some subscribers do after the completion.
+/// An object that retains a subscription, as some subscribers do after the completion.
 private final class SubscriptionHolder: Sendable {
   private let subscription = Lock<(any Subscription)?>(nil)
 

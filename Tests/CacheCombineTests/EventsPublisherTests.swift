@@ -7,7 +7,7 @@ import Dispatch
 import Foundation
 import Testing
 
-@Suite("A publisher of events")
+@Suite("Publishers of events")
 struct EventsPublisherTests {
   private let fixture: PublisherFixture
   private typealias EventsSubscriber = RecordingSubscriber<ResourceEvent<Data>>
@@ -17,7 +17,7 @@ struct EventsPublisherTests {
   /// Scripts a body of five chunks of one byte, each of which waits at the gate.
   private func script(_ gate: Gate) { fixture.network.answer(fixture.url, .ok("hello").chunked(by: 1).bodyHeld(by: gate)) }
 
-  @Test("delivers progress, the final response and the completion")
+  @Test("a subscriber receives progress, the final response and the completion")
   func allEvents() async throws {
     let gate = Gate()
     script(gate)
@@ -33,7 +33,7 @@ struct EventsPublisherTests {
     #expect(!subscriber.isLate && !subscriber.hasOverlap)
   }
 
-  @Test("delivers a stale response before the final one", arguments: [LoadPolicy.staleWhileRevalidate, .standard])
+  @Test("a stale response is delivered before the final one", arguments: [LoadPolicy.staleWhileRevalidate, .standard])
   func stale(policy: LoadPolicy) async throws {
     try await fixture.cacheStale("old")
     fixture.network.answer(fixture.url, .notModified(etag: "\"old\"", cacheControl: "max-age=60"))
@@ -43,7 +43,7 @@ struct EventsPublisherTests {
     #expect(subscriber.values.map(\.summary) == ["stale old", "final old"] && subscriber.ends == [nil])
   }
 
-  @Test("delivers the events of a transform")
+  @Test("the events of a transform are delivered")
   func transform() async throws {
     fixture.network.answer(fixture.url, .ok("hello"))
     let transform = ResourceTransform(id: "count", cost: { (_: Int) in 8 }) { body, _ throws(CacheError) in
@@ -62,7 +62,7 @@ struct EventsPublisherTests {
 
   // MARK: Demand
 
-  @Test("delivers no more events than are demanded, and merges the progress that waits into the latest")
+  @Test("events are delivered on demand, and undelivered progress is merged into the latest report")
   func demand() async throws {
     let gate = Gate()
     script(gate)
@@ -86,12 +86,12 @@ struct EventsPublisherTests {
     #expect(subscriber.values.map(\.summary) == ["1", "4", "5", "final hello"] && subscriber.ends == [nil])
   }
 
-  @Test("does not merge a stale response with progress")
+  @Test("a stale response is not merged with progress")
   func staleWaits() async throws {
     try await fixture.cacheStale("old")
     let gate = Gate()
     fixture.network.answer(fixture.url, .ok("hello", etag: "\"new\"").chunked(by: 1).bodyHeld(by: gate))
-    // The first demand is for the stale response. It returns no more, so all else waits.
+    // The first demand is for the stale response. The subscriber then demands no more, so all other events wait.
     let subscriber = EventsSubscriber(demand: .max(1))
     fixture.manager.eventsPublisher(for: fixture.url, options: .policy(.staleWhileRevalidate)).subscribe(subscriber)
     await subscriber.received(1)
@@ -102,7 +102,7 @@ struct EventsPublisherTests {
     #expect(subscriber.values.map(\.summary) == ["stale old", "5", "final hello"] && subscriber.ends == [nil])
   }
 
-  @Test("starts no load without demand")
+  @Test("no load starts without demand")
   func noDemand() async throws {
     let subscriber = EventsSubscriber()
     fixture.manager.eventsPublisher(for: fixture.url).subscribe(subscriber)
@@ -111,7 +111,7 @@ struct EventsPublisherTests {
     #expect(fixture.network.requests.isEmpty && subscriber.values.isEmpty && subscriber.ends.isEmpty)
   }
 
-  @Test("delivers what is demanded from inside receive", arguments: [true, false])
+  @Test("events demanded inside receive are delivered", arguments: [true, false])
   func reentrantDemand(byReturning: Bool) async throws {
     let gate = Gate()
     script(gate)
@@ -127,7 +127,7 @@ struct EventsPublisherTests {
     #expect(!subscriber.hasOverlap && !subscriber.isLate)
   }
 
-  @Test("an error needs no demand if no event waits, and otherwise follows the events", arguments: [true, false])
+  @Test("an error needs no demand, and follows all undelivered events", arguments: [true, false])
   func failure(isWaiting: Bool) async throws {
     let gate = Gate()
     fixture.network.answer(fixture.url, .ok("hello").chunked(by: 1).bodyHeld(by: gate).cut(after: isWaiting ? 3 : 1))
@@ -147,7 +147,7 @@ struct EventsPublisherTests {
     #expect(subscriber.values.count == (isWaiting ? 2 : 1) && subscriber.ends == [.truncatedBody])
   }
 
-  @Test("an operator that takes the first event cancels the transfer")
+  @Test("an operator that needs only the first event cancels the transfer")
   func first() async throws {
     let gate = Gate()
     script(gate)
@@ -161,7 +161,7 @@ struct EventsPublisherTests {
 
   // MARK: Queues and threads
 
-  @Test("calls the subscriber on the queue of the options, and merges the progress that waits for it")
+  @Test("the subscriber is called on the queue of the options, and waiting progress is merged")
   func queue() async throws {
     let gate = Gate()
     script(gate)
@@ -182,7 +182,7 @@ struct EventsPublisherTests {
     #expect(!isElsewhere.withLock { $0 })
   }
 
-  @Test("delivers nothing that waits for the queue when the subscription is cancelled", arguments: [true, false])
+  @Test("events that wait for the queue are not delivered after a cancellation", arguments: [true, false])
   func queueAfterCancellation(ofEvents: Bool) async throws {
     let gate = Gate()
     script(gate)
@@ -204,7 +204,7 @@ struct EventsPublisherTests {
     #expect(events.values.isEmpty && events.ends.isEmpty && bytes.values.isEmpty && bytes.ends.isEmpty)
   }
 
-  @Test("delivers exactly the demand of many threads, in order and one at a time")
+  @Test("the demand of many threads is delivered exactly, in order and one at a time")
   func manyThreads() {
     let sent = 2_000
     let publisher = LoadPublisher<Int>(queue: .immediate, merge: { _, _ in nil }) { channel in
@@ -216,7 +216,7 @@ struct EventsPublisherTests {
     #expect(subscriber.values == Array(0..<1_600) && subscriber.ends.isEmpty && !subscriber.hasOverlap)
   }
 
-  @Test("delivers each event once, while some threads demand and another one sends")
+  @Test("each event is delivered once while some threads demand and another one sends")
   func sendingThread() {
     let channels = Lock<EventChannel<Int>?>(nil)
     let publisher = LoadPublisher<Int>(queue: .immediate, merge: { _, _ in nil }) { channel in channels.withLock { $0 = channel }
@@ -235,7 +235,7 @@ struct EventsPublisherTests {
     #expect(subscriber.values == Array(0..<700) && subscriber.ends == [nil] && !subscriber.hasOverlap && !subscriber.isLate)
   }
 
-  @Test("of many threads that cancel and demand, none delivers after all have ended", arguments: 0..<20)
+  @Test("nothing is delivered after many threads have cancelled and demanded", arguments: 0..<20)
   func cancellingThreads(_: Int) {
     let channels = Lock<EventChannel<Int>?>(nil)
     let abandoned = Lock(0)
@@ -275,7 +275,7 @@ private final class SuspendedQueue: Sendable {
 
   func resume() { queue.resume() }
 
-  /// Returns when everything that is on the queue has run.
+  /// Returns when all work on the queue has run.
   func emptied() async {
     await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
   }

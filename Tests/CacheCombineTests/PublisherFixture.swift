@@ -7,7 +7,7 @@ import Foundation
 import MemoryStore
 import Testing
 
-/// A manager over a scripted network. Time stands still.
+/// A manager over a scripted network and a manual clock.
 struct PublisherFixture {
   let clock = ManualClock()
   let network: ScriptedDownloader
@@ -28,7 +28,7 @@ struct PublisherFixture {
     url = try #require(URL(string: "https://example.com/greeting"))
   }
 
-  /// Caches a response that is stale a minute later, and lets that minute pass.
+  /// Caches a response and advances the clock by a minute, so that it becomes stale.
   func cacheStale(_ text: String) async throws {
     network.answer(url, .ok(text, etag: "\"old\"", cacheControl: "max-age=60, stale-while-revalidate=600"))
     _ = try await manager.load(url)

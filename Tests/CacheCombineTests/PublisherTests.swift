@@ -6,7 +6,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite("A publisher of a load")
+@Suite("Publishers of values")
 struct PublisherTests {
   private let fixture: PublisherFixture
   private typealias BytesSubscriber = RecordingSubscriber<Resource<Data>>
@@ -15,7 +15,7 @@ struct PublisherTests {
 
   // MARK: Values
 
-  @Test("delivers the value, then the completion")
+  @Test("the value is delivered, then the completion")
   func value() async throws {
     fixture.network.answer(fixture.url, .ok("hello"))
     let subscriber = BytesSubscriber(demand: .unlimited)
@@ -26,7 +26,7 @@ struct PublisherTests {
     try fixture.network.verify()
   }
 
-  @Test("delivers the value of a transform")
+  @Test("the value of a transform is delivered")
   func transform() async throws {
     fixture.network.answer(fixture.url, .ok("hello"))
     let transform = ResourceTransform(id: "count", cost: { (_: Int) in 8 }) { body, _ throws(CacheError) in
@@ -38,7 +38,7 @@ struct PublisherTests {
     #expect(subscriber.values.map(\.value) == [5] && subscriber.ends == [nil])
   }
 
-  @Test("delivers the error of a failed load as the only completion")
+  @Test("the error of a failed load is delivered as the only completion")
   func failure() async throws {
     fixture.network.answer(fixture.url, .failure(.connectionLost, reason: "reset by peer"))
     let subscriber = BytesSubscriber(demand: .unlimited)
@@ -49,7 +49,7 @@ struct PublisherTests {
   }
 
   @Test(
-    "fails for a URL that cannot be loaded",
+    "a URL that cannot be loaded is a failure",
     arguments: [("https://", CacheError.Code.invalidURL), ("ftp://example.com/a", .unsupportedScheme)])
   func brokenURL(text: String, code: CacheError.Code) async throws {
     let url: URL = try #require(URL(string: text))
@@ -59,7 +59,7 @@ struct PublisherTests {
     #expect(subscriber.values.isEmpty && subscriber.ends == [code])
   }
 
-  @Test("delivers a hit in memory before sink returns")
+  @Test("a memory hit is delivered before sink returns")
   func memoryHit() async throws {
     fixture.network.answer(fixture.url, .ok("hello", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
@@ -74,7 +74,7 @@ struct PublisherTests {
     cancellable.cancel()
   }
 
-  @Test("by the policy staleWhileRevalidate delivers the stale value alone, and the response is revalidated")
+  @Test("staleWhileRevalidate delivers only the stale value and revalidates the response")
   func stale() async throws {
     try await fixture.cacheStale("old")
     let gate = Gate()
@@ -88,7 +88,7 @@ struct PublisherTests {
     #expect(subscriber.values.map(\.text) == ["old"] && subscriber.values.first?.isStale == true && subscriber.ends == [nil])
   }
 
-  @Test("maps to the signature AnyPublisher<Data?, any Error>")
+  @Test("a publisher can be mapped to AnyPublisher<Data?, any Error>")
   func mapped() async throws {
     fixture.network.answer(fixture.url, .ok("hello", cacheControl: "no-store"), .failure(.offline))
     let publisher: AnyPublisher<Data?, any Error> = fixture.manager.publisher(for: fixture.url)
@@ -104,7 +104,7 @@ struct PublisherTests {
 
   // MARK: Demand
 
-  @Test("starts no load before the first demand")
+  @Test("no load starts before the first demand")
   func noDemand() async throws {
     fixture.network.answer(fixture.url, .ok("hello"))
     let subscriber = BytesSubscriber()
@@ -115,7 +115,7 @@ struct PublisherTests {
     #expect(subscriber.values.isEmpty && subscriber.ends.isEmpty)
   }
 
-  @Test("starts the load once, however often more is demanded")
+  @Test("repeated demand starts the load once")
   func repeatedDemand() async throws {
     let gate = Gate()
     fixture.network.answer(fixture.url, .ok("hello").held(by: gate))
@@ -168,7 +168,7 @@ struct PublisherTests {
 
   // MARK: The manager
 
-  @Test("delivers although the manager is released")
+  @Test("a value is delivered after the manager is released")
   func released() async throws {
     let network = ScriptedDownloader()
     let gate = Gate()
@@ -185,7 +185,7 @@ struct PublisherTests {
     #expect(subscriber.values.map(\.text) == ["one"] && second.values.map(\.text) == ["two"])
   }
 
-  @Test("fails if the manager was closed before the demand")
+  @Test("a manager that is closed before the demand is a failure")
   func closed() async throws {
     let subscriber = BytesSubscriber()
     fixture.manager.publisher(for: fixture.url).subscribe(subscriber)
@@ -195,7 +195,7 @@ struct PublisherTests {
     #expect(subscriber.values.isEmpty && subscriber.ends == [.closed])
   }
 
-  @Test("fails if the manager is closed while the load runs")
+  @Test("a manager that is closed during the load is a failure")
   func closedMeanwhile() async throws {
     let gate = Gate()
     fixture.network.answer(fixture.url, .ok("late").held(by: gate))

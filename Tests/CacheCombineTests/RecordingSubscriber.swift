@@ -3,17 +3,17 @@ import CacheCombine
 import CacheCore
 import CacheTesting
 
-/// A subscriber that demands what a test says, and records what it receives.
+/// A subscriber with a configurable demand that records the values and completions it receives.
 final class RecordingSubscriber<Input: Sendable>: Subscriber, Sendable {
   struct Record: Sendable {
     var values: [Input] = []
-    /// The error code of each completion, which is `nil` for a normal one.
+    /// The error code of each completion; `nil` for `finished`.
     var ends: [CacheError.Code?] = []
     /// The error of the last completion.
     var error: CacheError?
     /// Whether a call began before another one had ended.
     var hasOverlap = false
-    /// Whether a value came after a completion.
+    /// Whether a value arrived after a completion.
     var isLate = false
     fileprivate var isReceiving = false
   }
@@ -24,8 +24,8 @@ final class RecordingSubscriber<Input: Sendable>: Subscriber, Sendable {
   private let onValue: @Sendable (RecordingSubscriber, Input) -> Subscribers.Demand
 
   /// - Parameters:
-  ///   - demand: The demand that is added during the subscription.
-  ///   - onValue: Called with each value. Returns the demand to add.
+  ///   - demand: The demand that is added when the subscription arrives.
+  ///   - onValue: A closure that is called with each value and returns the demand to add.
   init(
     demand: sending Subscribers.Demand = .none,
     onValue: @escaping @Sendable (RecordingSubscriber, Input) -> Subscribers.Demand = { _, _ in .none }
@@ -78,10 +78,10 @@ final class RecordingSubscriber<Input: Sendable>: Subscriber, Sendable {
     _ = former
   }
 
-  /// Returns when so many values were received.
+  /// Returns when the given number of values has been received.
   func received(_ count: Int) async { await record.wait { $0.values.count >= count } }
 
-  /// Returns when a completion was received.
+  /// Returns when a completion has been received.
   func ended() async { await record.wait { !$0.ends.isEmpty } }
 }
 #endif
