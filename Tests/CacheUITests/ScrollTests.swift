@@ -46,7 +46,7 @@ struct ScrollTests {
   }
 
   @Test(
-    "scrolling 10,000 rows requests only visible rows, shows each state once, and respects the memory limit", .timeLimit(.minutes(5)))
+    "scrolling 10,000 rows requests only visible rows, shows each state once and respects the limit", .timeLimit(.minutes(5)))
   func scroll() async throws {
     let rows = 10_000
     let clock = ManualClock()
