@@ -21,7 +21,7 @@ public final class Telemetry: LoadObserver {
   ///
   /// - Parameters:
   ///   - outlets: The receivers of the reports.
-  /// - clock: The clock of the observed managers. With another clock, the times in records are wrong.
+  ///   - clock: The clock of the observed managers. With another clock, the times in records are wrong.
   public init?(_ outlets: [Outlet], clock: any CacheClock = SystemClock()) {
     let receivers = outlets.compactMap(\.event)
     receiver =

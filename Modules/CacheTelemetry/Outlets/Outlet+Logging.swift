@@ -11,7 +11,7 @@ extension Telemetry.Outlet {
   ///
   /// - Parameters:
   ///   - logger: The logger.
-  /// - level: The level of the lines for loads.
+  ///   - level: The level of the lines for loads.
   public static func logging(_ logger: Logger, level: Logger.Level = .debug) -> Self {
     Self(
       event: { event, load in warn(logger, event, load) },

@@ -12,10 +12,10 @@ extension Telemetry.Outlet {
   /// ```
   ///
   /// - Parameters:
-  /// - factory: The backend, or `nil` for the one with which the metrics system was bootstrapped. Without a backend,
-  ///   the outlet receives nothing.
+  ///   - factory: The backend, or `nil` for the one with which the metrics system was bootstrapped. Without a backend,
+  ///     the outlet receives nothing.
   ///   - evictions: The eviction counters of stores, by name. They are read when all work of a load has ended.
-  ///   Evictions before the creation of the outlet are not counted.
+  ///     Evictions before the creation of the outlet are not counted.
   public static func metrics(
     factory: (any MetricsFactory)? = nil, evictions: [String: @Sendable () -> [EvictionReason: Int]] = [:]
   ) -> Self {

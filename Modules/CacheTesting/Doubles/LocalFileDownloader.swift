@@ -45,7 +45,7 @@ public final class LocalFileDownloader: Downloader {
   /// - Parameters:
   ///   - folder: The folder, which is served with its subfolders.
   ///   - fields: Fields for every response with a file, such as `Cache-Control`. By default, responses have no explicit
-  ///   lifetime and are revalidated.
+  ///     lifetime and are revalidated.
   public init(folder: URL, fields: HTTPFields = [:]) {
     self.folder = folder.standardizedFileURL.resolvingSymlinksInPath()
     self.fields = fields

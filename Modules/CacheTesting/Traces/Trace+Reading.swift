@@ -16,7 +16,7 @@ extension Trace {
   /// - Parameters:
   ///   - bytes: The trace. Empty input is a trace without requests.
   ///   - body: A closure that is called with the object and the size in bytes of each line, up to the first malformed
-  ///   one.
+  ///     one.
   package static func read(_ bytes: UnsafeRawBufferPointer, _ body: (_ object: String, _ size: Int) -> Void) throws(LineError) {
     var rest = bytes[...]
     var number = 0

@@ -15,10 +15,10 @@ extension NSImageView {
   /// with the view.
   ///
   /// - Parameters:
-  /// - url: The URL of the image, or `nil` to show only the placeholder.
+  ///   - url: The URL of the image, or `nil` to show only the placeholder.
   ///   - placeholder: The image that is shown during the load and after an error.
   ///   - processor: The steps that change the image. Without steps, the image is resized to cover the view's bounds,
-  ///   unless these are empty.
+  ///     unless these are empty.
   ///   - crossfade: The duration of the crossfade to an image that was not in memory, or `nil` for no crossfade.
   ///   - options: The options of the load.
   ///   - manager: The manager that loads the image.

@@ -85,8 +85,8 @@ public final class ImageModel {
   /// partition and policy are equal.
   ///
   /// - Parameters:
-  /// - url: The URL of the image, or `nil` to show no image.
-  /// - processor: The steps that change the image, such as a resize to the view's size in pixels.
+  ///   - url: The URL of the image, or `nil` to show no image.
+  ///   - processor: The steps that change the image, such as a resize to the view's size in pixels.
   ///   - scale: The number of pixels per point.
   ///   - options: The options of the load.
   public func load(
@@ -202,7 +202,7 @@ public final class ImageModel {
   /// Shows the image from memory, and starts a load if necessary.
   ///
   /// - Parameters:
-  /// - keepingImage: Whether the current image is from the same resource.
+  ///   - keepingImage: Whether the current image is from the same resource.
   ///   - keepingPhase: Whether the current image also has the same size and can serve as the cached one.
   private func start(keepingImage: Bool, keepingPhase: Bool) {
     guard let target else { return }

@@ -54,7 +54,7 @@ public final class ImagePrefetcher {
   /// further away.
   ///
   /// - Parameters:
-  /// - row: The row that appears.
+  ///   - row: The row that appears.
   ///   - urls: The URLs of all rows, with `nil` for rows without an image.
   public func rowAppeared(_ row: Int, of urls: [URL?]) {
     let isForward = row >= (lastRow ?? row)

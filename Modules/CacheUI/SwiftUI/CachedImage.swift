@@ -39,11 +39,11 @@ public struct CachedImage<Content: View>: View {
   /// Creates a view from the states of an image's load.
   ///
   /// - Parameters:
-  /// - url: The URL of the image, or `nil` for no image.
-  /// - scale: The number of pixels per point. With ``downsampledToView()``, the display's scale is used.
+  ///   - url: The URL of the image, or `nil` for no image.
+  ///   - scale: The number of pixels per point. With ``downsampledToView()``, the display's scale is used.
   ///   - transaction: The transaction in which a new image appears.
-  /// - content: A closure that makes the view from the model, which contains the phase, the image, the progress and
-  ///   `retry()`.
+  ///   - content: A closure that makes the view from the model, which contains the phase, the image, the progress and
+  ///     `retry()`.
   public init(
     _ url: URL?, scale: CGFloat = 1, transaction: Transaction = Transaction(),
     @ViewBuilder content: @escaping (ImageModel) -> Content
@@ -57,13 +57,13 @@ public struct CachedImage<Content: View>: View {
   /// Creates a view from the image and a placeholder.
   ///
   /// - Parameters:
-  /// - url: The URL of the image, or `nil` for no image.
-  /// - scale: The number of pixels per point. With ``downsampledToView()``, the display's scale is used.
+  ///   - url: The URL of the image, or `nil` for no image.
+  ///   - scale: The number of pixels per point. With ``downsampledToView()``, the display's scale is used.
   ///   - label: The accessibility label of the image, or `nil` if the image is decorative.
   ///   - transaction: The transaction in which a new image appears.
-  /// - content: A closure that makes the view from the image.
+  ///   - content: A closure that makes the view from the image.
   ///   - placeholder: A closure that makes the view shown without an image. Its argument contains the progress and the
-  ///   error.
+  ///     error.
   public init<Loaded: View, Placeholder: View>(
     _ url: URL?, scale: CGFloat = 1, label: Text? = nil, transaction: Transaction = Transaction(),
     @ViewBuilder content: @escaping (Image) -> Loaded, @ViewBuilder placeholder: @escaping (ImageModel) -> Placeholder
@@ -76,8 +76,8 @@ public struct CachedImage<Content: View>: View {
   /// Creates a view that shows the image in its original size, with a gray placeholder.
   ///
   /// - Parameters:
-  /// - url: The URL of the image, or `nil` for no image.
-  /// - scale: The number of pixels per point.
+  ///   - url: The URL of the image, or `nil` for no image.
+  ///   - scale: The number of pixels per point.
   ///   - label: The accessibility label of the image, or `nil` if the image is decorative.
   public init(_ url: URL?, scale: CGFloat = 1, label: Text? = nil) where Content == _ConditionalContent<Image, Color> {
     self.init(url, scale: scale, label: label) {

@@ -22,7 +22,7 @@ extension ResourceTransform where Value == DecodedImage {
   /// process. The header of a restored image describes the stored file.
   ///
   /// - Parameters:
-  /// - processor: The steps that change the image.
+  ///   - processor: The steps that change the image.
   ///   - scale: The number of pixels per point.
   ///   - encoder: The encoder for the stored image. With `nil`, only the original is stored.
   public static func image(
@@ -39,7 +39,7 @@ extension ResourceTransform where Value == DecodedImage {
   /// A transform that decodes an image in a given size with the default decoder.
   ///
   /// - Parameters:
-  /// - size: The size rule.
+  ///   - size: The size rule.
   ///   - scale: The number of pixels per point.
   ///   - encoder: The encoder for the stored image. With `nil`, only the original is stored.
   public static func image(size: ImageSizing, scale: Double = 1, storedAs encoder: ImageEncoder? = nil) -> ResourceTransform {

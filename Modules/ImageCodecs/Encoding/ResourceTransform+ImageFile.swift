@@ -18,7 +18,7 @@ extension ResourceTransform where Value == Data {
   /// without alpha, transparent pixels show the encoder's background.
   ///
   /// - Parameters:
-  /// - processor: The steps that change the image.
+  ///   - processor: The steps that change the image.
   ///   - encoder: The encoder of the file.
   public static func imageFile(_ processor: ImageProcessor = .none, as encoder: ImageEncoder) -> ResourceTransform {
     let (decoder, rest) = processor.decoding(scale: 1)

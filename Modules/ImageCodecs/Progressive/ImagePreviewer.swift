@@ -45,7 +45,7 @@ public final class ImagePreviewer: Sendable {
   ///   - previews: The limits on the previews.
   ///   - executor: The executor that makes the previews; `nil` means the cooperative pool.
   ///   - show: A closure that is called with each preview, in order, one at a time. All previews are
-  ///   ``DecodedImage/isPartial``.
+  ///     ``DecodedImage/isPartial``.
   public init(
     _ processor: ImageProcessor = .none, scale: Double = 1, previews: ImagePreviews = .standard,
     executor: (any TaskExecutor)? = nil, show: @escaping @Sendable (DecodedImage) -> Void
