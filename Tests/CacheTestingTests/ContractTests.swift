@@ -2,18 +2,18 @@ import CacheCore
 import CacheTesting
 import Testing
 
-@Suite("The contracts", .timeLimit(.minutes(30)))
+@Suite("Contracts", .timeLimit(.minutes(30)))
 struct ContractTests {
-  @Test("of stores is kept by the volatile store", arguments: StoreContract.cases)
+  @Test("the volatile store satisfies the contract of stores", arguments: StoreContract.cases)
   func volatileStore(_ statement: StoreContract.Case) async throws {
     try await statement.run(on: VolatileStore())
   }
 
-  @Test("of memory stores is kept by a dictionary", arguments: MemoryContract.cases)
+  @Test("a dictionary satisfies the contract of memory stores", arguments: MemoryContract.cases)
   func dictionary(_ statement: MemoryContract.Case) throws { try statement.run(on: FlawedMemory(nil)) }
 
   @Test(
-    "of memory stores finds a store's mistake, and names it",
+    "the contract of memory stores finds a flaw and names the statement",
     arguments: [
       (FlawedMemory.Flaw.keepsTheOlder, "an entry replaces the previous entry"),
       (.ignoresRevisions, "an entry is removed by its revision, and removing a missing entry has no effect"),
@@ -29,28 +29,28 @@ struct ContractTests {
     #expect(violated.count < MemoryContract.cases.count)
   }
 
-  @Test("of downloaders is kept by the scripted downloader, as far as that needs no wire", arguments: DownloaderContract.cases)
+  @Test("the scripted downloader satisfies the statements for downloaders without sockets", arguments: DownloaderContract.cases)
   func scriptedDownloader(_ statement: DownloaderContract.Case) async throws {
     let network = ScriptedDownloader()
-    try await withKnownIssue("a double makes its answers up, each for its own request") {
+    try await withKnownIssue("a double has no sockets") {
       try await statement.run(on: network, origin: network, within: .seconds(1_800))
     } when: {
       statement.needs.contains(.sockets)
     }
   }
 
-  @Test("of downloaders is kept by a folder as the network, as far as files can answer", arguments: DownloaderContract.cases)
+  @Test("the local file downloader satisfies the statements that files can satisfy", arguments: DownloaderContract.cases)
   func folder(_ statement: DownloaderContract.Case) async throws {
     let origin = try FolderOrigin()
     defer { origin.remove() }
-    try await withKnownIssue("files answer GET and HEAD, and neither fail nor wait") {
+    try await withKnownIssue("files support only GET and HEAD, and neither fail nor wait") {
       try await statement.run(on: origin.network, origin: origin, within: .seconds(1_800))
     } when: {
       !FolderOrigin.kept.contains(statement.name)
     }
   }
 
-  @Test("have statements that can be told apart")
+  @Test("statements have different names")
   func names() {
     let names = StoreContract.cases.map(\.name) + MemoryContract.cases.map(\.name) + DownloaderContract.cases.map(\.name)
     #expect(Set(names).count == names.count)
@@ -59,7 +59,7 @@ struct ContractTests {
   }
 
   @Test(
-    "of stores finds a store's mistake, and names it",
+    "the contract of stores finds a flaw and names the statement",
     arguments: [
       (FlawedStore.Flaw.changesBytes, "bodies of any size are returned unchanged, with their metadata"),
       (.ignoresRevisions, "updating another revision or a missing entry has no effect and reports it"),
@@ -84,12 +84,12 @@ struct ContractTests {
       }
     }
     #expect(violated.contains(broken))
-    // Who does one thing wrong does others right: a contract that always fails would prove nothing.
+    // A contract that always fails would prove nothing, so a store with one flaw must satisfy other statements.
     #expect(violated.count < StoreContract.cases.count)
   }
 
   @Test(
-    "of downloaders finds an engine's mistake, and names it",
+    "the contract of downloaders finds a flaw and names the statement",
     arguments: [
       (FlawedDownloader.Flaw.dropsAByte, "a body of any size arrives unchanged"),
       (.dropsAByte, "parallel requests for different URLs receive their own bodies"),
@@ -109,7 +109,7 @@ struct ContractTests {
     let statements = DownloaderContract.cases.filter { !$0.needs.contains(.sockets) }
     let (results, continuation) = AsyncStream.makeStream(of: (name: String, isKept: Bool).self)
     for statement in statements {
-      // Some flaws make a statement hang. The one that is expected to be violated may show it that way, so its bound is short.
+      // Some flaws make a statement hang, possibly the expected one. Its time limit is therefore short.
       let bound = Duration.seconds(statement.name == broken ? 5 : 60)
       Task {
         let network = ScriptedDownloader()
@@ -124,16 +124,16 @@ struct ContractTests {
     var (kept, violated) = (0, [String]())
     for await result in results {
       if result.isKept { kept += 1 } else { violated.append(result.name) }
-      // Statements that hang would end only at their bound, and cannot change the verdict any more.
+      // Statements that still hang end only at their time limit and cannot change the result.
       let isDecided = violated.contains(broken) && statements.count - kept < DownloaderContract.cases.count / 2
       if isDecided || kept + violated.count == statements.count { break }
     }
     #expect(violated.contains(broken))
-    // An engine with one mistake keeps most statements: a contract that always fails would prove nothing.
+    // A contract that always fails would prove nothing, so a downloader with one flaw must satisfy most statements.
     #expect(violated.count < DownloaderContract.cases.count / 2)
   }
 
-  @Test("of downloaders gives an engine up that hangs, and says so")
+  @Test("the contract of downloaders abandons a downloader that hangs, and reports it")
   func hangs() async throws {
     let network = ScriptedDownloader()
     let statement = try #require(DownloaderContract.cases.first)
@@ -141,14 +141,14 @@ struct ContractTests {
       try await statement.run(
         on: FlawedDownloader(sound: network, flaw: .neverAnswers), origin: network, within: .milliseconds(50))
     }
-    #expect(error?.description.contains("has not ended") == true)
+    #expect(error?.description.contains("did not end") == true)
   }
 
-  @Test("of downloaders says what an origin lacks")
+  @Test("the contract of downloaders reports a missing capability of the origin")
   func lacks() async throws {
     let network = ScriptedDownloader()
     let statement = try #require(DownloaderContract.cases.first { $0.needs.contains(.sockets) })
     let error = await #expect(throws: ContractViolation.self) { try await statement.run(on: network, origin: network) }
-    #expect(error?.description == "it needs an origin with sockets")
+    #expect(error?.description == "the statement needs an origin with sockets")
   }
 }

@@ -3,7 +3,7 @@ import CacheTesting
 import Foundation
 import HTTPTypes
 
-/// An engine with one mistake, to see whether the contract finds it.
+/// A downloader with one flaw that the contract must find.
 struct FlawedDownloader: Downloader {
   enum Flaw: String, CaseIterable {
     case dropsAByte, followsRedirects, throwsAtErrors, dropsConditions, endsShort, forgetsLength, ignoresCancellation, dropsFields
@@ -43,7 +43,7 @@ struct FlawedDownloader: Downloader {
     return response
   }
 
-  /// A task of its own hears nothing of the caller's cancellation.
+  /// A detached task does not receive the caller's cancellation.
   private func detached(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     let work = Task.detached { [sound] () -> Result<DownloadResponse, CacheError> in
       do throws(CacheError) {
@@ -56,7 +56,7 @@ struct FlawedDownloader: Downloader {
   }
 }
 
-/// One transfer for each path, whoever asks and how.
+/// One transfer per path, shared by all requests.
 private actor SharedAnswers {
   private var running: [String: Task<(HTTPResponse, Data), any Error>] = [:]
 

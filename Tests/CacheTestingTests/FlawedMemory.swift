@@ -1,7 +1,7 @@
 import CacheCore
 import CacheTesting
 
-/// A dictionary as a memory store, with one mistake, to see whether the contract finds it; or with none.
+/// A dictionary as a memory store, without a flaw or with one that the contract must find.
 final class FlawedMemory: MemoryStoring {
   enum Flaw: String, CaseIterable { case keepsTheOlder, ignoresRevisions, changesAnyway, keepsEverything, listsRemoved }
 

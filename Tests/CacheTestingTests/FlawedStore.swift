@@ -3,7 +3,7 @@ import CacheTesting
 import Foundation
 import HTTPTypes
 
-/// A store with one mistake, to see whether the contract finds it.
+/// A store with one flaw that the contract must find.
 final class FlawedStore: CacheStore {
   enum Flaw: String, CaseIterable {
     case changesBytes, ignoresRevisions, showsUncommitted, keepsWhatIsRemoved, listsOtherResources, losesLength, endsShort,
@@ -13,7 +13,7 @@ final class FlawedStore: CacheStore {
   let id = ComponentID.unique(FlawedStore.self)
   private let sound = VolatileStore()
   private let flaw: Flaw
-  /// The usage when everything was removed.
+  /// The usage when all entries were removed.
   private let removed = Lock<StoreUsage?>(nil)
 
   init(_ flaw: Flaw) { self.flaw = flaw }
@@ -88,7 +88,7 @@ final class FlawedStore: CacheStore {
   }
 }
 
-/// Makes every chunk visible at once.
+/// A writer that makes every chunk visible immediately.
 private final class HastyWriter: EntryWriter {
   private let sound: any EntryWriter
   private let store: VolatileStore
@@ -114,7 +114,7 @@ private final class HastyWriter: EntryWriter {
   func abort() { sound.abort() }
 }
 
-/// Tells those who follow nothing of an abort: they see a short body's normal end.
+/// A writer that hides an abort from its followers, which see the normal end of a short body.
 private final class SilentWriter: EntryWriter {
   private let sound: any EntryWriter
 

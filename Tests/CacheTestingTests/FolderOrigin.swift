@@ -3,14 +3,14 @@ import CacheTesting
 import Foundation
 import HTTPTypes
 
-/// The folder of a `LocalFileDownloader`, as an origin: it answers with files, and with nothing else.
+/// The folder of a `LocalFileDownloader` as an origin, which responds only with files.
 struct FolderOrigin: ContractOrigin {
   enum Unanswerable: Error {
-    /// No file makes such an answer.
+    /// No file produces such a response.
     case answer
   }
 
-  /// What files can answer, so that a change of either side shows.
+  /// The statements that files can satisfy, listed so that a change on either side is noticed.
   static let kept = [
     "a body of any size arrives unchanged", "parallel requests for different URLs receive their own bodies",
     "method, target and fields are sent unchanged",

@@ -1,9 +1,9 @@
 import CacheTesting
 import Testing
 
-@Suite("A gate", .timeLimit(.minutes(30)))
+@Suite("Gates", .timeLimit(.minutes(30)))
 struct GateTests {
-  @Test("holds what comes until it opens, and lets the rest through")
+  @Test("a gate holds arrivals until it opens, and lets later ones through")
   func opens() async {
     let gate = Gate()
     let tasks = (0..<3).map { _ in Task { await gate.pass() } }
@@ -16,7 +16,7 @@ struct GateTests {
     #expect(gate.arrivals == 4)
   }
 
-  @Test("that is open holds nobody, and holds again when it is closed")
+  @Test("an open gate holds no arrival, and holds again after it is closed")
   func closes() async {
     let gate = Gate(isOpen: true)
     await gate.pass()
@@ -28,7 +28,7 @@ struct GateTests {
     await task.value
   }
 
-  @Test("lets so many through, those held longest first, and keeps what is left over for later ones")
+  @Test("a gate lets the given number through, oldest first, and applies the rest to later arrivals")
   func letsThrough() async {
     // Given
     let gate = Gate()
@@ -56,7 +56,7 @@ struct GateTests {
     #expect(gate.arrivals == 3)
   }
 
-  @Test("lets a cancelled task go, and forgets it")
+  @Test("a gate releases and forgets a cancelled task")
   func cancellation() async {
     let gate = Gate()
     let task = Task { await gate.pass() }
@@ -68,7 +68,7 @@ struct GateTests {
     #expect(gate.arrivals == 1)
   }
 
-  @Test("tells a cancelled waiter nothing, and holds him up no longer")
+  @Test("a gate releases a cancelled waiter")
   func cancelledWaiter() async {
     let gate = Gate()
     let waiter = Task { await gate.arrived(5) }

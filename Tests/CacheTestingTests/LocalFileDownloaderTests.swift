@@ -4,7 +4,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite("A folder as the network")
+@Suite("Local file downloader")
 final class LocalFileDownloaderTests {
   private let outer: URL
   private let folder: URL
@@ -26,7 +26,7 @@ final class LocalFileDownloaderTests {
   private func url(_ path: String) throws -> URL { try #require(URL(string: "https://any.host\(path)")) }
 
   @Test(
-    "serves files with type, length, tag and date, and the fields it was given",
+    "files are served with type, length, tag, date and the configured fields",
     arguments: [
       ("/a.png", "image/png", "picture"), ("/sub/b%20c.txt", "text/plain", "below"), ("/a.png?query", "image/png", "picture"),
     ])
@@ -44,7 +44,7 @@ final class LocalFileDownloaderTests {
   }
 
   @Test(
-    "confirms by entity tag: alone, weak, among others, or any",
+    "a matching entity tag gives a 304: alone, weak, in a list, or any",
     arguments: ["TAG", "W/TAG", "\"x\", TAG", "\"x\" ,\tW/TAG ", "*"])
   func notModifiedByTag(_ condition: String) async throws {
     let tag = try #require(try await network.get(url("/a.png")).head.headerFields[.eTag])
@@ -57,7 +57,7 @@ final class LocalFileDownloaderTests {
     #expect(response.metrics().bytesOnWire == 0)
   }
 
-  @Test("confirms by date, and not by a date when a tag says otherwise (RFC 9110 §13.1.3)")
+  @Test("a matching date gives a 304 unless a tag differs (RFC 9110 §13.1.3)")
   func notModifiedByDate() async throws {
     let date = try #require(try await network.get(url("/a.png")).head.headerFields[.lastModified])
     #expect(try await network.get(url("/a.png"), [.ifModifiedSince: date]).head.status == .notModified)
@@ -66,7 +66,7 @@ final class LocalFileDownloaderTests {
     #expect(try await network.get(url("/a.png"), [.ifNoneMatch: "\"x\"", .ifModifiedSince: date]).head.status == .ok)
   }
 
-  @Test("gives a changed file another tag, also within a second and at the same length")
+  @Test("a changed file gets another tag, even within a second and with the same length")
   func changes() async throws {
     // Given
     let file = folder.appending(path: "a.png").path(percentEncoded: false)
@@ -88,7 +88,7 @@ final class LocalFileDownloaderTests {
   }
 
   @Test(
-    "answers 404 to what is not there, and to everything outside",
+    "missing files and files outside the folder give a 404",
     arguments: [
       "/missing", "/", "/sub", "/sub/", "/../secret.txt", "/sub/../../secret.txt", "/%2e%2e/secret.txt", "/%2E%2E%2Fsecret.txt",
       "/sub/%2e%2e/a.png", "/./a.png", "/a.png%00.txt", "/link.txt", "/outside/secret.txt", "/..%5Csecret.txt",
@@ -102,7 +102,7 @@ final class LocalFileDownloaderTests {
     #expect(try await response.body.collect().isEmpty)
   }
 
-  @Test("follows links that stay inside, and is served by way of one")
+  @Test("links within the folder, and to the folder, are followed")
   func linksInside() async throws {
     try FileManager.default.createSymbolicLink(
       at: folder.appending(path: "alias.png"), withDestinationURL: folder.appending(path: "a.png"))
@@ -113,7 +113,7 @@ final class LocalFileDownloaderTests {
     #expect(try await LocalFileDownloader(folder: link).text(url("/a.png")) == "picture")
   }
 
-  @Test("is not fooled by a sibling whose name only begins like the folder's")
+  @Test("a sibling folder whose name has the folder's name as a prefix is outside")
   func sibling() async throws {
     let sibling = outer.appending(path: "served-too", directoryHint: .isDirectory)
     try FileManager.default.createDirectory(at: sibling, withIntermediateDirectories: true)
@@ -122,7 +122,7 @@ final class LocalFileDownloaderTests {
     #expect(try await network.get(url("/s/s.txt")).head.status == .notFound)
   }
 
-  @Test("answers nobody while it is offline, and remembers who asked")
+  @Test("every request fails while the downloader is offline, and is recorded")
   func offline() async throws {
     network.isOffline = true
     let address = try url("/a.png")
@@ -132,7 +132,7 @@ final class LocalFileDownloaderTests {
     #expect(network.requests.map(\.path) == ["/a.png", "/a.png"])
   }
 
-  @Test("answers HEAD with the head alone, and no other method", arguments: [HTTPRequest.Method.head, .post, .put])
+  @Test("HEAD gives only the head, and other methods are refused", arguments: [HTTPRequest.Method.head, .post, .put])
   func methods(_ method: HTTPRequest.Method) async throws {
     let response = try await network.get(url("/a.png"), method: method)
     #expect(response.head.status == (method == .head ? .ok : .methodNotAllowed))

@@ -3,11 +3,11 @@ import CacheTesting
 import Dispatch
 import Testing
 
-@Suite("The manual clock", .timeLimit(.minutes(30)))
+@Suite("Manual clock", .timeLimit(.minutes(30)))
 struct ManualClockTests {
   private let clock = ManualClock(now: Timestamp(seconds: 1_000))
 
-  @Test("stands still until it is moved, and moves both readings")
+  @Test("the clock advances only when it is moved, with both readings")
   func moves() {
     #expect(clock.now == Timestamp(seconds: 1_000))
     #expect(clock.uptime == .zero)
@@ -16,7 +16,7 @@ struct ManualClockTests {
     #expect(clock.uptime == .seconds(5))
   }
 
-  @Test("can be set like a machine's clock: sleepers sleep on")
+  @Test("setting the wall time does not affect sleepers")
   func setNow() async throws {
     let sleeper = Task { [clock] in try await clock.sleep(for: .seconds(10)) }
     await clock.sleepers(1)
@@ -28,7 +28,7 @@ struct ManualClockTests {
     try await sleeper.value
   }
 
-  @Test("wakes at the deadline and not before")
+  @Test("a sleeper wakes at its deadline and not before")
   func deadline() async throws {
     let sleeper = Task { [clock] in try await clock.sleep(for: .seconds(10)) }
     await clock.sleepers(1)
@@ -39,9 +39,9 @@ struct ManualClockTests {
     try await sleeper.value
   }
 
-  // A task that prefers a serial queue runs every part of itself there: what is resumed first runs first. (On the main actor the
-  // clock's own `sleep` would still end on the shared pool, whose threads race each other.)
-  @Test("wakes sleepers in the order of their deadlines, equal ones in the order of their coming")
+  // A task that prefers a serial queue runs completely on that queue, so tasks run in the order in which they are
+  // resumed. (On the main actor, the clock's `sleep` would end on the shared pool, whose threads race with each other.)
+  @Test("sleepers wake in the order of their deadlines, and then of their arrival")
   func order() async throws {
     // Given
     let log = Log()
@@ -64,13 +64,13 @@ struct ManualClockTests {
     #expect(log.all == ["10 #1", "10 #3", "20 #2", "30 #0"])
   }
 
-  @Test("lets a sleep of zero or less return at once", arguments: [Duration.zero, .seconds(-1)])
+  @Test("a sleep of zero or less returns immediately", arguments: [Duration.zero, .seconds(-1)])
   func nothingToSleep(_ duration: Duration) async throws {
     try await clock.sleep(for: duration)
     #expect(clock.pendingSleeps == 0)
   }
 
-  @Test("lets a cancelled sleeper go, and no other")
+  @Test("only a cancelled sleeper is released")
   func cancellation() async throws {
     let (one, other) = (
       Task { [clock] in try await clock.sleep(for: .seconds(10)) }, Task { [clock] in try await clock.sleep(for: .seconds(10)) }
@@ -83,7 +83,7 @@ struct ManualClockTests {
     try await other.value
   }
 
-  @Test("does not let a task sleep that was cancelled before")
+  @Test("a task that is already cancelled does not sleep")
   func cancelledBefore() async {
     let gate = Gate()
     let sleeper = Task { [clock] in

@@ -3,7 +3,7 @@ import CacheTesting
 import Foundation
 import Testing
 
-@Suite("The recording observer", .timeLimit(.minutes(30)))
+@Suite("Recording observer", .timeLimit(.minutes(30)))
 struct RecordingObserverTests {
   private static func url(_ event: CacheEvent) -> String? {
     if case .joined(let url, _) = event { return url.description }
@@ -16,14 +16,14 @@ struct RecordingObserverTests {
 
   private let load = LoadID()
 
-  @Test("records every event, in order")
+  @Test("every event is recorded in order")
   func order() {
     let observer = RecordingObserver()
     for index in 0..<5 { observer.observe(Self.joined("\(index)", load), of: load) }
     #expect(observer.events.compactMap(Self.url) == ["0", "1", "2", "3", "4"])
   }
 
-  @Test("finds what has come already, and waits for what has not")
+  @Test("a recorded event is found, and a future one is awaited")
   func waits() async {
     let observer = RecordingObserver()
     observer.observe(Self.joined("past", load), of: load)
@@ -36,7 +36,7 @@ struct RecordingObserverTests {
     #expect(Self.url(await waiter.value) == "future-1")
   }
 
-  @Test("tells the events of two loads apart")
+  @Test("the events of two loads are separate")
   func loads() {
     let observer = RecordingObserver()
     let other = LoadID()
@@ -46,7 +46,7 @@ struct RecordingObserverTests {
     #expect(observer.events(of: other).compactMap(Self.url) == ["1"])
   }
 
-  @Test("is like no other")
+  @Test("each observer has a different identity")
   func identity() {
     #expect(RecordingObserver().id != RecordingObserver().id)
   }

@@ -3,7 +3,7 @@ import CacheTesting
 import Foundation
 import HTTPTypes
 
-/// The error that `work` throws; nil when it throws none.
+/// Returns the error that `work` throws, or `nil`.
 func failure(_ work: () async throws -> Void) async -> CacheError? {
   do {
     try await work()
@@ -21,7 +21,7 @@ extension Downloader {
   func text(_ url: URL) async throws -> String { String(decoding: try await get(url).body.collect(), as: UTF8.self) }
 }
 
-/// What happened, in order.
+/// A log of events, in order.
 final class Log: Sendable {
   private let lines = Lock<[String]>([])
   var all: [String] { lines.withLock { $0 } }

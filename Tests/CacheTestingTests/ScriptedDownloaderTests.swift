@@ -4,7 +4,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite("The scripted downloader", .timeLimit(.minutes(30)))
+@Suite("Scripted downloader", .timeLimit(.minutes(30)))
 struct ScriptedDownloaderTests {
   private let clock = ManualClock()
   private let network: ScriptedDownloader
@@ -17,7 +17,7 @@ struct ScriptedDownloaderTests {
     other = try #require(URL(string: "https://example.com/b"))
   }
 
-  @Test("answers in the order of its script, each URL for itself")
+  @Test("responses follow the script's order, separately for each URL")
   func order() async throws {
     network.answer(url, .ok("one"), .ok("two"))
     network.answer(other, .ok("other"))
@@ -29,7 +29,7 @@ struct ScriptedDownloaderTests {
     try network.verify()
   }
 
-  @Test("answers with the head it was given")
+  @Test("a response has the scripted head")
   func heads() async throws {
     network.answer(
       url, .ok("x", etag: "\"1\"", cacheControl: "max-age=1"), .notModified(etag: "\"1\""), .redirect(to: "/b"),
@@ -43,7 +43,7 @@ struct ScriptedDownloaderTests {
     #expect(try await network.get(url).head.status == .notFound)
   }
 
-  @Test("fails loudly on what nobody has scripted, and verify tells what it was")
+  @Test("an unscripted request fails, and verify names it")
   func unscripted() async throws {
     network.answer(url, .ok("once"))
     _ = try await network.text(url)
@@ -53,10 +53,10 @@ struct ScriptedDownloaderTests {
     #expect(network.unscripted.count == 1)
 
     let verdict = #expect(throws: CacheError.self) { try network.verify() }
-    #expect(verdict?.reason == "asked: https://example.com/a")
+    #expect(verdict?.reason == "unscripted request: https://example.com/a")
   }
 
-  @Test("tells what was scripted and never asked")
+  @Test("verify names unused responses")
   func leftOver() async throws {
     network.answer(url, .ok("one"), .ok("two"))
     network.answer(other, .ok("other"))
@@ -64,10 +64,10 @@ struct ScriptedDownloaderTests {
     let verdict = #expect(throws: CacheError.self) { try network.verify() }
     #expect(verdict?.code == .unscripted)
     #expect(
-      verdict?.reason == "never asked: https://example.com/a (1 left); never asked: https://example.com/b (1 left)")
+      verdict?.reason == "unused responses: 1 for https://example.com/a; unused responses: 1 for https://example.com/b")
   }
 
-  @Test("serves by a closure where the script has nothing (left)")
+  @Test("a closure serves requests without a scripted response")
   func serves() async throws {
     network.serve(url) { request in .ok("served \(request.headerFields[.accept] ?? "anything")") }
     network.answer(url, .ok("scripted"))
@@ -78,13 +78,13 @@ struct ScriptedDownloaderTests {
     try network.verify()
   }
 
-  @Test("fails as it was told to", arguments: [CacheError.Code.offline, .timedOut, .hostNotFound])
+  @Test("a scripted error is thrown", arguments: [CacheError.Code.offline, .timedOut, .hostNotFound])
   func failures(_ code: CacheError.Code) async {
     network.answer(url, .failure(code))
     #expect(await failure { _ = try await network.get(url) }?.code == code)
   }
 
-  @Test("waits on its clock, and not before its script")
+  @Test("a delay is measured by the clock and starts with the request")
   func delays() async throws {
     network.answer(url, .ok("late").after(.seconds(5)))
     let load = Task { [network, url] in try await network.text(url) }
@@ -94,7 +94,7 @@ struct ScriptedDownloaderTests {
     #expect(try await load.value == "late")
   }
 
-  @Test("ends a wait that is cancelled")
+  @Test("a cancelled delay ends")
   func cancelledDelay() async {
     network.answer(url, .ok("late").after(.seconds(5)))
     let load = Task { [network, url] in try await network.text(url) }
@@ -104,7 +104,7 @@ struct ScriptedDownloaderTests {
     #expect(clock.pendingSleeps == 0)
   }
 
-  @Test("holds answers, or bodies alone, behind gates")
+  @Test("gates hold responses or only their bodies")
   func gates() async throws {
     let (head, body) = (Gate(), Gate())
     network.answer(url, .ok("held").held(by: head).bodyHeld(by: body))
@@ -118,7 +118,7 @@ struct ScriptedDownloaderTests {
     #expect(try await reading.value == Data("held".utf8))
   }
 
-  @Test("cuts a body where it was told to, though the head announces all of it", arguments: [0, 1, 5, 9])
+  @Test("a body is cut at the scripted position, although the head declares its full length", arguments: [0, 1, 5, 9])
   func cut(_ bytes: Int) async throws {
     network.answer(url, .ok("0123456789").cut(after: bytes).chunked(by: 2))
     let response = try await network.get(url)
@@ -131,7 +131,7 @@ struct ScriptedDownloaderTests {
     #expect(read.withLock { $0 } == bytes)
   }
 
-  @Test("sends chunks of the size it was told, with a length or without")
+  @Test("a body has chunks of the scripted size, with or without a length")
   func chunks() async throws {
     network.answer(url, .ok("0123456789").chunked(by: 4).withoutLength())
     let response = try await network.get(url)
@@ -142,7 +142,7 @@ struct ScriptedDownloaderTests {
     #expect(response.metrics().bytesOnWire == 10)
   }
 
-  @Test("records what was asked, with its fields")
+  @Test("requests are recorded with their fields")
   func records() async throws {
     network.serve(url) { _ in .ok("x") }
     network.serve(other) { _ in .ok("y") }
@@ -154,7 +154,7 @@ struct ScriptedDownloaderTests {
     #expect(network.requests(for: other).map(\.method) == [.head])
   }
 
-  @Test("counts bodies that were let go of before their end, and no others")
+  @Test("only bodies that are released before their end are counted")
   func cancelledBodies() async throws {
     network.serve(url) { _ in .ok("0123456789").chunked(by: 5) }
     _ = try await network.text(url)

@@ -1,14 +1,14 @@
 import CacheTesting
 import Testing
 
-@Suite("A recorded trace")
+@Suite("Recorded traces")
 struct TraceReadingTests {
   private struct Line: Equatable {
     let object: String
     let size: Int
   }
 
-  /// What was read, and why it went no further.
+  /// Returns the lines that were read, and the error.
   private func read(_ text: String) -> (lines: [Line], error: Trace.LineError?) { read(Array(text.utf8)) }
 
   private func read(_ bytes: [UInt8]) -> (lines: [Line], error: Trace.LineError?) {
@@ -25,7 +25,7 @@ struct TraceReadingTests {
   }
 
   @Test(
-    "is read line by line, whatever ends them",
+    "lines can have any line ending",
     arguments: ["1,a,10\n2.5,b c,0\n", "1,a,10\r\n2.5,b c,0\r\n", "1,a,10\n2.5,b c,0", " 1 ,\ta , 10\r\n -3e2, b c,0 "])
   func lines(_ text: String) {
     let (lines, error) = read(text)
@@ -33,23 +33,24 @@ struct TraceReadingTests {
     #expect(lines == [Line(object: "a", size: 10), Line(object: "b c", size: 0)])
   }
 
-  @Test("that is empty has no requests")
+  @Test("an empty trace has no requests")
   func empty() {
     let (lines, error) = read("")
     #expect(lines.isEmpty && error == nil)
   }
 
   @Test(
-    "ends at the first line that is none, which is named with its number and the reason",
+    "reading stops at the first malformed line with its number and the reason",
     arguments: [
       ("", "1 fields, not time,object,size"), ("\r", "1 fields, not time,object,size"),
       ("# a remark", "1 fields, not time,object,size"),
       ("1,a", "2 fields, not time,object,size"), ("1,a,b,3", "4 fields, not time,object,size"),
-      ("noon,a,1", "the time is no number: 'noon'"), (",a,1", "the time is no number: ''"), ("1,,1", "the object has no name"),
-      ("1, \t,1", "the object has no name"), ("1,a,", "the size is no number of bytes: ''"),
-      ("1,a,-1", "the size is no number of bytes: '-1'"), ("1,a,1.5", "the size is no number of bytes: '1.5'"),
-      ("1,a,0x10", "the size is no number of bytes: '0x10'"),
-      ("1,a,9223372036854775808", "the size is no number of bytes: '9223372036854775808'"),
+      ("noon,a,1", "the time 'noon' is not a number"), (",a,1", "the time '' is not a number"),
+      ("1,,1", "the object has no name"),
+      ("1, \t,1", "the object has no name"), ("1,a,", "the size '' is not a number of bytes"),
+      ("1,a,-1", "the size '-1' is not a number of bytes"), ("1,a,1.5", "the size '1.5' is not a number of bytes"),
+      ("1,a,0x10", "the size '0x10' is not a number of bytes"),
+      ("1,a,9223372036854775808", "the size '9223372036854775808' is not a number of bytes"),
       ("1,a,9223372036854775807", "the sizes add up to more than 9223372036854775807 bytes"),
     ])
   func noLine(_ line: String, _ reason: String) {
@@ -58,14 +59,14 @@ struct TraceReadingTests {
     #expect(lines == [Line(object: "first", size: 1), Line(object: "second", size: 2)])
   }
 
-  @Test("may hold names that are no UTF-8: they are repaired")
+  @Test("names that are not UTF-8 are repaired")
   func invalidName() {
     let (lines, error) = read(Array("1,".utf8) + [0xFF, 0x00] + Array(",7".utf8))
     #expect(error == nil)
     #expect(lines == [Line(object: "\u{FFFD}\0", size: 7)])
   }
 
-  @Test("and what it says are written for people")
+  @Test("the description of an error contains the line and the reason")
   func description() {
     #expect("\(Trace.LineError(line: 3, reason: "the object has no name"))" == "line 3: the object has no name")
   }

@@ -1,9 +1,9 @@
 import CacheTesting
 import Testing
 
-@Suite("Waiting by turns")
+@Suite("Polling")
 struct TurnsTests {
-  @Test("ends as soon as the condition holds")
+  @Test("polling ends as soon as the condition is true")
   func held() async throws {
     var looks = 0
     try await Turns.until {
@@ -13,7 +13,7 @@ struct TurnsTests {
     #expect(looks == 3)
   }
 
-  @Test("goes on when it takes long", arguments: [false, true])
+  @Test("polling continues when the condition takes long", arguments: [false, true])
   func late(isCancelled: Bool) async throws {
     let task = Task {
       if isCancelled { withUnsafeCurrentTask { $0?.cancel() } }
@@ -27,7 +27,7 @@ struct TurnsTests {
     #expect(try await task.value == 10_100)
   }
 
-  @Test("has a bound, and tells the place")
+  @Test("polling has a limit, and the error contains the source location")
   func overdue() async {
     var looks = 0
     let error = await #expect(throws: Turns.Overdue.self) {

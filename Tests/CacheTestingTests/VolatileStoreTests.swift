@@ -4,7 +4,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite("The volatile store")
+@Suite("Volatile store")
 struct VolatileStoreTests {
   private let store = VolatileStore()
   private let key = CacheKey(resource: "https://example.com/a")
@@ -17,7 +17,7 @@ struct VolatileStoreTests {
       freshness: Freshness(generatedAt: time, freshUntil: time))
   }
 
-  @Test("fails as long as a test wants, and has lost nothing afterwards")
+  @Test("the store fails on demand without losing entries")
   func failing() async throws {
     try await store.store(Data("x".utf8), for: key, metadata: metadata)
     store.failure = CacheError(.diskFull, reason: "full", path: "/disk")
@@ -31,7 +31,7 @@ struct VolatileStoreTests {
     #expect(try await store.entry(for: key)?.body.collect() == Data("x".utf8))
   }
 
-  @Test("makes a damaged entry a miss, once it is opened, and forgets it")
+  @Test("a damaged entry becomes a miss when it is opened, and is removed")
   func damaged() async throws {
     try await store.store(Data("x".utf8), for: key, metadata: metadata)
     store.damage(key)
@@ -40,7 +40,7 @@ struct VolatileStoreTests {
     #expect(store.opened == 1)
   }
 
-  @Test("fails a writer in the middle, which leaves nothing")
+  @Test("a writer that fails leaves no entry")
   func failingWriter() async throws {
     let writer = try await store.makeWriter(for: key, metadata: metadata)
     try await writer.write(Data("half".utf8))
@@ -51,7 +51,7 @@ struct VolatileStoreTests {
     #expect(try await store.entry(for: key) == nil)
   }
 
-  @Test("takes nothing from a writer after its end")
+  @Test("a writer accepts nothing after its end")
   func misuse() async throws {
     let writer = try await store.makeWriter(for: key, metadata: metadata)
     _ = try await writer.commit(trailers: nil)
