@@ -2,7 +2,7 @@
 public import Foundation
 
 extension BrowserSession {
-  /// Gives the window other properties. The page sees the change at once, without being loaded again.
+  /// Changes the properties of the window. The page sees the change immediately, without being reloaded.
   public func emulate(_ options: BrowserOptions) async throws {
     try await perform(
       "Emulation.setDeviceMetricsOverride",

@@ -9,14 +9,14 @@ internal import Musl
 internal import Glibc
 #endif
 
-/// One headless Chromium with one window.
+/// A session with one window of a headless Chromium.
 public struct BrowserSession: Sendable {
   private struct Created: Decodable { let sessionId: String }
 
   private struct Element: Decodable {
     let id: String
 
-    /// The name is fixed by the standard (WebDriver §12.1).
+    /// The key is defined by the standard (WebDriver §12.1).
     private enum CodingKeys: String, CodingKey { case id = "element-6066-11e4-a52e-4f735466cecf" }
   }
 
@@ -39,51 +39,51 @@ public struct BrowserSession: Sendable {
 
   // MARK: Pages
 
-  /// Opens a page, and returns when its `load` event has fired.
+  /// Opens a page and returns after its `load` event.
   public func open(_ url: URL) async throws { try await connection.perform("\(path)/url", ["url": url.absoluteString]) }
 
-  /// Loads the page again, as its user does.
+  /// Reloads the page, like a user.
   public func reload() async throws { try await connection.perform("\(path)/refresh") }
 
-  /// The page's address.
+  /// The address of the page.
   public var url: String {
     get async throws { try await connection.get("\(path)/url") }
   }
 
-  /// The page's title.
+  /// The title of the page.
   public var title: String {
     get async throws { try await connection.get("\(path)/title") }
   }
 
   // MARK: Elements
 
-  /// Clicks in the middle of the first element that the selector matches, as a user does: the element is scrolled into view, and
-  /// an element that another one covers is an error.
+  /// Clicks in the middle of the first matching element, like a user. The element is scrolled into view. It is an error
+  /// if another element covers it.
   public func click(_ selector: String) async throws {
     try await connection.perform("\(path)/element/\(element(selector).id)/click")
   }
 
-  /// Sends keys to the first element that the selector matches.
+  /// Sends keys to the first matching element.
   public func type(_ text: String, into selector: String) async throws {
     try await connection.perform("\(path)/element/\(element(selector).id)/value", ["text": text])
   }
 
-  /// Returns the visible text of the first element that the selector matches.
+  /// Returns the visible text of the first matching element.
   public func text(of selector: String) async throws -> String {
     try await connection.get("\(path)/element/\(element(selector).id)/text")
   }
 
-  /// Returns the visible texts of all elements that the selector matches, in the document's order.
+  /// Returns the visible texts of all matching elements, in document order.
   public func texts(of selector: String) async throws -> [String] {
     try await evaluate("return [...document.querySelectorAll(arguments[0])].map(element => element.innerText)", [selector])
   }
 
-  /// Returns the number of elements that the selector matches.
+  /// Returns the number of matching elements.
   public func count(_ selector: String) async throws -> Int {
     try await evaluate("return document.querySelectorAll(arguments[0]).length", [selector])
   }
 
-  /// Returns the role and the name of the first element that the selector matches, as assistive technologies are told them.
+  /// Returns the role and the name of the first matching element for assistive technologies.
   public func accessibility(of selector: String) async throws -> (role: String, name: String) {
     let element = try await element(selector).id
     return (
@@ -101,10 +101,10 @@ public struct BrowserSession: Sendable {
   /// Runs JavaScript in the page and returns its result.
   ///
   /// - Parameters:
-  ///   - script: The body of an async function: it may use `await`, and its value is what it returns.
-  ///   - arguments: The function's `arguments`, as JSON.
-  ///   - type: The type that the result, as JSON, is decoded to. A result of `undefined` is `null`.
-  /// - Throws: ``BrowserError/refused(command:code:message:)`` with the code `javascript error` when the script throws.
+  ///   - script: The body of an async function. It may use `await`, and its return value is the result.
+  ///   - arguments: The `arguments` of the function, as JSON.
+  ///   - type: The type that is decoded from the JSON result. A result of `undefined` is `null`.
+  /// - Throws: ``BrowserError/refused(command:code:message:)`` with the code `javascript error` if the script throws.
   public func evaluate<Value: Decodable>(
     _ script: String, _ arguments: [any Encodable & Sendable] = [], as type: Value.Type = Value.self
   ) async throws -> Value {
@@ -121,7 +121,7 @@ public struct BrowserSession: Sendable {
     _ = try await evaluate(script, arguments, as: WebDriverConnection.Ignored.self)
   }
 
-  /// Returns when an expression has become true. The page itself evaluates it, every 10 milliseconds.
+  /// Returns when an expression is true. The page evaluates it every 10 milliseconds.
   ///
   /// - Parameters:
   ///   - condition: A JavaScript expression. It may be a promise.
@@ -142,7 +142,7 @@ public struct BrowserSession: Sendable {
 
   // MARK: Console
 
-  /// Returns the messages of the page's console, of uncaught exceptions and of failed requests since the last call.
+  /// Returns the console messages since the last call, including uncaught exceptions and failed requests.
   public func consoleMessages() async throws -> [ConsoleMessage] {
     try await connection.post("\(path)/se/log", ["type": "browser"], as: [ConsoleMessage].self)
   }
@@ -152,7 +152,7 @@ public struct BrowserSession: Sendable {
     try await consoleMessages().filter { $0.level == "SEVERE" }
   }
 
-  // MARK: The developer tools' protocol
+  // MARK: Chrome DevTools Protocol
 
   /// Sends a command of the Chrome DevTools Protocol and returns its result.
   func command<Value: Decodable>(
@@ -170,7 +170,7 @@ public struct BrowserSession: Sendable {
 
 /// A message of the page's console.
 public struct ConsoleMessage: Sendable, Decodable, CustomStringConvertible {
-  /// `SEVERE` for an error; `WARNING`, `INFO` or `DEBUG` otherwise.
+  /// `SEVERE` for errors, otherwise `WARNING`, `INFO` or `DEBUG`.
   public let level: String
   public let message: String
   /// `javascript`, `network`, `console-api`, `security` and others.
@@ -203,10 +203,10 @@ struct Capabilities: Encodable {
       "--headless=new", "--window-size=\(options.size.width),\(options.size.height)", "--hide-scrollbars",
       "--force-color-profile=srgb", "--disable-gpu", "--no-first-run", "--disable-background-networking",
       "--disable-component-update", "--disable-extensions",
-      // A container's /dev/shm is often too small for a page's images.
+      // The `/dev/shm` of a container is often too small for a page's images.
       "--disable-dev-shm-usage",
     ]
-    // Chromium refuses to run as root with its sandbox.
+    // Chromium refuses to run with its sandbox as root.
     if geteuid() == 0 { arguments.append("--no-sandbox") }
     alwaysMatch = Properties(
       timeouts: ["script": Int(options.scriptTimeout / .milliseconds(1))], chrome: Chrome(args: arguments))

@@ -1,4 +1,4 @@
-/// A semaphore for tasks, first come, first served.
+/// A first-come, first-served semaphore for tasks.
 actor SessionLimit {
   private var free: Int
   private var waiters: [CheckedContinuation<Void, Never>] = []

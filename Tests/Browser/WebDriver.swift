@@ -28,15 +28,15 @@ public struct WebDriver: Sendable {
   private let limit: SessionLimit
 
   /// - Parameters:
-  ///   - address: `HOST:PORT` of a running chromedriver.
-  ///   - sessions: The number of browsers that run at the same time. Further sessions wait, because each browser is several
-  ///     processes.
+  ///   - address: The `HOST:PORT` of a running chromedriver.
+  ///   - sessions: The number of browsers that run at the same time. Further sessions wait, because each browser uses
+  ///     several processes.
   public init(_ address: String, sessions: Int = 2) {
     connection = WebDriverConnection(address)
     limit = SessionLimit(sessions)
   }
 
-  /// Runs `body` with a new browser of ``shared``, and closes the browser in any case.
+  /// Runs `body` with a new browser of ``shared``, and always closes the browser.
   ///
   /// - Throws: ``BrowserError/noDriver`` without a chromedriver, and the errors of `body`.
   public static func withSession<Result: Sendable>(
@@ -46,7 +46,7 @@ public struct WebDriver: Sendable {
     return try await shared.withSession(options, body)
   }
 
-  /// Runs `body` with a new browser, and closes the browser in any case.
+  /// Runs `body` with a new browser, and always closes the browser.
   public func withSession<Result: Sendable>(
     _ options: BrowserOptions = BrowserOptions(), _ body: (BrowserSession) async throws -> Result
   ) async throws -> Result {
@@ -70,7 +70,7 @@ public struct WebDriver: Sendable {
       try await browser.close()
       return result
     } catch {
-      // The first error is the one that tells something.
+      // The first error is the informative one.
       try? await browser.close()
       throw error
     }

@@ -4,9 +4,10 @@ internal import CacheCore
 internal import Foundation
 internal import HTTPTypes
 
-/// Sends WebDriver's commands: JSON over HTTP.
+/// A connection for WebDriver commands: JSON over HTTP.
 ///
-/// Not over `URLSession`: on Linux it refuses chromedriver's header fields, which have no blank after the colon.
+/// It does not use `URLSession`, which on Linux refuses chromedriver's header fields because they have no space after
+/// the colon.
 struct WebDriverConnection: Sendable {
   private struct Success<Value: Decodable>: Decodable { let value: Value }
 
@@ -15,7 +16,7 @@ struct WebDriverConnection: Sendable {
     let message: String
   }
 
-  /// A result that is of no interest.
+  /// An ignored result.
   struct Ignored: Decodable {
     init(from decoder: any Decoder) {}
   }
@@ -23,7 +24,7 @@ struct WebDriverConnection: Sendable {
   private let authority: String
   private let downloader: AsyncHTTPDownloader
 
-  /// - Parameter address: `HOST:PORT`.
+  /// - Parameter address: The `HOST:PORT` of chromedriver.
   init(_ address: String) {
     authority = address
     downloader = AsyncHTTPDownloader()
@@ -39,7 +40,7 @@ struct WebDriverConnection: Sendable {
     try await send(.post, path, try JSONEncoder().encode(body.mapValues(EncodedArgument.init)))
   }
 
-  /// Posts, and ignores what is returned.
+  /// Posts a command and ignores its result.
   func perform(_ path: String, _ body: [String: any Encodable] = [:]) async throws {
     _ = try await post(path, body, as: Ignored.self)
   }
@@ -50,7 +51,7 @@ struct WebDriverConnection: Sendable {
     var fields = HTTPFields()
     fields[.contentType] = body.map { _ in "application/json; charset=utf-8" }
     let head = HTTPRequest(method: method, scheme: "http", authority: authority, path: "/\(path)", headerFields: fields)
-    // A script may take minutes. Its own time limit ends it.
+    // A script may take minutes and has a separate time limit.
     let response = try await downloader.download(
       DownloadRequest(head: head, body: body.map { ResourceBody($0) }, idleTimeout: .seconds(600)))
     let data = try await response.body.collect()
@@ -69,7 +70,7 @@ struct WebDriverConnection: Sendable {
   }
 }
 
-/// A value of any type inside of a JSON object or array.
+/// A value of any type in a JSON object or array.
 struct EncodedArgument: Encodable {
   let value: any Encodable
 
