@@ -4,7 +4,7 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-@Suite("A headless Chromium", .enabled(if: WebDriver.shared != nil), .timeLimit(.minutes(10)))
+@Suite("Headless Chromium", .enabled(if: WebDriver.shared != nil), .timeLimit(.minutes(10)))
 struct BrowserTests {
   private static let page = """
     <!doctype html>
@@ -27,7 +27,7 @@ struct BrowserTests {
     </script>
     """
 
-  /// Opens the page in a browser of the test's own.
+  /// Opens the page in a new browser.
   private static func run(
     _ options: BrowserOptions = BrowserOptions(), _ body: (BrowserSession, OriginServer) async throws -> Void
   ) async throws {
@@ -45,7 +45,7 @@ struct BrowserTests {
     await origin.stop()
   }
 
-  @Test("a page is opened, read, clicked and typed into")
+  @Test("a page can be opened, read, clicked and typed into")
   func page() async throws {
     try await Self.run { browser, origin in
       #expect(try await browser.title == "A page")
@@ -66,7 +66,7 @@ struct BrowserTests {
     }
   }
 
-  @Test("a script takes arguments, waits for promises, returns JSON, and tells its errors")
+  @Test("a script accepts arguments, awaits promises, returns JSON and reports errors")
   func scripts() async throws {
     try await Self.run { browser, _ in
       let sum: [Int] = try await browser.evaluate("return [await Promise.resolve(arguments[0] + arguments[1])]", [2, 3])
@@ -87,7 +87,7 @@ struct BrowserTests {
     }
   }
 
-  @Test("the console's messages are read once, and exceptions and failed requests are errors")
+  @Test("console messages are returned once, and exceptions and failed requests are errors")
   func console() async throws {
     try await Self.run { browser, _ in
       try await browser.run(
@@ -106,7 +106,7 @@ struct BrowserTests {
     }
   }
 
-  @Test("the window has the given size, colour scheme and medium, and can be given others")
+  @Test("the size, color scheme and medium of the window can be set and changed")
   func emulation() async throws {
     let state = """
       return [innerWidth, innerHeight, devicePixelRatio, matchMedia('(prefers-color-scheme: dark)').matches ? 1 : 0,
@@ -135,7 +135,7 @@ struct BrowserTests {
     }
   }
 
-  /// The size in a PNG's header; empty for other bytes.
+  /// Returns the size in a PNG's header, or an empty array for other bytes.
   private static func size(_ png: Data) -> [Int] {
     let bytes = [UInt8](png.prefix(24))
     guard bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]), bytes.count == 24 else { return [] }

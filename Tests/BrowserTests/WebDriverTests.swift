@@ -5,8 +5,8 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-/// These tests need no browser: an origin plays chromedriver's part of the protocol.
-@Suite("The WebDriver client")
+/// Tests without a browser: an origin simulates chromedriver.
+@Suite("WebDriver client")
 struct WebDriverTests {
   private struct Interrupted: Error {}
 
@@ -14,7 +14,7 @@ struct WebDriverTests {
     OriginAnswer(Data(text.utf8), contentType: "application/json; charset=utf-8", status: status)
   }
 
-  /// Runs `body` with an origin that grants sessions, and whose response to each script is `script`.
+  /// Runs `body` with an origin that creates sessions and returns `script` for each script.
   private static func run(
     script: OriginAnswer = json(#"{"value": null}"#), _ body: (WebDriver, OriginServer) async throws -> Void
   ) async throws {
@@ -31,7 +31,7 @@ struct WebDriverTests {
     await origin.stop()
   }
 
-  @Test("a session asks for a headless browser of the given size, and is deleted at its end")
+  @Test("a session requests a headless browser of the given size, and is deleted at its end")
   func capabilities() async throws {
     try await Self.run { driver, origin in
       try await driver.withSession(BrowserOptions { $0.size = .init(width: 640, height: 480) }) { _ in
@@ -47,7 +47,7 @@ struct WebDriverTests {
     }
   }
 
-  @Test("a session whose test fails is deleted too, and the next session begins")
+  @Test("a session is deleted after a failed test, and the next session begins")
   func failure() async throws {
     try await Self.run { driver, origin in
       for _ in 0..<2 {
@@ -57,7 +57,7 @@ struct WebDriverTests {
     }
   }
 
-  @Test("a session whose window can't be set up is deleted")
+  @Test("a session is deleted if its window cannot be set up")
   func setUp() async throws {
     try await Self.run { driver, origin in
       origin.setRoute(
@@ -68,7 +68,7 @@ struct WebDriverTests {
     }
   }
 
-  @Test("a script's result is decoded")
+  @Test("the result of a script is decoded")
   func result() async throws {
     try await Self.run(script: Self.json(#"{"value": {"a": [1, 2]}}"#)) { driver, _ in
       let value = try await driver.withSession { try await $0.evaluate("return 1", as: [String: [Int]].self) }
@@ -76,7 +76,7 @@ struct WebDriverTests {
     }
   }
 
-  @Test("an error of the driver is told with the command, the code and the first line of the message")
+  @Test("an error of the driver contains the command, the code and the first line of the message")
   func refusal() async throws {
     let answer = #"{"value": {"error": "javascript error", "message": "x is not defined\n  (Session info)", "stacktrace": ""}}"#
     try await Self.run(script: Self.json(answer, status: .internalServerError)) { driver, _ in
@@ -85,7 +85,7 @@ struct WebDriverTests {
     }
   }
 
-  @Test("a response that is not WebDriver's is an error", arguments: [HTTPResponse.Status.ok, .notFound])
+  @Test("a response that does not conform to WebDriver is an error", arguments: [HTTPResponse.Status.ok, .notFound])
   func malformed(status: HTTPResponse.Status) async throws {
     try await Self.run(script: Self.json("<html>", status: status)) { driver, _ in
       let error = await #expect(throws: BrowserError.self) { try await driver.withSession { try await $0.run("x") } }
@@ -93,7 +93,7 @@ struct WebDriverTests {
     }
   }
 
-  @Test("a condition that stays false is told, with the page's address")
+  @Test("a condition that stays false is an error with the page's address")
   func timeout() async throws {
     try await Self.run(script: Self.json(#"{"value": false}"#)) { driver, origin in
       origin.setRoute("/session/s1/url", Route(Self.json(#"{"value": "http://a.example/"}"#)))
