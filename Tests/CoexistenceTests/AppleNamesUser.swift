@@ -7,10 +7,10 @@ import LoopbackOrigin
 import SQLiteStore
 import StoreComposition
 
-// No macros of Swift Testing here: this file imports another `Test`. `CoexistenceTests` calls it.
+// This file cannot use the macros of Swift Testing, because it imports another `Test`. `CoexistenceTests` calls it.
 
-/// Uses the names of both sides without a module's name. It compiles only as long as no public name of ours is one of those in
-/// `AppleNames`.
+/// A type that uses the names of both sides without module names. It compiles only while no public name of the package
+/// is among those in `AppleNames`.
 struct AppleNamesUser: Layout, Publisher, Subscription, Trait {
   @State var count = 1
   let form = Form()
@@ -30,7 +30,7 @@ struct AppleNamesUser: Layout, Publisher, Subscription, Trait {
   let outcome: RevalidationOutcome = .notModified
   let slow = NetworkLink(latency: .milliseconds(5))
 
-  /// Loads with ours beside theirs.
+  /// Loads with Etagere beside the other modules.
   func load() async throws -> String {
     let manager = ResourceManager(try .standard(folder: nil))
     return String(decoding: try await manager.load(try ResourceRequest("data:,chair"), as: transform).value, as: UTF8.self)

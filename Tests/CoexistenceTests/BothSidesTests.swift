@@ -2,14 +2,14 @@ import Etagere
 import KingfisherNames
 import Testing
 
-/// An app's processor for the other side.
+/// An app's processor for Kingfisher.
 private struct Rounding: KingfisherNames.ImageProcessor {
   let identifier = "rounding"
 }
 
-@Suite("Beside a module that exports the same names")
+@Suite("Coexistence with a module that exports the same names")
 struct BothSidesTests {
-  @Test("both sides' callback queues are used, each by its module's name")
+  @Test("both callback queues can be used, each with its module's name")
   func callbackQueues() {
     let called = Lock(false)
     Etagere.CallbackQueue.immediate.execute { called.withLock { $0 = true } }
@@ -17,13 +17,13 @@ struct BothSidesTests {
     #expect(KingfisherNames.CallbackQueue.untouched.name == "KingfisherNames.CallbackQueue")
   }
 
-  @Test("what only one side exports needs no module's name")
+  @Test("a name that only one module exports needs no module name")
   func ownNames() {
     #expect(CacheKey(resource: "a") == Etagere.CacheKey(resource: "a"))
     #expect(DecodedImage.self == Etagere.DecodedImage.self)
   }
 
-  @Test("both sides' pictures are used")
+  @Test("both image processors and formats can be used")
   func pictures() {
     #expect(Rounding().identifier == "rounding")
     #expect("\(Etagere.ImageProcessor.gray + .circle)" == "gray|circle")

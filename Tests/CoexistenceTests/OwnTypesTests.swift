@@ -2,7 +2,8 @@ import Etagere
 import Foundation
 import Testing
 
-// An app's own types, named like some of ours: in its own module its own names win, and ours are reached by the module's name.
+// Types of an app with the same names as types of the package. In the app's module, its types take precedence, and
+// those of the package need the module name.
 
 struct Resource: Equatable {
   var title: String
@@ -16,16 +17,16 @@ struct Expiration: Equatable {
   var days: Int
 }
 
-@Suite("In a module that has such names itself")
+@Suite("A module with the same type names")
 struct OwnTypesTests {
-  @Test("the module's own types are meant where no module is named")
+  @Test("an unqualified name means the type of the module")
   func unqualified() {
     #expect(Resource(title: "chair") == Resource(title: "chair"))
     #expect(LoadPolicy.eager != .lazy)
     #expect(Expiration(days: 3).days == 3)
   }
 
-  @Test("ours are there by the module's name")
+  @Test("the package's types can be used with the module's name")
   func qualified() async throws {
     let options = RequestOptions { $0.policy = Etagere.LoadPolicy.cacheOnly }
     #expect(options.policy == .cacheOnly)
@@ -37,9 +38,9 @@ struct OwnTypesTests {
   }
 }
 
-@Suite("Beside modules with the public names of SwiftUI, Combine and Swift Testing")
+@Suite("Coexistence with SwiftUI, Combine and Swift Testing")
 struct AppleNamesTests {
-  @Test("a file uses both sides without naming a module")
+  @Test("a file can use both sides without module names")
   func bothSides() async throws {
     let user = AppleNamesUser()
     #expect(try await user.load() == "chair")
