@@ -1,5 +1,5 @@
-// Stand-ins for public names of SwiftUI, UIKit, Foundation, Combine and Swift Testing, as an app's file has them that imports
-// those beside Etagere.
+// Stand-ins for public names of SwiftUI, UIKit, Foundation, Combine and Swift Testing, which a file of an app may
+// import beside Etagere.
 
 /// A stand-in for `SwiftUI.Form`.
 public struct Form { public init() {} }

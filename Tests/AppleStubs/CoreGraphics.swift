@@ -1,8 +1,8 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 public import Foundation
 
-// Declarations of Core Graphics, and of Core Foundation, which Apple's Foundation exports. Core Foundation's types are the Swift
-// types that they bridge to.
+// Declarations of Core Graphics, and of Core Foundation, which Apple's Foundation exports. The types of Core Foundation
+// are replaced by the Swift types to which they bridge.
 @_exported public import struct Foundation.CGFloat
 @_exported public import struct Foundation.CGPoint
 @_exported public import struct Foundation.CGRect

@@ -1,23 +1,22 @@
-/// The names that Kingfisher exports and this package exports too, as an app has them that imports both while it migrates file by
-/// file.
+/// Names that both Kingfisher and this package export. During a migration, an app may import both in one file.
 
-/// Named like the one that says where callbacks are called.
+/// A stand-in for Kingfisher's callback queue.
 public enum CallbackQueue: Sendable {
   case mainAsync, untouched
 
-  /// Says which of the two it is.
+  /// The name of the enum, to identify it.
   public var name: String { "KingfisherNames.CallbackQueue" }
 }
 
-/// Named like what changes pictures.
+/// A stand-in for Kingfisher's image processor.
 public protocol ImageProcessor: Sendable {
   var identifier: String { get }
 }
 
-/// Named like what a picture's bytes are.
+/// A stand-in for Kingfisher's image format.
 public enum ImageFormat: Sendable {
   case png, unknown
 
-  /// Says which of the two it is.
+  /// The name of the enum, to identify it.
   public var name: String { "KingfisherNames.ImageFormat" }
 }
