@@ -141,7 +141,7 @@ struct ImageModelTests {
     #expect(fixture.states.last == "loaded green")
   }
 
-  @Test("of ten URLs in one turn of the main actor, only the last one is requested")
+  @Test("only the last of ten URLs in one turn of the main actor is requested")
   func tenURLs() async throws {
     let urls = try (0..<10).map { try fixture.url("\($0)") }
     fixture.network.answer(urls[9], .image(ImageFile.green))

@@ -95,7 +95,7 @@ struct ImagePreviewerTests {
     ImagePreviewer(.resize(.fit(40, 40)), previews: ImagePreviews(change), executor: executor, show: shown)
   }
 
-  @Test("of the scans that arrive during decoding, only the last is used, and previews become finer")
+  @Test("only the last of the scans that arrive during decoding is used, and previews become finer")
   func backPressure() throws {
     let executor = HeldExecutor()
     let shown = Lock<[DecodedImage]>([])

@@ -30,7 +30,7 @@ public struct ImageSizing: Hashable, Sendable {
   /// The smallest size with the same aspect ratio that covers `width` × `height` pixels. One side may be larger; a crop
   /// removes the excess.
   public static func fill(_ width: Int, _ height: Int) -> Self { Self(.fill(.atLeastOne(width, height))) }
-  /// Exactly the given size, without regard to the aspect ratio. Enlarges.
+  /// A size of exactly `width` × `height` pixels, regardless of the aspect ratio. It enlarges smaller images.
   public static func exact(_ width: Int, _ height: Int) -> Self {
     var sizing = Self(.exact(.atLeastOne(width, height)))
     sizing.enlarges = true

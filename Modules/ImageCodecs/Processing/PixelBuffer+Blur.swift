@@ -1,8 +1,8 @@
 internal import CacheCore
 
 extension PixelBuffer {
-  /// Three box means approximate a Gaussian (Wells 1986) at a cost independent of sigma. Colors are premultiplied
-  /// meanwhile, so that transparent pixels do not affect their neighbors. Beyond the edge, the edge pixels repeat.
+  /// Three box means approximate a Gaussian (Wells 1986) at a cost independent of sigma. Colors are premultiplied during
+  /// the blur, so that transparent pixels do not affect their neighbors. Beyond the edge, the edge pixels repeat.
   func blurred(_ sigma: Double, _ watch: DecodingDeadline) throws(CacheError) -> PixelBuffer {
     guard sigma > 0.1 else { return self }
     let radii = Self.boxRadii(min(sigma, 1000))
