@@ -72,7 +72,7 @@ struct ImageTests {
       let error = await failure { _ = try await manager.image(for: url) }
       // Then
       #expect(error?.code == .decodingFailed)
-      #expect(error?.description == "https://example.com/a.png: not a picture: the bytes are an HTML page")
+      #expect(error?.description == "https://example.com/a.png: not an image: the bytes are an HTML page")
     }
     try network.verify()
   }

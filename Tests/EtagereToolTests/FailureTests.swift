@@ -30,7 +30,7 @@ struct FailureTests {
         reason: "the host 'ü..example' is not a valid international name (IDNA, RFC 5891)"),
       Failure(what: "no such port", url: "http://127.0.0.1:70000/", status: 3, reason: "port 70000 does not exist"),
       Failure(
-        what: "data without a comma", url: "data:text", status: 3, reason: "a data: URL needs a comma in front of its data"),
+        what: "data without a comma", url: "data:text", status: 3, reason: "a data: URL needs a comma before its data"),
       Failure(what: "an unknown scheme", url: "gopher://a/b", status: 1, reason: "unsupported URL scheme 'gopher'"),
       // RFC 6761 §6.4: never resolves.
       Failure(what: "an unknown host", url: "http://nowhere.invalid/", status: 6, reason: "the host name does not resolve"),

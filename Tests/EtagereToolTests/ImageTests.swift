@@ -119,7 +119,7 @@ struct ImageTests {
       let urls = ["/a.png", "/b.jpeg", "/c"].map { origin.url($0).absoluteString }
       let run = try await place.etagere("get", urls[0], urls[1], urls[2], "--resize", "20x20", "-o", "out/")
       #expect(run.status == 84)
-      #expect(run.complaints.count == 1 && run.complaints[0].hasSuffix("/c: not a picture: the bytes are an HTML page"))
+      #expect(run.complaints.count == 1 && run.complaints[0].hasSuffix("/c: not an image: the bytes are an HTML page"))
       let names = place.files(below: place.path + "/out").map { $0.split(separator: "/").last ?? "" }
       #expect(names == ["a.\(ImageEncoder.automatic.alphaFormat?.fileExtension ?? "")", "b.jpg"])
     }
@@ -179,7 +179,7 @@ struct ImageTests {
     try place.write("<!DOCTYPE html>", "page.jpg")
     let page = try await place.etagere("inspect", "page.jpg")
     #expect(page.status == 84 && page.lines == ["length       15 B"])
-    #expect(page.complaints == ["etagere: page.jpg: not a picture: the bytes are an HTML page"])
+    #expect(page.complaints == ["etagere: page.jpg: not an image: the bytes are an HTML page"])
     let none = try await place.etagere("inspect", "nothing.png", "--json")
     #expect(none.status == 37 && none.complaints == ["etagere: nothing.png: can't be read: No such file or directory"])
     #expect(try none.documents(PictureDocument.self).first?.error?.exitStatus == 37)

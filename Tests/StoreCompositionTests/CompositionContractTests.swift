@@ -32,7 +32,7 @@ struct CompositionContractTests {
 
   /// The cases that need no entry. The others cannot hold for a store that accepts none.
   private static let withoutEntries: Set<String> = [
-    "what was never stored is a miss, and no error"
+    "a key without an entry is a miss, not an error"
   ]
 
   @Test("the contract holds for a null store in the cases that need no entry", arguments: StoreContract.cases)
