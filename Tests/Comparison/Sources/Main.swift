@@ -1,6 +1,8 @@
 import Foundation
 
-/// Drives each loader through each scenario and prints a table. With `loader` as the first argument it is the process of a loader.
+/// Drives each loader through each scenario and prints a table.
+///
+/// With `loader` as its first argument, it is the process of a loader.
 @main
 enum Comparison {
   static func main() async {
