@@ -28,6 +28,7 @@ struct LoadedResponse: Sendable {
 enum LoaderKind: String, CaseIterable, Codable, Sendable {
   case etagere
   case urlCache = "urlcache"
+  case files
   #if canImport(Kingfisher)
   case kingfisher
   #endif
@@ -41,6 +42,7 @@ enum LoaderKind: String, CaseIterable, Codable, Sendable {
     switch self {
     case .etagere: "Etagere"
     case .urlCache: "`URLSession` with `URLCache`"
+    case .files: "a file for each URL (control)"
     #if canImport(Kingfisher)
     case .kingfisher: "Kingfisher"
     #endif
@@ -55,6 +57,7 @@ enum LoaderKind: String, CaseIterable, Codable, Sendable {
     switch self {
     case .etagere: try await EtagereLoader(folder: folder)
     case .urlCache: try await URLCacheLoader(folder: folder)
+    case .files: try await FileLoader(folder: folder)
     #if canImport(Kingfisher)
     case .kingfisher: try await KingfisherLoader(folder: folder)
     #endif

@@ -4,6 +4,8 @@ import Foundation
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Darwin)
+import Darwin
 #endif
 
 /// A loader in a process of its own, which is this program again. A crash or a hang of the loader is thus a result.

@@ -34,7 +34,7 @@ enum Scenario: String, CaseIterable, Codable, Sendable {
     case .vary: "each language its own image, each transferred once"
     case .offline: "the stored image"
     case .cut: "never half an image, all bytes in the end"
-    case .flip: "the damage is noticed, the right image is shown"
+    case .flip: "the damage is noticed, the correct image is shown"
     case .kill: "no wrong image afterwards"
     case .full: "no load fails, and images are stored again afterwards"
     case .processes: "no wrong image, one process uses what the other stored"

@@ -45,7 +45,7 @@ extension Trial {
       }
     }
     return origin.counters(for: "/image").requests == 2
-      ? .passes("right, each transferred once") : .fails("right, but transferred again")
+      ? .passes("correct, each transferred once") : .fails("correct, but transferred again")
   }
 
   func offline() async throws -> Finding {

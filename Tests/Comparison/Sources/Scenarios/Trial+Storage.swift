@@ -2,7 +2,7 @@
 import Foundation
 import LoopbackOrigin
 
-/// What happens to the stored files.
+/// Damaged, interrupted, refused and concurrent writes.
 extension Trial {
   func flip() throws -> Finding {
     let image = TestImage.png(1)
@@ -17,7 +17,7 @@ extension Trial {
     let second = try loader.load(origin.url("/image"))
     guard gave(second, image) else { return .fails("an error, at each load") }
     if first.error != nil { return .fails("an error, the next load gives the image") }
-    return .passes("the right image, transferred again")
+    return .passes("the correct image, transferred again")
   }
 
   /// Flips a bit in the middle of the image in each file that contains it.
@@ -67,7 +67,7 @@ extension Trial {
       for (path, image) in zip(paths, images) where !gave(try loader.load(origin.url(path)), image) { wrong += 1 }
       try loader.end()
     }
-    return wrong == 0 ? .passes("every image right") : .fails("wrong images or errors")
+    return wrong == 0 ? .passes("all images correct") : .fails("wrong images or errors")
   }
 
   func full() throws -> Finding {
@@ -115,8 +115,8 @@ extension Trial {
     }
     guard let isShared else { return .fails("a load fails") }
     return isShared
-      ? .passes("every image right, each uses what the other stored")
-      : .fails("every image right, each transfers what the other has stored")
+      ? .passes("all images correct, each uses what the other stored")
+      : .fails("all images correct, each transfers what the other has stored")
   }
 
   /// Whether `process` loads `url` from what another process has stored; `nil` if the load fails.

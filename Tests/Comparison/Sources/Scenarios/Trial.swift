@@ -43,7 +43,7 @@ struct Trial {
     }
   }
 
-  // MARK: What scenarios share
+  // MARK: Shared by the scenarios
 
   func open(fileSizeLimit: Int? = nil) throws -> LoaderProcess {
     try LoaderProcess(kind, folder: folder, fileSizeLimit: fileSizeLimit)

@@ -1,0 +1,27 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// A cache as apps write it by hand: a file for each URL, used whenever it is there.
+///
+/// The control of the comparison. It shows that the scenarios find what they look for.
+final class FileLoader: LoaderAdapter {
+  private let folder: URL
+  private let session = URLSession(configuration: .ephemeral)
+
+  init(folder: URL) async throws { self.folder = folder }
+
+  func load(_ url: URL, fields: [String: String]) async throws -> LoadedResponse {
+    let file = folder.appending(path: url.path.replacingOccurrences(of: "/", with: "_"))
+    if let body = try? Data(contentsOf: file) { return LoadedResponse(body: body) }
+    var request = URLRequest(url: url)
+    for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
+    let (body, response) = try await session.data(for: request)
+    try? body.write(to: file)
+    return LoadedResponse(status: (response as? HTTPURLResponse)?.statusCode, body: body)
+  }
+
+  func close() async {}
+}
