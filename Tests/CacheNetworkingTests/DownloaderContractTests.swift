@@ -9,7 +9,8 @@ import Testing
 struct DownloaderContractTests {
   /// The statements that the platform cannot satisfy, with the reason. The page CacheNetworking lists them too.
   private static let known: [String: Comment] = [
-    "a request body is sent while it is produced": "URLSession gets the complete request body, because it may have to send it twice",
+    "a request body is sent while it is produced":
+      "URLSession gets the complete request body, because it may have to send it twice",
     "a damaged content coding fails with a specific error, or is delivered unchanged":
       "libcurl does not verify the checksum at the end of a gzip body",
   ]

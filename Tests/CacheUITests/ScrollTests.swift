@@ -15,7 +15,7 @@ struct ScrollTests {
   /// An origin that records which rows are requested.
   private final class Origin: Downloader {
     struct State {
-      /// The rows whose requests are being answered.
+      /// The rows whose requests the downloader is responding to.
       var running: Set<Int> = []
       /// The visible rows whose response has arrived.
       var answered: Set<Int> = []

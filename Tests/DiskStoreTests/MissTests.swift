@@ -11,7 +11,7 @@ import Foundation
 #endif
 
 /// The tests detect a file system lookup by a file that was added without incrementing the counters: only such a lookup finds it.
-@Suite("Disk store: misses answered from memory")
+@Suite("Disk store: misses without a system call")
 struct MissTests {
   let folder: TemporaryFolder
   let clock = ManualClock()

@@ -10,7 +10,7 @@ public protocol ContractOrigin: Sendable {
   /// Whether responses cross a wire, so that connections, bytes and pace have a meaning:
   /// ``DownloaderContract/Trait/sockets``.
   var hasSockets: Bool { get }
-  /// Returns a new URL and answers the requests for it with the given responses in order. The last one is repeated.
+  /// Returns a new URL whose requests get the given responses in order. The last one is repeated.
   ///
   /// - Throws: ``ContractViolation`` for a response that this origin cannot give.
   func serve(_ answers: [ContractAnswer]) async throws -> URL
@@ -28,6 +28,6 @@ public protocol ContractOrigin: Sendable {
 }
 
 extension ContractOrigin {
-  /// Returns a new URL and answers every request for it with the given response.
+  /// Returns a new URL whose requests all get the given response.
   public func serve(_ answer: ContractAnswer) async throws -> URL { try await serve([answer]) }
 }

@@ -38,7 +38,7 @@ public final class ScriptedDownloader: Downloader {
     state.withLock { $0.script[Self.name(url), default: []] += answers }
   }
 
-  /// Sets a closure that answers the requests for a URL that have no scripted response.
+  /// Sets a closure that responds to the requests for a URL that have no scripted response.
   public func serve(_ url: URL, _ server: @escaping @Sendable (HTTPRequest) -> ScriptedAnswer) {
     state.withLock { $0.servers[Self.name(url)] = server }
   }

@@ -111,7 +111,7 @@ extension Place {
     ]
   }
 
-  /// Takes permissions away from a user whom they bind.
+  /// Takes permissions away from a user that they apply to.
   func takePermissions() async throws -> [String] {
     var note = ""
     if geteuid() == 0 {

@@ -18,7 +18,7 @@ final class LoaderProcess {
   private var lastID = 0
   private var isOver = false
 
-  /// How long a reply may take.
+  /// The time limit of a reply.
   static let patience: Duration = .seconds(15)
 
   /// Starts the loader and waits until it is open.
