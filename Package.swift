@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Every target is built in the strictest mode that the language offers.
+/// The upcoming language features that all targets enable.
 let strict: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("InternalImportsByDefault"),
@@ -11,7 +11,7 @@ let strict: [SwiftSetting] = [
 
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 
-/// The privacy manifest is a resource on Apple platforms only: elsewhere a resource bundle would pull all of Foundation in.
+/// The privacy manifest is a resource only on Apple platforms. On other platforms a resource bundle would link all of Foundation.
 #if os(macOS)
 let privacyManifest: [Resource] = [.copy("PrivacyInfo.xcprivacy")]
 let withoutPrivacyManifest: [String] = []
@@ -20,7 +20,7 @@ let privacyManifest: [Resource] = []
 let withoutPrivacyManifest: [String] = ["PrivacyInfo.xcprivacy"]
 #endif
 
-/// A module's folder, target and product share one name.
+/// A module whose folder, target and product have the same name.
 func module(
   _ name: String, _ dependencies: [Target.Dependency] = [], exclude: [String] = [], resources: [Resource] = []
 ) -> Target {
@@ -37,22 +37,22 @@ func example(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .executableTarget(name: name, dependencies: dependencies, path: "Examples/\(name)", swiftSettings: strict)
 }
 
-/// A product of a package that is cloned only if the trait is enabled.
+/// A product of a package that SwiftPM clones only if the trait is enabled.
 func product(_ name: String, of package: String, trait: String) -> Target.Dependency {
   .product(name: name, package: package, condition: .when(traits: [trait]))
 }
 
-/// Apple platforms decode images with ImageIO.
+/// libvips, which decodes images on Linux. Apple platforms use ImageIO.
 let vips: Target.Dependency = .target(name: "CVIPS", condition: .when(platforms: [.linux]))
 
-/// Apple platforms have Combine.
+/// OpenCombine, for platforms without Combine.
 let openCombine: Target.Dependency = .product(
   name: "OpenCombine", package: "OpenCombine",
   condition: .when(platforms: [.linux, .android, .windows, .wasi], traits: ["OpenCombine"]))
 
 let zlib: Target.Dependency = .target(name: "CZlib", condition: .when(traits: ["ContentDecoding"]))
 
-/// The dependencies of each program that runs the gateway's server.
+/// The dependencies of the programs that run the gateway's server.
 let gatewayCommand: [Target.Dependency] = [
   product("Logging", of: "swift-log", trait: "Gateway"),
   product("NIOCore", of: "swift-nio", trait: "Gateway"),
@@ -148,8 +148,8 @@ let package = Package(
       name: "CZlib", path: "Modules/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
     module("CacheTransport", ["CacheCore", zlib, httpTypes]),
     module("ETagValidation", ["CacheCore", httpTypes]),
-    // GObject's pkg-config file names everything that libvips' headers need. The file of libvips also names flags of its codecs,
-    // about which SwiftPM warns.
+    // The pkg-config file of GObject contains all flags that the headers of libvips need. The file of libvips also contains flags
+    // of its codecs, which cause warnings in SwiftPM.
     .systemLibrary(
       name: "CLibVIPS", path: "Modules/CLibVIPS", pkgConfig: "gobject-2.0",
       providers: [.apt(["libvips-dev"]), .yum(["vips-devel"])]),
@@ -194,7 +194,7 @@ let package = Package(
     example("FolderAsNetwork", ["Etagere", "CacheTesting"]),
     example("PhotoList", ["CacheUI", "CacheCore", "LoopbackOrigin", httpTypes]),
 
-    // Without package access, the examples use only what a user of the package can use.
+    // Without package access, the examples can use only the public API.
     .target(
       name: "GatewayServer",
       dependencies: [
@@ -229,7 +229,7 @@ let package = Package(
       ],
       path: "Examples/Thumbnails", packageAccess: false, swiftSettings: strict),
 
-    // No product contains these targets, so no client clones their dependencies.
+    // No product contains these targets, so clients do not clone their dependencies.
     .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
     .target(
       name: "CPlainVIPS",
