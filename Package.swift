@@ -104,7 +104,7 @@ let package = Package(
       name: "Thumbnails", description: "The example Thumbnails, folders and URLs to thumbnails (swift-argument-parser)",
       enabledTraits: ["AsyncHTTP", "ContentDecoding", "VIPS"]),
     .trait(
-      name: "Gateway", description: "The example Gateway, a caching reverse proxy (HummingbirdCore)",
+      name: "Gateway", description: "The examples Gateway, Gallery and HummingbirdCache (Hummingbird), with all other traits",
       enabledTraits: [
         "Tool", "Origin", "AsyncHTTP", "ContentDecoding", "SQLite", "VIPS", "Thumbnails", "Logging", "Metrics", "Tracing",
         "OpenCombine",
@@ -213,6 +213,16 @@ let package = Package(
       name: "Gateway",
       dependencies: ["GatewayServer", "ETagValidation"] + gatewayCommand, path: "Examples/Gateway", packageAccess: false,
       swiftSettings: strict),
+    .executableTarget(
+      name: "HummingbirdCache",
+      dependencies: [
+        "CacheCore", "CacheManager", "MemoryStore", "ETagValidation", "AsyncHTTPNetworking", "LoopbackOrigin", httpTypes,
+        product("Hummingbird", of: "hummingbird", trait: "Gateway"),
+        product("NIOCore", of: "swift-nio", trait: "Gateway"),
+      ],
+      path: "Examples/HummingbirdCache", packageAccess: false,
+      // The settings of a usual Hummingbird project: with NonisolatedNonsendingByDefault a middleware would need `@concurrent`.
+      swiftSettings: [.enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("MemberImportVisibility")]),
     .executableTarget(
       name: "Gallery",
       dependencies: ["GatewayServer", "CacheCore", "CacheManager", "LoopbackOrigin", httpTypes] + gatewayCommand,
@@ -339,6 +349,13 @@ let package = Package(
         product("NIOCore", of: "swift-nio", trait: "Gateway"), product("NIOPosix", of: "swift-nio", trait: "Gateway"),
         product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
         product("ArgumentParser", of: "swift-argument-parser", trait: "Gateway"),
+      ]),
+    tests(
+      "HummingbirdCacheTests",
+      [
+        "HummingbirdCache", "CacheTesting", httpTypes, product("Hummingbird", of: "hummingbird", trait: "Gateway"),
+        product("HummingbirdTesting", of: "hummingbird", trait: "Gateway"),
+        product("NIOCore", of: "swift-nio", trait: "Gateway"),
       ]),
     tests(
       "ThumbnailsTests",

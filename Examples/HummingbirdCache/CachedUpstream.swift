@@ -1,0 +1,55 @@
+#if Gateway
+// A Hummingbird middleware over `ResourceManager.respond(to:)`. Copy this file without the `#if` around it.
+import CacheCore
+import CacheManager
+import HTTPTypes
+import Hummingbird
+
+/// A middleware that serves GET and HEAD requests below a path from an upstream server, through an HTTP cache (RFC 9111).
+struct CachedUpstream<Context: RequestContext>: RouterMiddleware {
+  let manager: ResourceManager
+  /// The host and port of the upstream server. All of its paths become public, because `..` segments are passed on.
+  let upstream: String
+  /// The prefix of the paths that the upstream serves.
+  let path: String
+
+  func handle(_ request: Request, context: Context, next: (Request, Context) async throws -> Response) async throws -> Response {
+    guard [.get, .head].contains(request.method), request.uri.path.hasPrefix(path) else {
+      return try await next(request, context)
+    }
+    var head = request.head
+    (head.scheme, head.authority, head.headerFields) = ("http", upstream, head.headerFields.endToEnd())
+    let response: CachedResponse
+    do throws(CacheError) {
+      response = try await manager.respond(to: head)
+    } catch {
+      throw HTTPError(error)
+    }
+    let body = ResponseBody { writer in
+      for try await chunk in response.body { try await writer.write(ByteBuffer(bytes: chunk)) }
+      try await writer.finish(nil)
+    }
+    return Response(
+      status: response.head.status, headers: response.head.headerFields.endToEnd(),
+      body: request.method == .head ? ResponseBody() : body)
+  }
+}
+
+extension HTTPError {
+  /// The response to a client when the upstream server fails: 504 or 502 (RFC 9110 §15.6.3, §15.6.5).
+  init(_ error: CacheError) {
+    let isTimeout = error.code == .timedOut || error.code == .revalidationFailed
+    self.init(isTimeout ? .gatewayTimeout : .badGateway, message: error.reason)
+  }
+}
+
+extension HTTPFields {
+  /// Returns the fields without those that describe one connection (RFC 9110 §7.6.1).
+  func endToEnd() -> HTTPFields {
+    let hopByHop = "connection,keep-alive,proxy-connection,te,trailer,transfer-encoding,upgrade"
+    let named = (self[values: .connection] + [hopByHop]).joined(separator: ",").lowercased()
+    let names = Set(named.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } })
+    return filter { !names.contains($0.name.canonicalName) }
+  }
+}
+#endif

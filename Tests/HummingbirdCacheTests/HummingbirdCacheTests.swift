@@ -1,0 +1,112 @@
+#if Gateway
+import CacheTesting
+import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import NIOCore
+import Testing
+
+@testable import HummingbirdCache
+
+@Suite("The Hummingbird server with a cache")
+struct HummingbirdCacheTests {
+  private let upstream = ScriptedDownloader()
+
+  /// The application, with a scripted upstream server.
+  private var application: some ApplicationProtocol {
+    Application(router: makeRouter(manager: makeManager(downloader: upstream), upstream: "upstream.test"))
+  }
+
+  private func url(_ path: String) throws -> URL { try #require(URL(string: "http://upstream.test\(path)")) }
+
+  private static let cacheStatus = HTTPField.Name("Cache-Status")
+
+  private static func cacheStatus(_ response: TestResponse) -> String {
+    cacheStatus.flatMap { response.headers[$0] } ?? ""
+  }
+
+  @Test("the middleware serves the second request from the cache")
+  func hit() async throws {
+    upstream.answer(try url("/assets/a.svg?v=1"), .ok("<svg/>", etag: "\"1\"", cacheControl: "max-age=60"))
+    try await application.test(.router) { client in
+      for expected in ["Etagere;fwd=uri-miss;", "Etagere;hit;"] {
+        let response = try await client.execute(uri: "/assets/a.svg?v=1", method: .get)
+        #expect(response.status == .ok)
+        #expect(String(buffer: response.body) == "<svg/>")
+        #expect(Self.cacheStatus(response).hasPrefix(expected))
+      }
+    }
+    try upstream.verify()
+  }
+
+  @Test("the middleware satisfies conditions and HEAD from the cached response")
+  func conditions() async throws {
+    upstream.answer(try url("/assets/a.svg"), .ok("<svg/>", etag: "\"1\"", cacheControl: "max-age=60"))
+    try await application.test(.router) { client in
+      _ = try await client.execute(uri: "/assets/a.svg", method: .get)
+      let confirmed = try await client.execute(
+        uri: "/assets/a.svg", method: .get, headers: [.ifNoneMatch: "\"1\""])
+      #expect(confirmed.status == .notModified)
+      let head = try await client.execute(uri: "/assets/a.svg", method: .head)
+      #expect(head.status == .ok)
+      #expect(head.headers[.eTag] == "\"1\"")
+      #expect(head.body.readableBytes == 0)
+    }
+    try upstream.verify()
+  }
+
+  @Test("fields about one connection stay on that connection")
+  func hopByHop() async throws {
+    let named = try #require(HTTPField.Name("X-Hop"))
+    var fields: HTTPFields = [.connection: "close, X-Hop", .upgrade: "h2c", .cacheControl: "max-age=60"]
+    fields[named] = "1"
+    upstream.answer(try url("/assets/a.svg"), .ok("<svg/>", fields: fields))
+    try await application.test(.router) { [fields] client in
+      let response = try await client.execute(uri: "/assets/a.svg", method: .get, headers: fields)
+      for name in [.connection, .upgrade, named] { #expect(response.headers[name] == nil) }
+    }
+    let sent = try #require(upstream.requests.first).headerFields
+    for name in [.connection, .upgrade, named] { #expect(sent[name] == nil) }
+    #expect(sent[.cacheControl] == "max-age=60")
+  }
+
+  @Test("requests with other methods or paths reach the router")
+  func others() async throws {
+    try await application.test(.router) { client in
+      let posted = try await client.execute(uri: "/assets/a.svg", method: .post)
+      #expect(posted.status == .notFound)
+      let elsewhere = try await client.execute(uri: "/other", method: .get)
+      #expect(elsewhere.status == .notFound)
+    }
+    #expect(upstream.requests.isEmpty)
+  }
+
+  @Test("an unreachable upstream server is a 502, and a silent one a 504", arguments: ["/assets/a.svg", "/price/EUR"])
+  func failures(_ path: String) async throws {
+    let asked = try url(path == "/price/EUR" ? "/rates.json" : path)
+    upstream.answer(asked, .failure(.connectionRefused), .failure(.timedOut))
+    try await application.test(.router) { client in
+      for expected in [HTTPResponse.Status.badGateway, .gatewayTimeout] {
+        let response = try await client.execute(uri: path, method: .get)
+        #expect(response.status == expected)
+      }
+    }
+    try upstream.verify()
+  }
+
+  @Test("the handler loads the rates once for two requests")
+  func handler() async throws {
+    upstream.answer(try url("/rates.json"), .ok(#"{"USD": 1.1}"#, etag: "\"1\"", cacheControl: "max-age=60"))
+    try await application.test(.router) { client in
+      for source in ["network", "memory"] {
+        let response = try await client.execute(uri: "/price/USD", method: .get)
+        #expect(String(buffer: response.body) == "11.0 USD (rates from: \(source))\n")
+      }
+      let unknown = try await client.execute(uri: "/price/XXX", method: .get)
+      #expect(unknown.status == .notFound)
+    }
+    try upstream.verify()
+  }
+}
+#endif
