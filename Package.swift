@@ -193,6 +193,9 @@ let package = Package(
     example("OwnBackend", ["Etagere", "CacheTesting", httpTypes]),
     example("FolderAsNetwork", ["Etagere", "CacheTesting"]),
     example("PhotoList", ["CacheUI", "CacheCore", "LoopbackOrigin", httpTypes]),
+    .executableTarget(
+      name: "JSONClient", dependencies: ["Etagere", "CacheTesting"], path: "Examples/JSONClient", packageAccess: false,
+      swiftSettings: strict),
 
     // Without package access, the examples can use only the public API.
     .target(
@@ -350,6 +353,9 @@ let package = Package(
         product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
         product("ArgumentParser", of: "swift-argument-parser", trait: "Gateway"),
       ]),
+    .testTarget(
+      name: "JSONClientTests", dependencies: ["JSONClient", "Etagere", "CacheTesting"], path: "Tests/JSONClientTests",
+      exclude: ["Fixtures"], packageAccess: false, swiftSettings: strict),
     tests(
       "HummingbirdCacheTests",
       [
