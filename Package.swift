@@ -353,6 +353,7 @@ let package = Package(
         product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
         product("ArgumentParser", of: "swift-argument-parser", trait: "Gateway"),
       ]),
+    tests("ExamplesTests", ["FolderAsNetwork", "JSONClient", "MemoryAlone", "OwnBackend"]),
     .testTarget(
       name: "JSONClientTests", dependencies: ["JSONClient", "Etagere", "CacheTesting"], path: "Tests/JSONClientTests",
       exclude: ["Fixtures"], packageAccess: false, swiftSettings: strict),

@@ -1,4 +1,4 @@
-// A test without a network: a folder answers in its place, with entity tags, 304s and 404s. `swift run FolderAsNetwork`
+// A folder instead of the network, with entity tags, 304s and 404s. `swift run FolderAsNetwork`
 import CacheTesting
 import Etagere
 import Foundation
@@ -27,33 +27,33 @@ func run(in folder: URL) async throws {
 
   print("The first load")
   let first = try await load()
-  expect(first.source == .network && first.validation == .notAttempted, "sent by the folder")
+  expect(first.source == .network && first.validation == .notAttempted, "loaded from the folder")
 
-  print("Again: the file states no lifetime, so the folder is asked, and says 304")
+  print("The second load: the response states no lifetime, so it is revalidated with a 304")
   let second = try await load()
-  expect(second.source == .revalidated && second.validation == .notModified, "confirmed, no bytes sent")
+  expect(second.source == .revalidated && second.validation == .notModified, "confirmed, without a body")
   expect(second.revision == first.revision, "the same body")
-  expect(network.requests.last?.headerFields[.ifNoneMatch] != nil, "asked with If-None-Match")
+  expect(network.requests.last?.headerFields[.ifNoneMatch] != nil, "the request has If-None-Match")
 
   print("The file changes")
   try Data("Good afternoon".utf8).write(to: file)
   let third = try await load()
-  expect(third.source == .network && third.validation == .modified, "a new answer in place of the stored one")
+  expect(third.source == .network && third.validation == .modified, "a new response replaces the stored one")
   expect(third.revision != first.revision, "another body")
 
   print("The network goes down")
   network.isOffline = true
   let fourth = try await load()
-  expect(fourth.validation == .failed && fourth.data == third.data, "what is stored, and said to be unconfirmed")
+  expect(fourth.validation == .failed && fourth.data == third.data, "the stored response, which could not be confirmed")
 
-  print("The network is back, and a file is missing")
+  print("The network is back, and a file does not exist")
   network.isOffline = false
   do throws(CacheError) {
     _ = try await manager.load(url.deletingLastPathComponent().appending(path: "none.txt"))
     expect(false, "an error")
   } catch {
     print("  \(error)")
-    expect(error.code == .unacceptableStatus && error.status == 404, "an error that names the URL and says 404")
+    expect(error.code == .unacceptableStatus && error.status == 404, "an error with the URL and the status 404")
   }
 }
 

@@ -8,8 +8,8 @@ actor DictionaryStore: CacheStore {
     var body: Data
   }
 
-  // Two of these stores never hold the same entries. A store over a database names the database here, so that its instances share
-  // their loads.
+  // Two instances never have the same entries. A store over a database names the database here, so that loads through its
+  // instances are shared.
   nonisolated let id = ComponentID.unique(DictionaryStore.self)
   private let clock: any CacheClock
   private var entries: [CacheKey: Stored] = [:]

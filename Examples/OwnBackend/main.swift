@@ -1,4 +1,4 @@
-// A storage backend of one's own: proven first, then swapped in, for one manager and for one request. `swift run OwnBackend`
+// A custom store: checked against the store contract, then used by one manager and by one request. `swift run OwnBackend`
 import CacheTesting
 import Etagere
 import Foundation
@@ -8,11 +8,11 @@ func expect(_ isTrue: Bool, _ what: String) {
   if !isTrue { exit(1) }
 }
 
-print("Every statement of the store contract, each on a new store")
+print("The cases of the store contract, each on a new store")
 for statement in StoreContract.cases {
   do {
     try await statement.run(on: DictionaryStore())
-    print("  holds: \(statement)")
+    print("  passed: \(statement)")
   } catch {
     expect(false, "\(statement) (\(error))")
   }
@@ -31,23 +31,23 @@ func manager(_ store: any CacheStore) -> ResourceManager {
 }
 
 do {
-  print("For one manager")
+  print("The store of one manager")
   let store = DictionaryStore()
   let first = try await manager(store).load(url)
   let stored = await store.count
-  expect(first.source == .network && stored == 1, "loaded from the network, and stored")
+  expect(first.source == .network && stored == 1, "loaded from the network and stored")
   let second = try await manager(store).load(url)
-  expect(second.source == .disk && second.data == first.data, "a new manager finds it in the store")
+  expect(second.source == .disk && second.data == first.data, "a new manager finds the response in the store")
 
-  print("For one request")
+  print("The store of one request")
   let other = DictionaryStore()
   let elsewhere = RequestOptions { $0.store = .use(other) }
   let third = try await manager(store).load(url, options: elsewhere)
   let storedElsewhere = await other.count
-  expect(third.source == .network && storedElsewhere == 1, "this request has a store of its own, which was empty")
-  expect(try await manager(store).load(url, options: elsewhere).source == .disk, "and is not any more")
+  expect(third.source == .network && storedElsewhere == 1, "this request used another store, which was empty")
+  expect(try await manager(store).load(url, options: elsewhere).source == .disk, "now the other store has the response")
   let unstored = try await manager(store).load(url, options: RequestOptions { $0.store = .disabled })
-  expect(unstored.source == .network, "and this one has none")
+  expect(unstored.source == .network, "a request without a store loads from the network")
   expect(network.requests.count == 3, "3 requests in all")
 } catch {
   expect(false, "no error (\(error))")
