@@ -3,40 +3,40 @@ import ArgumentParser
 import ETagValidation
 import GatewayServer
 
-/// What is stored.
+/// The options of the cache.
 struct CacheOptions: ParsableArguments {
-  /// A rule set, or none.
+  /// The mode of the cache, or `off` for no cache.
   enum Mode: String, ExpressibleByArgument, CaseIterable, Sendable {
     case `private`
     case shared
     case off
   }
 
-  /// On or off.
+  /// A setting that is on or off.
   enum Switch: String, ExpressibleByArgument, CaseIterable, Sendable {
     case on
     case off
   }
 
-  @Option(help: "Whose cache it is: of one user, or of many; off passes everything through.")
+  @Option(help: "The kind of cache: private (one user), shared (many users), or off (no cache).")
   var mode = Mode.shared
 
-  @Option(help: ArgumentHelp("Keep answers in this folder too, so that they outlive the gateway.", valueName: "folder"))
+  @Option(help: ArgumentHelp("Also store responses in this folder, so that they survive a restart.", valueName: "folder"))
   var cache: String?
 
-  @Option(help: ArgumentHelp("What may be kept in memory: bytes, or with K, M, G.", valueName: "size"))
+  @Option(help: ArgumentHelp("The size of the cache in memory, in bytes or with K, M or G.", valueName: "size"))
   var memory = ByteSize(256 << 20)
 
-  @Option(help: ArgumentHelp("What may be kept in the folder.", valueName: "size"))
+  @Option(help: ArgumentHelp("The size of the cache on disk, in bytes or with K, M or G.", valueName: "size"))
   var disk = ByteSize(1 << 30)
 
-  @Option(help: "Whether lifetimes are guessed for answers that state none; on in shared mode, off in private mode.")
+  @Option(help: "Whether responses without a lifetime get a heuristic one (default: on if shared, off if private).")
   var heuristics: Switch?
 
-  @Option(help: "Whether equal requests at the same moment become one to the origin.")
+  @Option(help: "Whether equal requests at the same time become one request to the origin.")
   var collapse = Switch.on
 
-  /// What they say; nil: nothing is stored.
+  /// The settings of the cache, or `nil` for no cache.
   var settings: CacheSettings? {
     guard mode != .off else { return nil }
     return CacheSettings {
@@ -50,7 +50,7 @@ struct CacheOptions: ParsableArguments {
   }
 }
 
-/// A size as people write it: `4096`, `64K`, `256M`, `2G`.
+/// A size in bytes: `4096`, `64K`, `256M`, `2G`.
 struct ByteSize: ExpressibleByArgument, Hashable, CustomStringConvertible, Sendable {
   let bytes: Int64
 

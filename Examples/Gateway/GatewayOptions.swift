@@ -2,21 +2,21 @@
 public import ArgumentParser
 public import GatewayServer
 
-/// Where clients come from and where their requests go.
+/// The options of the connections to clients and to the origin.
 struct PlaceOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Where the origin is: http or https, a host, perhaps a port, and no path.", valueName: "url"))
+  @Option(help: ArgumentHelp("The URL of the origin: http or https, a host, an optional port, and no path.", valueName: "url"))
   var origin: OriginAddress
 
-  @Option(help: ArgumentHelp("Where clients are waited for; port 0 takes a free one.", valueName: "host:port"))
+  @Option(help: ArgumentHelp("The address to listen on. Port 0 selects a free port.", valueName: "host:port"))
   var listen: HostAndPort = HostAndPort(host: "127.0.0.1", port: 8080)
 
-  @Option(help: ArgumentHelp("Connections to the origin at once; more requests wait.", valueName: "n"))
+  @Option(help: ArgumentHelp("The limit of connections to the origin. Further requests wait.", valueName: "n"))
   var originConnections = 256
 
-  @Option(help: ArgumentHelp("How long the origin may be silent before the answer is 504.", valueName: "seconds"))
+  @Option(help: ArgumentHelp("The time that the origin may be silent before the response is 504.", valueName: "seconds"))
   var originTimeout = 60
 
-  @Option(help: ArgumentHelp("How long connecting to it may take.", valueName: "seconds"))
+  @Option(help: ArgumentHelp("The time that connecting to the origin may take.", valueName: "seconds"))
   var connectTimeout = 10
 
   func validate() throws {
@@ -26,53 +26,53 @@ struct PlaceOptions: ParsableArguments {
   }
 }
 
-/// Whose name the origin sees in `Host`.
+/// The source of `Host` in requests to the origin.
 enum HostChoice: String, ExpressibleByArgument, CaseIterable, Sendable {
   case client
   case origin
 }
 
-/// What the origin is told besides the client's own fields.
+/// The options of the fields that are added or changed.
 struct FieldOptions: ParsableArguments {
-  @Option(help: "The Host that the origin sees: the one that the client named, or the origin's own.")
+  @Option(help: "The Host that the origin gets: the client's, or the origin's own.")
   var host: HostChoice = .client
 
   @Option(
-    help: ArgumentHelp("Add Via with this name to requests and answers; without it nothing is added.", valueName: "name"))
+    help: ArgumentHelp("Add Via with this name to requests and responses (default: no Via).", valueName: "name"))
   var via: String?
 
-  @Flag(help: "Tell the origin about the client: X-Forwarded-For, X-Forwarded-Host, X-Forwarded-Proto.")
+  @Flag(help: "Add X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto to requests.")
   var forwarded = false
 
   func validate() throws {
     guard let via else { return }
     guard GatewaySettings.isViaName(via) else {
-      throw ValidationError("--via '\(via)' is no name: letters, digits and -._ make one")
+      throw ValidationError("--via '\(via)' is not a name: use letters, digits, '-', '.' and '_'")
     }
   }
 }
 
-/// How it is run.
+/// The options of the operation.
 struct OperationOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp("Where the status page is shown, as HTML and as JSON; without it nowhere.", valueName: "host:port"))
+    help: ArgumentHelp("The address of the status page, in HTML and JSON (default: no page).", valueName: "host:port"))
   var status: HostAndPort?
 
-  @Option(help: ArgumentHelp("A line for each answer, appended to this file; - is standard output.", valueName: "file"))
+  @Option(help: ArgumentHelp("Append a line for each response to this file. '-' is standard output.", valueName: "file"))
   var accessLog: String?
 
-  @Option(help: "Whose PURGE is obeyed; 'origin' passes it on.")
+  @Option(help: "The clients that may use PURGE. 'origin' forwards PURGE to the origin.")
   var purge: PurgePermission = .loopback
 
-  @Option(help: ArgumentHelp("Threads that serve connections.", valueName: "n"))
+  @Option(help: ArgumentHelp("The number of threads that serve connections.", valueName: "n"))
   var threads = ProcessorCount.value
 
-  @Option(help: ArgumentHelp("Clients' connections at once; more wait until one is closed.", valueName: "n"))
+  @Option(help: ArgumentHelp("The limit of client connections. Further ones wait until one is closed.", valueName: "n"))
   var maxConnections = 1000
 
   @Option(
     help: ArgumentHelp(
-      "How long a client may take for a request's head, or be silent in its body, or not take an answer.",
+      "The time that a client has to send a request's head, the next piece of its body, or to read a piece of a response.",
       valueName: "seconds"))
   var clientTimeout = 60
 

@@ -14,11 +14,11 @@ import UnixSignals
 struct GatewayCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "gateway", abstract: "A caching reverse proxy in front of one origin.",
-    discussion: "It ends in good order on SIGTERM or SIGINT: what runs is answered first, for 30 seconds at most.")
+    discussion: "On SIGTERM or SIGINT it completes the running requests, for up to 30 seconds, and then exits.")
 
-  @OptionGroup(title: "The two sides") var places: PlaceOptions
-  @OptionGroup(title: "The cache") var cache: CacheOptions
-  @OptionGroup(title: "What goes along") var fields: FieldOptions
+  @OptionGroup(title: "Connections") var places: PlaceOptions
+  @OptionGroup(title: "Cache") var cache: CacheOptions
+  @OptionGroup(title: "Header fields") var fields: FieldOptions
   @OptionGroup(title: "Operation") var operation: OperationOptions
 
   func run() async throws {
@@ -37,11 +37,11 @@ struct GatewayCommand: AsyncParsableCommand {
       try await group.shutdownGracefully()
     } catch {
       Self.tell("\(error)")
-      throw ExitCode.failure
+      throw ExitCode(69)  // EX_UNAVAILABLE
     }
   }
 
-  /// What the options say.
+  /// Returns the settings that the options state.
   func settings() throws -> GatewaySettings {
     var settings = GatewaySettings(origin: places.origin, listen: places.listen)
     settings.status = operation.status
@@ -63,9 +63,14 @@ struct GatewayCommand: AsyncParsableCommand {
   private static func tell(_ line: String) { FileHandle.standardError.write(Data("gateway: \(line)\n".utf8)) }
 }
 #else
-/// Without the trait `Gateway` the package stays free of HummingbirdCore, and this program has nothing to do.
+import Foundation
+
+/// The program without the trait `Gateway`, which keeps Hummingbird out of the package.
 @main
 struct GatewayCommand {
-  static func main() { print("Gateway was built without its trait: swift build --traits Gateway") }
+  static func main() {
+    FileHandle.standardError.write(Data("gateway: the trait Gateway is missing: swift run --traits Gateway Gateway\n".utf8))
+    exit(69)  // EX_UNAVAILABLE
+  }
 }
 #endif

@@ -7,9 +7,9 @@ import Testing
 @testable import Gateway
 @testable import GatewayServer
 
-@Suite("What the gateway is told to store")
+@Suite("The cache options of the gateway")
 struct CacheOptionsTests {
-  @Test("what the command says is what is stored")
+  @Test("each option changes its setting, and invalid sizes are refused")
   func options() throws {
     func cache(_ arguments: String...) throws -> CacheSettings? {
       try GatewayCommand.parse(["--origin", "http://h"] + arguments).settings().cache

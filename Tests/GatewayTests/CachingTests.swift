@@ -14,14 +14,14 @@ import Testing
 struct CachingTests {
   private static let hour: HTTPFields = [.cacheControl: "max-age=3600"]
 
-  /// With a cache in memory; `folder` on disk too.
+  /// Runs a gateway with a memory cache, and with a disk cache if there is a folder.
   private static func run(
     mode: CacheMode = .shared, folder: String? = nil, _ body: (GatewayFixture, OriginServer) async throws -> Void
   ) async throws {
     try await GatewayFixture.run({ $0.cache = CacheSettings(mode: mode, folder: folder) }, body)
   }
 
-  @Test("a fresh answer is given again without asking, with its age and the cache's word, on any connection")
+  @Test("a fresh response is served again on any connection without a request, with Age and Cache-Status")
   func hit() async throws {
     for framing in [OriginFraming.contentLength, .chunked(of: 3)] {
       try await Self.run { gateway, origin in
@@ -44,7 +44,7 @@ struct CachingTests {
     }
   }
 
-  @Test("a client of HTTP/1.0 that names no host is answered, and purges, like one that names the origin's")
+  @Test("an HTTP/1.0 client without Host shares the entries of the origin's host, for GET and for PURGE")
   func hostless() async throws {
     try await Self.run { gateway, origin in
       origin.setRoute("/a", Route(Data("body".utf8), fields: Self.hour))
@@ -64,7 +64,7 @@ struct CachingTests {
     }
   }
 
-  @Test("a large answer is stored by the time its reader has it whole")
+  @Test("a large response is stored when its client has received all of it")
   func large() async throws {
     let body = Data(repeating: UInt8(ascii: "x"), count: 3 << 20)
     try await Self.run { gateway, origin in
@@ -77,7 +77,7 @@ struct CachingTests {
     }
   }
 
-  @Test("a stale answer is asked about with the client's own fields, and given when the origin confirms it")
+  @Test("a stale response is revalidated with the client's own fields, and is served after a 304")
   func revalidated() async throws {
     try await Self.run { gateway, origin in
       origin.setRoute("/a", Route(Data("body".utf8), etag: "v1", fields: [.cacheControl: "no-cache"]))
@@ -91,7 +91,7 @@ struct CachingTests {
     }
   }
 
-  @Test("an answer without a body is stored too")
+  @Test("a response without a body is stored")
   func bodiless() async throws {
     try await Self.run { gateway, origin in
       origin.setRoute("/a", Route(OriginAnswer(fields: Self.hour, status: .noContent)))
@@ -103,7 +103,7 @@ struct CachingTests {
     }
   }
 
-  @Test("hosts don't share answers")
+  @Test("different hosts have different entries")
   func hosts() async throws {
     try await Self.run { gateway, origin in
       origin.setFallback { OriginAnswer(text: $0.head.authority ?? "", fields: Self.hour) }
@@ -115,7 +115,7 @@ struct CachingTests {
     }
   }
 
-  @Test("a shared cache leaves private answers alone, a private one keeps them")
+  @Test("a private cache stores private responses, and a shared cache does not")
   func modes() async throws {
     for (mode, requests) in [(CacheMode.shared, 2), (.private, 1)] {
       try await Self.run(mode: mode) { gateway, origin in
@@ -126,7 +126,7 @@ struct CachingTests {
     }
   }
 
-  @Test("PURGE forgets what is stored")
+  @Test("PURGE removes the stored response")
   func purge() async throws {
     try await Self.run { gateway, origin in
       origin.setRoute("/a", Route(Data("a".utf8), fields: Self.hour))
@@ -138,7 +138,7 @@ struct CachingTests {
     }
   }
 
-  @Test("what breaks off, makes no sense or does not come is not stored")
+  @Test("truncated, invalid and missing responses are not stored")
   func failures() async throws {
     try await Self.run { gateway, origin in
       let broken: [OriginDelivery] = [
@@ -166,7 +166,7 @@ struct CachingTests {
   }
 
   @Test(
-    "an origin that is gone: the stored answer where that is allowed, else 504 where it must not be used, and 502 where nothing is stored"
+    "without an origin, the response is the stored one if allowed, 504 if its use is forbidden, and 502 if nothing is stored"
   )
   func gone() async throws {
     try await Self.run { gateway, origin in
@@ -188,7 +188,7 @@ struct CachingTests {
     }
   }
 
-  @Test("what is in the folder outlives the gateway")
+  @Test("responses in the folder survive a restart of the gateway")
   func restart() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "gateway-\(UUID())").path
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -206,7 +206,7 @@ struct CachingTests {
     await origin.stop()
   }
 
-  @Test("the status page knows hits, revalidations, bytes saved and entries")
+  @Test("the status page shows hits, revalidations, bytes saved and entries")
   func status() async throws {
     try await GatewayFixture.run {
       ($0.cache, $0.status) = (CacheSettings(), HostAndPort(host: "127.0.0.1", port: 0))

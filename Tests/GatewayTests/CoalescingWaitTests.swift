@@ -7,10 +7,10 @@ import Testing
 
 @testable import GatewayServer
 
-@Suite("The gateway and equal requests at once")
+@Suite("Equal requests to the gateway at the same time")
 struct CollapsingTests {
   @Test(
-    "forty clients who ask for one thing at once ask the origin once, stored or stale; told not to, each of them",
+    "forty equal requests at the same time are one request to the origin with collapsing, and forty without it",
     arguments: [true, false])
   func forty(collapses: Bool) async throws {
     let (origin, clock) = (try await OriginServer.start(), ManualClock())

@@ -16,7 +16,7 @@ struct CommandTests {
     return try command.settings()
   }
 
-  @Test("an origin is enough")
+  @Test("the origin is the only required option")
   func defaults() throws {
     let settings = try Self.settings("--origin http://origin.example/")
     #expect(settings.origin.description == "http://origin.example")
@@ -50,7 +50,7 @@ struct CommandTests {
   }
 
   @Test(
-    "what makes no sense is said, with the option's name",
+    "an invalid value is refused with the name of its option",
     arguments: [
       ("", "--origin"), ("--origin origin.example", "--origin"), ("--origin ftp://o", "--origin"),
       ("--origin http://o/path", "--origin"), ("--origin http://u@o", "--origin"), ("--origin http://o:x", "--origin"),
@@ -66,7 +66,7 @@ struct CommandTests {
     #expect(error.map { GatewayCommand.fullMessage(for: $0).contains(word) } == true)
   }
 
-  @Test("a port that is taken is said, with its place")
+  @Test("a port in use is an error with its address")
   func takenPort() async throws {
     let origin = try await OriginServer.start()
     let address = try #require(OriginAddress("http://127.0.0.1:1"))
@@ -74,11 +74,11 @@ struct CommandTests {
       settings: GatewaySettings(origin: address, listen: HostAndPort(host: "127.0.0.1", port: origin.port)),
       group: MultiThreadedEventLoopGroup.singleton)
     let error = await #expect(throws: CacheError.self) { try await service.run() }
-    #expect(error?.description == "can't listen on 127.0.0.1:\(origin.port): Address already in use")
+    #expect(error?.description == "cannot listen on 127.0.0.1:\(origin.port): Address already in use")
     await origin.stop()
   }
 
-  @Test("every option is explained")
+  @Test("every option has a help text")
   func help() {
     let help = GatewayCommand.helpMessage()
     for option in [

@@ -8,9 +8,9 @@ import Testing
 
 @testable import GatewayServer
 
-@Suite("Connections of clients")
+@Suite("The gateway's client connections")
 struct ConnectionTests {
-  @Test("pipelined requests are answered in their order, also when the client has closed its side")
+  @Test("pipelined requests get their responses in order, even if the client has closed its side")
   func pipelining() async throws {
     try await GatewayFixture.run { gateway, origin in
       origin.setFallback { OriginAnswer(text: $0.path) }
@@ -22,7 +22,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("a client that wants no more is told that the connection ends, and it does")
+  @Test("after Connection: close from the client, the response repeats it and the connection closes")
   func close() async throws {
     try await GatewayFixture.run { gateway, origin in
       origin.setRoute("/a", Route(OriginAnswer(text: "a")))
@@ -32,7 +32,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("the rest of a body that nobody wants is read away, and the next request served")
+  @Test("the rest of an unwanted body is dropped, and the next request is served")
   func unwantedBody() async throws {
     try await GatewayFixture.run { gateway, origin in
       origin.setRoute("/a", Route(OriginAnswer(text: "a")))
@@ -46,7 +46,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("a body that is too long to be read away ends the connection, behind the answer")
+  @Test("an unwanted body that is too long closes the connection after the response")
   func unwantedLongBody() async throws {
     try await GatewayFixture.run { gateway, origin in
       let client = try await gateway.client()
@@ -59,10 +59,11 @@ struct ConnectionTests {
     }
   }
 
-  @Test("a graceful shutdown answers what runs, says that the connection ends, and takes no new one")
+  @Test("a graceful shutdown completes the running requests with Connection: close, and accepts no new connection")
   func shutdown() async throws {
     let gate = Gate()
-    // Reserved beyond the gateway's end: else another test's server could be given the port, and accept the last connection.
+    // The port stays reserved after the gateway's end. Otherwise another test's server could get it and accept the last
+    // connection.
     let port = try ReservedPort()
     try await GatewayFixture.run {
       $0.listen = HostAndPort(host: "127.0.0.1", port: port.number)
@@ -84,7 +85,7 @@ struct ConnectionTests {
     withExtendedLifetime(port) {}
   }
 
-  @Test("more connections than allowed wait until one is closed")
+  @Test("a connection above the limit waits until another one closes")
   func limit() async throws {
     try await GatewayFixture.run {
       $0.maximumConnections = 1

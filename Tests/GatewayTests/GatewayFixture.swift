@@ -12,13 +12,13 @@ import Testing
 
 @testable import GatewayServer
 
-/// A gateway of the test's own on free ports, ended in good order whatever the test does.
+/// A gateway on free ports, which is shut down when the test ends or throws.
 struct GatewayFixture: Sendable {
   let port: Int
   let statusPort: Int?
   private let group: ServiceGroup
 
-  /// In front of `LoopbackOrigin`.
+  /// Runs a gateway in front of a `LoopbackOrigin` server.
   static func run(
     _ change: (inout GatewaySettings) -> Void = { _ in },
     _ body: (GatewayFixture, OriginServer) async throws -> Void
@@ -33,7 +33,7 @@ struct GatewayFixture: Sendable {
     await origin.stop()
   }
 
-  /// In front of a port.
+  /// Runs a gateway in front of a port.
   static func run(
     inFrontOf port: Int, clock: any CacheClock = SystemClock(), _ change: (inout GatewaySettings) -> Void = { _ in },
     _ body: (GatewayFixture) async throws -> Void
@@ -41,7 +41,7 @@ struct GatewayFixture: Sendable {
     var settings = GatewaySettings(
       origin: try #require(OriginAddress("http://127.0.0.1:\(port)")), listen: HostAndPort(host: "127.0.0.1", port: 0))
     settings.lastCallTime = .zero
-    // Machines that test are busy: no test but those that set them goes by these.
+    // Test machines are busy, so only tests that set a time-out depend on one.
     (settings.clientTimeout, settings.originTimeout) = (.seconds(600), .seconds(600))
     change(&settings)
     let ports = WatchedState<GatewayService.Ports?>(nil)
@@ -67,13 +67,13 @@ struct GatewayFixture: Sendable {
 
   func client(reads: Bool = true) async throws -> RawClient { try await RawClient.connect(port, reads: reads) }
 
-  /// One request over a connection of its own.
+  /// Sends one request over a new connection.
   ///
   /// - Parameters:
-  ///   - method: of the request.
-  ///   - target: as it stands.
-  ///   - fields: lines, besides `Host`.
-  ///   - body: with its length, where there is one.
+  ///   - method: The method.
+  ///   - target: The target, sent unchanged.
+  ///   - fields: The field lines after `Host`.
+  ///   - body: The body, which is sent with its length, or `nil` for none.
   func ask(_ method: String, _ target: String, _ fields: [String] = [], body: String? = nil) async throws -> RawAnswer {
     let client = try await client()
     defer { client.close() }
@@ -85,7 +85,7 @@ struct GatewayFixture: Sendable {
 
   func get(_ target: String, _ fields: String...) async throws -> RawAnswer { try await ask("GET", target, fields) }
 
-  /// Whether it still serves.
+  /// Returns whether the gateway still serves requests.
   func isAlive(_ origin: OriginServer) async throws -> Bool {
     origin.setRoute("/alive", Route(OriginAnswer(text: "alive")))
     return try await get("/alive").body == "alive"

@@ -7,11 +7,11 @@ import Testing
 
 @testable import GatewayServer
 
-@Suite("Origins that fail")
+@Suite("The gateway with a failing origin")
 struct OriginFaultTests {
-  @Test("nobody listens: 502 with the reason, and the code in Cache-Status")
+  @Test("a refused connection is a 502 with the reason, and with the error code in Cache-Status")
   func refused() async throws {
-    // Not the port of an origin that has ended: another one may get that.
+    // The port of a stopped origin would not do, because another server may get it.
     try await GatewayFixture.run(inFrontOf: 1) { gateway in
       let answer = try await gateway.get("/a")
       #expect(answer.statusLine == "HTTP/1.1 502 Bad Gateway")
@@ -22,7 +22,7 @@ struct OriginFaultTests {
   }
 
   @Test(
-    "an origin that closes, resets or talks nonsense before its answer's head: 502",
+    "an origin that closes, resets or sends garbage before the head is a 502",
     arguments: [OriginFault.closeBeforeHead, .closeMidHead, .resetBeforeHead, .garbage])
   func beforeHead(fault: OriginFault) async throws {
     try await GatewayFixture.run { gateway, origin in
@@ -34,7 +34,7 @@ struct OriginFaultTests {
     }
   }
 
-  @Test("a silent origin: 504 when its time is over")
+  @Test("a silent origin is a 504 after the time-out")
   func silent() async throws {
     try await GatewayFixture.run {
       $0.originTimeout = .milliseconds(50)
@@ -47,7 +47,7 @@ struct OriginFaultTests {
   }
 
   @Test(
-    "answers that make no sense: 502 that says why",
+    "an invalid response is a 502 with the reason",
     arguments: [
       ("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n", "304 to a request without a condition"),
       (
@@ -75,7 +75,7 @@ struct OriginFaultTests {
     await origin.stop()
   }
 
-  @Test("304 to a condition and 206 to a range are the client's own affair")
+  @Test("a 304 to the client's condition and a 206 to the client's range are forwarded")
   func asked() async throws {
     try await GatewayFixture.run { gateway, origin in
       origin.setRoute("/a", Route(OriginAnswer(Data("0123".utf8), etag: "v", acceptsRanges: true)))
@@ -86,7 +86,7 @@ struct OriginFaultTests {
     }
   }
 
-  @Test("a body that follows 204 is thrown away with its connection")
+  @Test("a body after a 204 is dropped, and its connection is closed")
   func bodyAfter204() async throws {
     try await GatewayFixture.run { gateway, origin in
       origin.setRoute(
@@ -104,7 +104,7 @@ struct OriginFaultTests {
     }
   }
 
-  @Test("bytes that follow an answer reach nobody")
+  @Test("bytes after the end of a response reach no client")
   func surplus() async throws {
     let surplus = Data("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison".utf8)
     try await GatewayFixture.run { gateway, origin in
@@ -118,7 +118,7 @@ struct OriginFaultTests {
   }
 
   @Test(
-    "a body that breaks off breaks off for the client too: no end is made up",
+    "a truncated body is truncated for the client too, without a regular end",
     arguments: [true, false], [OriginFault.cut(afterBodyBytes: 5), .reset(afterBodyBytes: 5)])
   func brokenBody(isChunked: Bool, fault: OriginFault) async throws {
     try await GatewayFixture.run { gateway, origin in
@@ -133,7 +133,7 @@ struct OriginFaultTests {
     }
   }
 
-  @Test("a client of HTTP/1.0 sees a broken body as a reset: the end of the connection would be the body's end")
+  @Test("an HTTP/1.0 client gets a reset after a truncated body, because a close would look like a regular end")
   func brokenBody10() async throws {
     try await GatewayFixture.run { gateway, origin in
       let delivery = OriginDelivery(framing: .chunked(of: 5), fault: .cut(afterBodyBytes: 5))
@@ -145,7 +145,7 @@ struct OriginFaultTests {
     }
   }
 
-  @Test("an answer without end reaches the client as it comes, and the origin is let go of with the client")
+  @Test("an endless response streams to the client, and the origin's connection closes when the client leaves")
   func endless() async throws {
     try await GatewayFixture.run {
       $0.halfClosedTime = .milliseconds(20)

@@ -6,10 +6,10 @@ import Testing
 
 @testable import GatewayServer
 
-@Suite("What is passed on")
+@Suite("Forwarding by the gateway")
 struct PassingTests {
   @Test(
-    "every method, known or not",
+    "every method is forwarded, known or not",
     arguments: ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "QUERY", "M-SEARCH", "FROBNICATE", "get"])
   func methods(method: String) async throws {
     let origin = try await RawOrigin.start(answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
@@ -22,7 +22,7 @@ struct PassingTests {
     await origin.stop()
   }
 
-  @Test("a request's target and fields arrive as they were sent, and nothing is added but what frames the message")
+  @Test("a request's target and fields are forwarded unchanged, and only framing fields are added")
   func request() async throws {
     let origin = try await RawOrigin.start(answer: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     try await GatewayFixture.run(inFrontOf: origin.port) { gateway in
@@ -41,7 +41,7 @@ struct PassingTests {
   }
 
   @Test(
-    "a target arrives as it was sent, also where no URL has such characters",
+    "a target is forwarded unchanged, even with characters that are invalid in a URL",
     arguments: [
       "/a|b", "/{x}", "/a^b", "/[x]", "/a\"b", "/<a>", "/a\\b", "/`", "/a?filter[x]=1|2", "/a?", "/?", "//h/x", "/a;b=c", "/%",
       "/%zz", "/a?%",
@@ -58,7 +58,7 @@ struct PassingTests {
     await origin.stop()
   }
 
-  @Test("an answer's fields arrive in their order, repeated, spelled as they were; those about the connection don't")
+  @Test("a response's fields keep their order, repetitions and spelling, and fields about the connection are dropped")
   func answerFields() async throws {
     let origin = try await RawOrigin.start(
       answer: "HTTP/1.1 200 OK\r\nX-b: 1\r\nset-cookie: a=1\r\nETag: \"x\"\r\nSet-Cookie: b=2\r\nContent-Length: 2\r\n"
@@ -77,7 +77,7 @@ struct PassingTests {
   }
 
   @Test(
-    "any final status passes",
+    "every final status is forwarded",
     arguments: [
       200, 201, 203, 226, 299, 300, 301, 302, 307, 308, 400, 401, 402, 404, 410, 418, 429, 451, 499, 500, 503, 511, 599, 600, 999,
     ])
@@ -93,7 +93,7 @@ struct PassingTests {
     }
   }
 
-  @Test("answers without a body: HEAD with its length, 204, 304")
+  @Test("responses to HEAD keep Content-Length, and 204 and 304 have no body")
   func bodiless() async throws {
     try await GatewayFixture.run { gateway, origin in
       origin.setRoute("/a", Route(Data("body".utf8), contentType: "text/plain", etag: "v1"))
@@ -114,7 +114,7 @@ struct PassingTests {
     }
   }
 
-  @Test("a body without a length goes on in chunks; to a client of HTTP/1.0 it ends with the connection")
+  @Test("a body without a length is sent in chunks, or until the connection closes to an HTTP/1.0 client")
   func chunked() async throws {
     try await GatewayFixture.run { gateway, origin in
       let delivery = OriginDelivery.chunked(of: 3)
@@ -131,7 +131,7 @@ struct PassingTests {
     }
   }
 
-  @Test("a client of HTTP/1.0 keeps its connection where it asks for that and the length is known")
+  @Test("an HTTP/1.0 client keeps its connection if it sends keep-alive and the length is known")
   func keepAlive10() async throws {
     try await GatewayFixture.run { gateway, origin in
       origin.setRoute("/a", Route(OriginAnswer(text: "a")))
@@ -142,12 +142,12 @@ struct PassingTests {
         #expect(answer["connection"] == "keep-alive")
         #expect(answer.body == "a")
       }
-      // Without Host the origin is told its own.
+      // Without Host, the origin gets its own.
       #expect(origin.requests.last?.head.authority == "127.0.0.1:\(origin.port)")
     }
   }
 
-  @Test("nothing is decoded: coded bytes and their fields arrive as they are")
+  @Test("encoded bodies and their fields are forwarded unchanged")
   func contentCoding() async throws {
     try await GatewayFixture.run { gateway, origin in
       origin.setRoute("/a", Route(OriginAnswer(Data("not really gzip".utf8), fields: [.contentEncoding: "gzip"])))
@@ -158,7 +158,7 @@ struct PassingTests {
     }
   }
 
-  @Test("the origin sees the client's Host, or its own where that is wanted")
+  @Test("the origin gets the client's Host, or its own with --host origin")
   func host() async throws {
     for keeps in [true, false] {
       try await GatewayFixture.run {
@@ -172,7 +172,7 @@ struct PassingTests {
     }
   }
 
-  @Test("Via and X-Forwarded fields are added where they are asked for, behind what is there")
+  @Test("Via and X-Forwarded fields are added after existing ones if the options say so")
   func added() async throws {
     try await GatewayFixture.run {
       ($0.via, $0.forwards) = ("cache", true)
@@ -188,7 +188,7 @@ struct PassingTests {
     }
   }
 
-  @Test("interim answers are passed over")
+  @Test("interim responses are not forwarded")
   func interim() async throws {
     try await GatewayFixture.run { gateway, origin in
       origin.setRoute("/a", Route(OriginAnswer(text: "a", delivery: OriginDelivery(interim: [.init()]))))
@@ -198,7 +198,7 @@ struct PassingTests {
     }
   }
 
-  @Test("OPTIONS * is about the gateway, and Max-Forwards ends where it is 0 (RFC 9110 §7.6.2, §9.3.7)")
+  @Test("the gateway responds to OPTIONS * and to Max-Forwards: 0 itself (RFC 9110 §7.6.2, §9.3.7)")
   func aboutTheGateway() async throws {
     try await GatewayFixture.run { gateway, origin in
       #expect(try await gateway.ask("OPTIONS", "*").status == 200)

@@ -1,16 +1,16 @@
 #if Gateway
 import NIOCore
 
-/// An answer as it stood on the wire.
+/// A response, parsed from its bytes on the wire.
 struct RawAnswer: Sendable {
   var statusLine: String
-  /// Names and values with their bytes, in order.
+  /// The names and values of the fields, unchanged and in order.
   var fields: [(name: String, value: String)] = []
   var body = ""
-  /// Sizes of the chunks, where there were any.
+  /// The sizes of the chunks, or empty for a body without chunks.
   var chunks: [Int] = []
   var trailers: [String] = []
-  /// In bytes.
+  /// The number of bytes on the wire.
   var length = 0
 
   var status: Int { Int(statusLine.split(separator: " ").dropFirst().first ?? "") ?? 0 }
@@ -19,7 +19,7 @@ struct RawAnswer: Sendable {
 
   subscript(all name: String) -> [String] { fields.filter { $0.name.lowercased() == name }.map(\.value) }
 
-  /// nil when it is not whole yet.
+  /// Parses a response, or returns `nil` if it is not complete yet.
   init?(_ bytes: ByteBuffer, to method: String, atEnd: Bool) {
     var rest = bytes
     guard let head = Self.line(&rest) else { return nil }
@@ -66,7 +66,7 @@ struct RawAnswer: Sendable {
   private static func line(_ rest: inout ByteBuffer) -> String? {
     guard let end = rest.readableBytesView.firstIndex(of: 10) else { return nil }
     let line = rest.readString(length: end - rest.readerIndex + 1) ?? ""
-    // CR and LF are one Character.
+    // In Swift, CR and LF together are one Character.
     return line.hasSuffix("\r\n") ? String(line.dropLast()) : line
   }
 }

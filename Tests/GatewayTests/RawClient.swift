@@ -6,7 +6,7 @@ import NIOPosix
 
 @testable import GatewayServer
 
-/// A client of bare bytes: what it sends and what it gets is what stands on the wire.
+/// A client that sends and receives raw bytes.
 final class RawClient: Sendable {
   struct State: Sendable {
     var bytes = ByteBuffer()
@@ -20,8 +20,8 @@ final class RawClient: Sendable {
   private init(_ channel: any Channel, _ state: WatchedState<State>) { (self.channel, self.state) = (channel, state) }
 
   /// - Parameters:
-  ///   - port: on 127.0.0.1.
-  ///   - reads: false: what comes is left in the kernel until ``startReading()``.
+  ///   - port: The port on 127.0.0.1.
+  ///   - reads: Whether to read at once. Otherwise received bytes stay in the kernel until ``startReading()``.
   static func connect(_ port: Int, reads: Bool = true) async throws -> RawClient {
     let state = WatchedState(State())
     let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -38,7 +38,7 @@ final class RawClient: Sendable {
 
   func send(_ bytes: ByteBuffer) async throws { try await channel.writeAndFlush(bytes).get() }
 
-  /// What goes out later is of no interest, whatever becomes of it.
+  /// Sends bytes, and ignores errors.
   func sendWithoutWaiting(_ bytes: ByteBuffer) { channel.writeAndFlush(bytes, promise: nil) }
 
   func startReading() async throws { try await channel.setOption(.autoRead, value: true).get() }
@@ -49,25 +49,25 @@ final class RawClient: Sendable {
 
   var wasReset: Bool { state.read { $0.wasReset } }
 
-  /// Returns when the other side has closed.
+  /// Returns the received bytes when the other side has closed.
   func untilClosed() async -> String {
     await state.wait { $0.isClosed }
     return state.read { String(buffer: $0.bytes) }
   }
 
-  /// Returns when this has come.
+  /// Returns the received bytes when they contain a text.
   func until(_ text: String) async -> String {
     await state.wait { $0.isClosed || String(buffer: $0.bytes).contains(text) }
     return state.read { String(buffer: $0.bytes) }
   }
 
-  /// Returns how many bytes have come, when they are so many.
+  /// Returns the number of received bytes when it has reached `bytes`.
   func until(bytes: Int) async -> Int {
     await state.wait { $0.isClosed || $0.bytes.readableBytes >= bytes }
     return state.read { $0.bytes.readableBytes }
   }
 
-  /// The next answer, whole; what follows it stays for the next call.
+  /// Returns the next complete response. Bytes after it stay for the next call.
   func answer(to method: String = "GET") async throws -> RawAnswer {
     await state.wait { $0.isClosed || RawAnswer($0.bytes, to: method, atEnd: false) != nil }
     return try state.update { state in
@@ -79,7 +79,8 @@ final class RawClient: Sendable {
     }.get()
   }
 
-  /// Returns what the status page says once it says what is waited for: an answer is with its client before it is counted.
+  /// Returns the status document once a condition holds. The wait is needed because a response reaches its client before it is
+  /// counted.
   func document(
     _ target: String = "/status.json", where isReady: (StatusDocument) -> Bool
   ) async throws -> (StatusDocument, RawAnswer) {

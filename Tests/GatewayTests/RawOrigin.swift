@@ -4,7 +4,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
-/// An origin of bare bytes: it keeps what came, and answers each head with bytes of the test's own.
+/// An origin that records the received bytes, and responds to each head with the bytes that a test gives.
 final class RawOrigin: Sendable {
   struct State: Sendable {
     var received = ""
@@ -20,8 +20,8 @@ final class RawOrigin: Sendable {
   }
 
   /// - Parameters:
-  ///   - answer: sent when a request's head has come.
-  ///   - closes: whether the connection ends with it.
+  ///   - answer: The bytes that are sent when a request's head has arrived.
+  ///   - closes: Whether the connection closes after them.
   static func start(answer: String, closes: Bool = false) async throws -> RawOrigin {
     let state = WatchedState(State())
     let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -36,7 +36,7 @@ final class RawOrigin: Sendable {
     return RawOrigin(channel, port: try #require(channel.localAddress?.port), state)
   }
 
-  /// The heads that came, each without the empty line at its end.
+  /// The received heads, each without the empty line at its end.
   var heads: [String] { state.read { $0.heads } }
 
   func stop() async { try? await channel.close() }

@@ -7,10 +7,10 @@ import Testing
 
 @testable import GatewayServer
 
-@Suite("What is refused")
+@Suite("Requests that the gateway refuses")
 struct RefusalTests {
   @Test(
-    "requests that break the rules get their status, reach no origin, and end the connection",
+    "an invalid request gets its status, does not reach the origin, and closes the connection",
     arguments: [
       ("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400),
       ("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
@@ -39,7 +39,7 @@ struct RefusalTests {
     }
   }
 
-  @Test("a header of 10 MB is refused before it has come whole")
+  @Test("a header section of 10 MB is refused before all of it has arrived")
   func hugeHeader() async throws {
     try await GatewayFixture.run { gateway, origin in
       let client = try await gateway.client()
@@ -53,7 +53,7 @@ struct RefusalTests {
     }
   }
 
-  @Test("garbage is answered, and nothing is lost by it")
+  @Test("garbage gets a 400, and the gateway continues to serve")
   func garbage() async throws {
     try await GatewayFixture.run { gateway, origin in
       for text in ["\u{16}\u{3}\u{1}\u{2}\n\n", "\r\n\r\n\n", "GET\r\n\r\n", "\u{0}\r\n\r\n"] {
@@ -67,7 +67,7 @@ struct RefusalTests {
     }
   }
 
-  @Test("a body that breaks the rules after its head was taken is told to client and origin")
+  @Test("an invalid body after a valid head is a 400 to the client and a broken request to the origin")
   func brokenBody() async throws {
     try await GatewayFixture.run { gateway, origin in
       let client = try await gateway.client()
@@ -78,14 +78,14 @@ struct RefusalTests {
       #expect(answer.status == 400)
       #expect(answer["connection"] == "close")
       client.close()
-      // The origin has seen no complete request.
+      // The origin has received no complete request.
       await origin.waitForOpenConnections()
       #expect(origin.requests.isEmpty)
       #expect(try await gateway.isAlive(origin))
     }
   }
 
-  @Test("a client that leaves in mid-body takes its request along")
+  @Test("a client that leaves before the end of its body cancels its request")
   func leavesInMidBody() async throws {
     try await GatewayFixture.run { gateway, origin in
       let client = try await gateway.client()
@@ -98,7 +98,7 @@ struct RefusalTests {
     }
   }
 
-  @Test("Upgrade is not taken, and requests that follow are served (RFC 9110 §7.8)")
+  @Test("Upgrade is ignored, and the following requests are served (RFC 9110 §7.8)")
   func upgrade() async throws {
     try await GatewayFixture.run { gateway, origin in
       origin.setRoute("/a", Route(OriginAnswer(text: "a")))

@@ -6,9 +6,9 @@ import Testing
 
 @testable import GatewayServer
 
-@Suite("Requests on the wire")
+@Suite("The request parser")
 struct RequestParserTests {
-  /// What a connection's bytes are read as: lines of "METHOD target", "body ..." and "end".
+  /// Returns the parsed requests as lines: "METHOD target", "body ..." and "end".
   private static func read(_ bytes: ByteBuffer, inPieces size: Int = .max) throws(RequestRefusal) -> [String] {
     var parser = RequestParser()
     var rest = bytes
@@ -39,7 +39,7 @@ struct RequestParserTests {
     return head
   }
 
-  @Test("requests follow one another, whatever pieces they come in", arguments: [Int.max, 1, 2, 3, 7])
+  @Test("consecutive requests are parsed, regardless of the size of the pieces", arguments: [Int.max, 1, 2, 3, 7])
   func pieces(size: Int) throws {
     let text =
       "\r\nGET /a HTTP/1.1\r\nHost: h\r\n\r\nPOST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello"
@@ -51,7 +51,7 @@ struct RequestParserTests {
     #expect(try Self.read(ByteBuffer(string: text), inPieces: size) == expected)
   }
 
-  @Test("fields keep their order, their repetitions, their spelling and their bytes")
+  @Test("fields keep their order, repetitions, spelling and bytes")
   func fields() throws {
     var bytes = ByteBuffer(string: "GET / HTTP/1.1\r\nhOsT: h\r\nB: 2\r\na:1 \t\r\nB:  2,3\r\nEmpty:\r\nLatin: ")
     bytes.writeBytes([0xE9, 0x20, 0xFF])
@@ -65,7 +65,7 @@ struct RequestParserTests {
   }
 
   @Test(
-    "what may be read in two ways, or is no HTTP, is refused (RFC 9112 §2.2, §3, §5, §6)",
+    "ambiguous or invalid requests are refused (RFC 9112 §2.2, §3, §5, §6)",
     arguments: [
       ("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
       ("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", 400),
@@ -132,12 +132,12 @@ struct RequestParserTests {
     }
   }
 
-  @Test("heads have a limit in bytes, fields and target, and are refused before they have come whole")
+  @Test("a head is refused as soon as its bytes, its fields or its target exceed a limit")
   func limits() throws {
     let many = "GET / HTTP/1.1\r\nHost: h\r\n" + String(repeating: "A: b\r\n", count: 256) + "\r\n"
     #expect(throws: RequestRefusal.fieldsTooLarge("more than 256 fields")) { try Self.head(many) }
     let long = "GET / HTTP/1.1\r\nHost: h\r\nA: " + String(repeating: "b", count: 64 * 1024)
-    #expect(throws: RequestRefusal.fieldsTooLarge("a header section of more than 65536 bytes")) { try Self.head(long) }
+    #expect(throws: RequestRefusal.fieldsTooLarge("the header section has more than 65536 bytes")) { try Self.head(long) }
     let target = "GET /" + String(repeating: "a", count: 16 * 1024) + " HTTP/1.1\r\nHost: h\r\n\r\n"
     for text in [target, String(repeating: "a", count: 65536)] {
       let refusal = #expect(throws: RequestRefusal.self) { try Self.head(text) }
@@ -147,7 +147,7 @@ struct RequestParserTests {
     #expect(try Self.head(fits + String(repeating: "A: b\r\n", count: 255) + "\r\n").fields.count == 256)
   }
 
-  @Test("a refusal is final: nothing after it is read as a request")
+  @Test("no request is parsed after a refusal")
   func final() {
     var parser = RequestParser()
     parser.append(ByteBuffer(string: "BAD\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n"))
@@ -155,7 +155,7 @@ struct RequestParserTests {
   }
 
   @Test(
-    "the host is that of an absolute target, or of Host (RFC 9112 §3.2.2)",
+    "the host is taken from an absolute target, or else from Host (RFC 9112 §3.2.2)",
     arguments: [
       ("GET http://a.example:81/p?q HTTP/1.1\r\nHost: b\r\n\r\n", "a.example:81", "/p?q"),
       ("GET HTTP://a?q HTTP/1.1\r\nHost: b\r\n\r\n", "a", "/?q"),
@@ -170,13 +170,13 @@ struct RequestParserTests {
     #expect(target.path == path)
   }
 
-  @Test("a client of HTTP/1.0 may leave Host out")
+  @Test("an HTTP/1.0 client may omit Host")
   func withoutHost() throws {
     #expect(try Self.head("GET /a HTTP/1.0\r\n\r\n").target.authority == nil)
   }
 
   @Test(
-    "whether the connection stays (RFC 9112 §9.3)",
+    "the version and Connection decide whether the connection stays open (RFC 9112 §9.3)",
     arguments: [
       ("1.1", "", true), ("1.1", "Connection: close\r\n", false), ("1.1", "Connection: x, Close\r\n", false),
       ("1.1", "Connection: x\r\n", true), ("1.0", "", false), ("1.0", "Connection: keep-alive\r\n", true),
@@ -186,7 +186,7 @@ struct RequestParserTests {
     #expect(try Self.head("GET / HTTP/\(version)\r\nHost: h\r\n\(line)\r\n").keepsAlive == stays)
   }
 
-  @Test("no bytes make it trap, and none make it read on after a refusal")
+  @Test("random bytes cause no trap, and no parsing after a refusal")
   func random() {
     var generator = SplitMix(state: 1)
     let seeds = [

@@ -4,7 +4,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
-/// An origin that takes connections and reads nothing.
+/// An origin that accepts connections and reads nothing.
 final class SilentOrigin: Sendable {
   let port: Int
   private let channel: any Channel

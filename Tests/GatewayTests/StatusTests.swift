@@ -9,9 +9,9 @@ import Testing
 
 @testable import GatewayServer
 
-@Suite("Status page, access log, PURGE")
+@Suite("The status page, the access log and PURGE")
 struct StatusTests {
-  @Test("the status page stands on a port of its own, as JSON and as HTML")
+  @Test("the status page has a separate port, with JSON and HTML")
   func page() async throws {
     try await GatewayFixture.run {
       $0.status = HostAndPort(host: "127.0.0.1", port: 0)
@@ -37,7 +37,7 @@ struct StatusTests {
     }
   }
 
-  @Test("counts know hits, revalidations, errors and what broke off")
+  @Test("the counts include hits, revalidations, errors and incomplete responses")
   func counts() {
     var counts = TrafficCounts()
     func add(_ status: Int, _ outcome: CacheOutcome, _ bytes: Int64, isComplete: Bool = true) {
@@ -61,7 +61,7 @@ struct StatusTests {
     #expect(counts == expected)
   }
 
-  @Test("the access log has a line for each answer")
+  @Test("the access log has a line for each response")
   func log() async throws {
     let path = FileManager.default.temporaryDirectory.appending(path: "gateway-\(UUID()).log").path
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -79,13 +79,13 @@ struct StatusTests {
     let first = try #require(lines.first)
     let beginning = "127.0.0.1 1994-11-06T08:49:37.120Z \"GET /a?\\x22b\\x5C HTTP/1.1\" 200 4 bypass "
     #expect(first.hasPrefix(beginning) && first.hasSuffix(" ok"), "\(first)")
-    // Seconds, to the microsecond: as long as it took.
+    // The duration in seconds, with six decimals.
     #expect(first.dropFirst(beginning.count).dropLast(3).wholeMatch(of: /[0-9]+\.[0-9]{6}/) != nil, "\(first)")
     #expect(lines.last?.hasPrefix("127.0.0.1 1994-11-06T08:49:37.120Z - 400 ") == true)
     #expect(lines.count == 2)
   }
 
-  @Test("the log tells the origin's own errors, those in place of its answer, and the gateway's own word apart")
+  @Test("the log distinguishes the origin's error responses, origin failures, and the gateway's own responses")
   func errors() async throws {
     let path = FileManager.default.temporaryDirectory.appending(path: "gateway-\(UUID()).log").path
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -106,13 +106,13 @@ struct StatusTests {
     #expect(told.sorted() == ["400 local", "502 failed", "502 miss", "504 local"])
   }
 
-  @Test("an access log that can't be opened is said before anything is served")
+  @Test("an access log that cannot be opened is an error before the gateway serves")
   func unopenableLog() {
     let error = #expect(throws: CacheError.self) { try AccessLog(path: "/nowhere/access.log") }
-    #expect(error?.description == "/nowhere/access.log: the access log can't be opened: No such file or directory")
+    #expect(error?.description == "/nowhere/access.log: cannot open the access log: No such file or directory")
   }
 
-  @Test("PURGE is for clients on the same machine, or for whom the option says, and reaches the origin only where it says so")
+  @Test("the option decides which clients may use PURGE, and whether PURGE is forwarded to the origin")
   func purge() async throws {
     for (permission, status, requests) in [
       (PurgePermission.loopback, 404, 0), (.anyone, 404, 0), (.nobody, 403, 0), (.origin, 200, 1),
@@ -129,7 +129,7 @@ struct StatusTests {
   }
 
   @Test(
-    "what is loopback",
+    "loopback addresses are recognized",
     arguments: [
       ("127.0.0.1", true), ("127.9.9.9", true), ("::1", true), ("::ffff:127.0.0.1", true), ("10.0.0.1", false), ("::2", false),
     ])

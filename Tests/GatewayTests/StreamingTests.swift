@@ -8,9 +8,9 @@ import Testing
 
 @testable import GatewayServer
 
-@Suite("Streams")
+@Suite("Streaming through the gateway")
 struct StreamingTests {
-  @Test("an upload reaches the origin while it is sent, with its length or in chunks", arguments: [true, false])
+  @Test("an upload streams to the origin, with its length or in chunks", arguments: [true, false])
   func upload(hasLength: Bool) async throws {
     try await GatewayFixture.run { gateway, origin in
       origin.setRoute("/a", Route(answering: { OriginAnswer(text: "\($0.method) \($0.bodyLength)") }))
@@ -27,7 +27,7 @@ struct StreamingTests {
     }
   }
 
-  @Test("an answer reaches the client while it is made")
+  @Test("a response streams to the client")
   func download() async throws {
     let gate = Gate()
     try await GatewayFixture.run { gateway, origin in
@@ -41,7 +41,7 @@ struct StreamingTests {
     }
   }
 
-  @Test("a head is not held back until its body comes")
+  @Test("a head is sent before its body arrives")
   func headFirst() async throws {
     let gate = Gate()
     try await GatewayFixture.run { gateway, origin in
@@ -54,10 +54,10 @@ struct StreamingTests {
     }
   }
 
-  /// A body of which the gateway and the sockets of its two connections hold less than half.
+  /// A body that is more than twice as large as the buffers of the gateway and of its two connections.
   private static let largeBody = 4 * SocketBuffers.limit + (16 << 20)
 
-  @Test("a client that does not read holds the origin back, and gets every byte when it does")
+  @Test("a client that stops reading slows the origin down, and gets every byte later")
   func backPressure() async throws {
     let size = Self.largeBody
     let body = Data(repeating: UInt8(ascii: "x"), count: size)
@@ -66,7 +66,7 @@ struct StreamingTests {
       let slow = try await gateway.client(reads: false)
       try await slow.send("GET /big HTTP/1.1\r\nHost: h\r\n\r\n")
       await origin.waitForRequests(path: "/big")
-      // Whole answers for others meanwhile: time enough to send more than sockets and gateway hold.
+      // Responses to other clients take enough time for the origin to fill all buffers.
       for _ in 0..<200 { #expect(try await gateway.isAlive(origin)) }
       #expect(origin.counters(for: "/big").bodyBytesSent < size / 2)
       try await slow.startReading()
@@ -75,7 +75,7 @@ struct StreamingTests {
     }
   }
 
-  @Test("an origin that does not read holds the client back")
+  @Test("an origin that stops reading slows the client down")
   func uploadBackPressure() async throws {
     let origin = try await SilentOrigin.start()
     try await GatewayFixture.run(inFrontOf: origin.port) {
@@ -101,14 +101,14 @@ struct StreamingTests {
     }
   }
 
-  @Test("a client that sends its next request ahead is held back until it has its answer, and is served then")
+  @Test("a pipelined request waits until the response to the first one was sent")
   func pipeliningBackPressure() async throws {
     let gate = Gate()
     try await GatewayFixture.run { gateway, origin in
       origin.setRoute("/slow", Route(OriginAnswer(text: "slow", delivery: .gated(by: gate))))
       origin.setRoute("/next", Route(answering: { OriginAnswer(text: "got \($0.bodyLength)") }))
       let client = try await gateway.client()
-      // More than the connection and the gateway hold.
+      // More bytes than the buffers of the connection and the gateway.
       let size = SocketBuffers.limit + (16 << 20)
       let sent = WatchedState(0)
       try await client.send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -131,7 +131,7 @@ struct StreamingTests {
     }
   }
 
-  @Test("a client that waits for a word gets 100 when somebody wants its body, and not before (RFC 9110 §10.1.1)")
+  @Test("a client gets 100 Continue only when its body is wanted (RFC 9110 §10.1.1)")
   func expectContinue() async throws {
     try await GatewayFixture.run { gateway, origin in
       origin.setRoute("/a", Route(answering: { OriginAnswer(text: "got \($0.bodyLength)") }))
@@ -141,7 +141,7 @@ struct StreamingTests {
       try await client.send("0123")
       #expect(try await client.answer().body == "got 4")
       #expect(origin.requests.first?.fields[.expect] == nil)
-      // Nobody wants the body of a request that is refused, so its connection ends.
+      // The body of a refused request is not wanted, so the connection closes.
       try await client.send("TRACE /a HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
       let refusal = try await client.answer()
       #expect(refusal.status == 400)
@@ -150,7 +150,7 @@ struct StreamingTests {
     }
   }
 
-  @Test("an answer that overtakes the request's body is passed on at once")
+  @Test("a response that arrives before the end of the request's body is forwarded at once")
   func earlyAnswer() async throws {
     let origin = try await RawOrigin.start(answer: "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig")
     try await GatewayFixture.run(inFrontOf: origin.port) { gateway in

@@ -8,9 +8,9 @@ import Testing
 
 @testable import GatewayServer
 
-@Suite("Clients that take their time")
+@Suite("The gateway with slow clients")
 struct TimeoutTests {
-  /// A connection whose time is the test's.
+  /// A connection with a clock that the test advances.
   private static func connection() async throws -> NIOAsyncTestingChannel {
     let service = ConnectionService(
       responder: Unavailable(), traffic: Traffic(), clientTimeout: .seconds(60), lingerTime: .seconds(2))
@@ -26,7 +26,7 @@ struct TimeoutTests {
     func respond(to request: ProxyRequest) async throws(CacheError) -> ProxyAnswer { throw .cancelled }
   }
 
-  @Test("a connection without a request is closed without a word")
+  @Test("a connection without a request is closed without a response")
   func idle() async throws {
     let channel = try await Self.connection()
     await channel.testingEventLoop.advanceTime(by: .seconds(59))
@@ -36,7 +36,7 @@ struct TimeoutTests {
     #expect(try await channel.readOutbound(as: ByteBuffer.self) == nil)
   }
 
-  @Test("a head that trickles has its time as a whole: 408")
+  @Test("a head that arrives too slowly is a 408")
   func trickle() async throws {
     let channel = try await Self.connection()
     for _ in 0..<6 {
@@ -47,7 +47,7 @@ struct TimeoutTests {
     #expect(String(buffer: answer).hasPrefix("HTTP/1.1 408 Request Timeout\r\n"))
   }
 
-  @Test("an idle connection is closed a moment after the server is to end, one in mid-head is not")
+  @Test("a shutdown closes idle connections after a moment, and leaves a connection with a partial head open")
   func quiesce() async throws {
     let (idle, busy) = (try await Self.connection(), try await Self.connection())
     try await busy.writeInbound(ByteBuffer(string: "GET / HT"))
@@ -61,7 +61,7 @@ struct TimeoutTests {
     #expect(busy.isActive)
   }
 
-  @Test("a request that comes in that moment is answered, and told that the connection ends")
+  @Test("a request in that moment gets a response with Connection: close")
   func lastCall() async throws {
     let channel = try await Self.connection()
     try await channel.eventLoop.submit { channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }.get()

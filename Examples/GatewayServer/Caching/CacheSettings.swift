@@ -6,25 +6,25 @@ public import ETagValidation
 import Foundation
 import MemoryStore
 
-/// What is stored, where, and by whose rules.
+/// The settings of the cache: the stores, their sizes and the caching rules.
 public struct CacheSettings: Sendable {
-  /// Whose cache it is (RFC 9111 §1).
+  /// Whether the cache is private or shared (RFC 9111 §1).
   public var mode = CacheMode.shared
-  /// Whether lifetimes are guessed for answers that state none (RFC 9111 §4.2.2); nil: as the mode has it, on where many share
-  /// the cache.
+  /// Whether responses without a lifetime get a heuristic one (RFC 9111 §4.2.2). `nil` means yes in a shared cache, and no in a
+  /// private one.
   public var guesses: Bool?
-  /// Bytes in memory; 0: nothing.
+  /// The size of the memory store in bytes, or 0 for none.
   public var memory = 256 << 20
-  /// Where files are kept; nil: nowhere.
+  /// The folder of the disk store, or `nil` for none.
   public var folder: String?
-  /// Bytes on disk.
+  /// The size of the disk store, in bytes.
   public var disk: Int64 = 1 << 30
-  /// Whether equal requests at the same moment become one to the origin (RFC 9111 §4).
+  /// Whether equal requests at the same time are collapsed into one request to the origin (RFC 9111 §4).
   public var collapses = true
 
-  /// The stores and the rules, ready to be used.
+  /// Opens the stores.
   ///
-  /// - Throws: with path and reason, when the folder can't be used.
+  /// - Throws: An error with the path and the reason, if the folder cannot be used.
   func open(_ downloader: any Downloader, clock: any CacheClock) throws(CacheError) -> OpenCache {
     var configuration = ResourceManager.Configuration()
     configuration.downloader = downloader
@@ -48,28 +48,28 @@ public struct CacheSettings: Sendable {
 }
 
 extension CacheSettings {
-  /// The defaults, changed by `change`.
+  /// Creates the default settings and changes some of them.
   public init(_ change: (inout Self) -> Void) {
     self.init()
     change(&self)
   }
 }
 
-/// A cache at work.
+/// An open cache.
 struct OpenCache: Sendable {
   let manager: ResourceManager
   let memory: MemoryCache?
   let disk: DiskCache?
 
-  /// What is stored, for the status page.
+  /// The number and size of the stored entries, for the status page.
   var contents: StatusDocument.Store {
     get async {
       var store = StatusDocument.Store()
-      // Beside its bytes an answer has its metadata in memory, as an entry that has a transform.
+      // A response also has an entry with a transform, for its metadata. That entry is not counted.
       if let memory {
         (store.memoryEntries, store.memoryBytes) = (memory.keys().count { $0.transform.isEmpty }, Int64(memory.totalCost))
       }
-      // A folder that can't be looked into tells nothing; it says so where it is written.
+      // If the folder cannot be read, its figures are left out. A write to it reports the error.
       if let disk { (store.diskEntries, store.diskBytes) = (try? await disk.entryCount, try? await disk.totalSize) }
       return store
     }

@@ -3,10 +3,10 @@ import CacheCore
 import CacheManager
 import HTTPTypes
 
-/// Answers as an HTTP cache does, and forgets what it is told to: the package's facade, as its users have it.
+/// A responder that is an HTTP cache: `ResourceManager.respond(to:)` and `purge(_:)`.
 struct CachingResponder: Responder, Purging {
   let manager: ResourceManager
-  /// Whose the paths are that a client of HTTP/1.0 asks for without a `Host`.
+  /// The host of requests without `Host`, which HTTP/1.0 allows.
   let defaultAuthority: String
 
   func respond(to request: ProxyRequest) async throws(CacheError) -> ProxyAnswer {
@@ -15,7 +15,7 @@ struct CachingResponder: Responder, Purging {
   }
 
   func purge(_ request: HTTPRequest) async throws(CacheError) -> Int {
-    guard let url = named(request).absoluteURL else { throw CacheError(.invalidURL, reason: "the target is no URL") }
+    guard let url = named(request).absoluteURL else { throw CacheError(.invalidURL, reason: "invalid target") }
     return try await manager.purge(.url(url))
   }
 

@@ -9,26 +9,27 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Writes an answer: one buffer and one flush where its bytes are at hand, else piece by piece, at the client's pace.
+/// A writer of responses. A body in memory goes out in one buffer with one flush. Other bodies are written piece by piece, as
+/// fast as the client reads.
 struct AnswerWriter: Sendable {
-  /// How far it came.
+  /// The part of a response that was sent.
   struct Sent {
     var bodyBytes: Int64 = 0
     var isComplete = false
   }
 
-  /// Bytes that are given to the socket at a time.
+  /// The largest number of bytes per write to the socket.
   private static let pieceBytes = 256 * 1024
 
   let channel: any Channel
   let connection: NIOLoopBound<ConnectionHandler>
   let headWriter: ResponseHeadWriter
-  /// Whether the client said that it understands them (RFC 9110 §6.5.1).
+  /// Whether the client accepts trailers (RFC 9110 §6.5.1).
   let sendsTrailers: Bool
 
   private var framing: ResponseFraming { headWriter.framing }
 
-  /// Never throws: an answer that can't be brought to its end is told as such.
+  /// Writes a response. Does not throw: the result says whether the response was sent completely.
   func write(_ answer: ProxyAnswer) async -> Sent {
     var sent = Sent()
     do {
@@ -45,7 +46,7 @@ struct AnswerWriter: Sendable {
     var buffer = channel.allocator.buffer(capacity: 1024 + min(data?.count ?? 0, Self.pieceBytes))
     headWriter.write(answer.head, to: &buffer)
     guard framing.hasBody else {
-      // To its end, where it has none: an answer is stored as it is read.
+      // An empty body is read to its end too, because a response is stored while its body is read.
       if try await answer.body.source.next() != nil { answer.body.source.cancel() }
       return try await flush(buffer)
     }
@@ -55,12 +56,12 @@ struct AnswerWriter: Sendable {
       return try await flush(buffer)
     }
     channel.write(buffer, promise: nil)
-    // When the first piece is there already, both go out at once; when it is not, the head does not wait for it.
+    // If the first piece is available already, both go out in one flush. Otherwise the head does not wait for it.
     channel.eventLoop.execute { [channel] in channel.flush() }
     var next = try await answer.body.source.next()
     while let piece = next {
       let read = sent.bodyBytes + Int64(piece.count)
-      // The end is read before the last byte leaves: whoever has seen the whole answer finds it stored.
+      // The end of the body is read before the last byte is sent, so that a client that has the whole response finds it stored.
       if framing == .length(read) { next = try await answer.body.source.next() }
       try await write(piece, &sent)
       if framing != .length(read) { next = try await answer.body.source.next() }
@@ -73,7 +74,7 @@ struct AnswerWriter: Sendable {
 
   private func write(_ piece: Data, _ sent: inout Sent) async throws {
     if case .length(let length) = framing, sent.bodyBytes + Int64(piece.count) > length {
-      throw CacheError(.malformedResponse, reason: "the body has more than the \(length) bytes that were announced")
+      throw CacheError(.malformedResponse, reason: "the body has more than the announced \(length) bytes")
     }
     var rest = piece[...]
     while !rest.isEmpty {
@@ -99,13 +100,13 @@ struct AnswerWriter: Sendable {
     return buffer
   }
 
-  /// Returns when the socket can take more: at once, as long as little waits for the client.
+  /// Returns when the socket accepts more bytes. That is immediately unless too many bytes wait for the client.
   private func flush(_ buffer: ByteBuffer) async throws {
     guard channel.isActive else { throw CacheError.cancelled }
     channel.writeAndFlush(buffer, promise: nil)
     guard !channel.isWritable else { return }
     connection.value.awaitsClient(true)
-    // Behind everything that waits.
+    // An empty write, which completes after everything that is queued.
     try await channel.writeAndFlush(ByteBuffer()).get()
     connection.value.awaitsClient(false)
   }

@@ -11,8 +11,8 @@ import Glibc
 #endif
 
 extension Channel {
-  /// Lets the connection end with a reset: where its end is also the body's, a client could take a half answer for a whole one
-  /// otherwise.
+  /// Makes the connection end with a reset. If the end of the connection is the end of the body, a normal close would make a
+  /// truncated response look complete.
   func resetOnClose() {
     guard let socket = self as? any SocketOptionProvider else { return }
     _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))

@@ -4,8 +4,8 @@ import HTTPTypes
 import NIOCore
 import NIOExtras
 
-/// One connection of a client: requests come in, one after the other, and each is served by a task on the connection's own event
-/// loop.
+/// The handler of one client connection. It reads requests one after another, and serves each with a task on the connection's
+/// event loop.
 final class ConnectionHandler: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
@@ -13,7 +13,7 @@ final class ConnectionHandler: ChannelInboundHandler {
   enum Phase {
     case awaitingHead
     case serving(Serving)
-    /// The last answer is out; what still comes is thrown away.
+    /// The last response was sent. Further bytes are dropped.
     case lingering
     case closed
   }
@@ -24,11 +24,11 @@ final class ConnectionHandler: ChannelInboundHandler {
     let task: Task<Void, Never>
     /// Whether the client waits for "100 Continue".
     var awaitsContinue: Bool
-    /// Whether its last byte has come.
+    /// Whether the last byte of the request has arrived.
     var isComplete = false
-    /// Whether the answer is out, ahead of the last byte.
+    /// Whether the response was sent before the last byte of the request arrived.
     var isAnswered = false
-    /// Bytes of the body that nobody wanted.
+    /// The number of body bytes that were dropped.
     var drained = 0
   }
 
@@ -39,7 +39,7 @@ final class ConnectionHandler: ChannelInboundHandler {
   private var phase = Phase.awaitingHead
   private var isQuiescing = false
   private var inputIsClosed = false
-  /// Whether no further request is read.
+  /// Whether no further request will be read.
   private var isLast = false
   private var isProceeding = false
   private let timer: ConnectionTimer
@@ -52,7 +52,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     timer = ConnectionTimer(channel.eventLoop)
   }
 
-  // MARK: The channel's events
+  // MARK: Channel events
 
   func channelActive(context: ChannelHandlerContext) {
     timer.onTime = { [weak self] in self?.ranOutOfTime() }
@@ -84,9 +84,9 @@ final class ConnectionHandler: ChannelInboundHandler {
 
   // MARK: Requests
 
-  /// Goes on as far as what has come allows, then asks for more where more is wanted.
+  /// Processes all bytes that have arrived, then reads more if they are wanted.
   private func proceed() {
-    // A request that is answered before its task waits for anything comes back here: the loop below goes on.
+    // If a task finishes without suspending, this function is called recursively. The loop below continues instead.
     guard !isProceeding else { return }
     isProceeding = true
     while takePart() {}
@@ -128,7 +128,7 @@ final class ConnectionHandler: ChannelInboundHandler {
 
   private func receive(_ bytes: ByteBuffer) {
     guard case .serving(var serving) = phase else { return }
-    // A client that sends its body waits for no word.
+    // A client that sends its body does not wait for "100 Continue".
     serving.awaitsContinue = false
     if serving.body?.push(bytes) == false { serving.drained += bytes.readableBytes }
     phase = .serving(serving)
@@ -156,11 +156,11 @@ final class ConnectionHandler: ChannelInboundHandler {
   private func readIfWanted() {
     switch phase {
     case .awaitingHead:
-      // Nothing more can come, and what is there is no request.
+      // No more bytes can arrive, and the received ones are not a complete request.
       guard !inputIsClosed else { return channel.close(promise: nil) }
     case .serving(let serving) where serving.isComplete:
-      // The next request may come meanwhile, as much of it as one read brings: to stop looking and begin again with each request
-      // would be two system calls more.
+      // One read may fetch the start of the next request. Stopping and restarting the reads for each request would cost two more
+      // system calls.
       guard parser.unreadBytes == 0 else { return }
     case .serving(let serving):
       guard let body = serving.body, body.wantsMore else { return }
@@ -175,7 +175,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     if !inputIsClosed { channel.read() }
   }
 
-  /// What came is no request, or it did not come in time: whatever follows it is not read as one.
+  /// Refuses a request that is invalid or too late. The bytes after it are not parsed.
   private func refuse(_ refusal: RequestRefusal) {
     isLast = true
     switch phase {
@@ -189,37 +189,37 @@ final class ConnectionHandler: ChannelInboundHandler {
     }
   }
 
-  // MARK: Answers
+  // MARK: Responses
 
-  /// Whether another request may follow on this connection, as far as it can be told when an answer begins.
+  /// Returns whether another request may follow on this connection, as far as is known when the response starts.
   func keepsAlive(after head: RequestHead) -> Bool {
     guard case .serving(let serving) = phase, head.keepsAlive, mayGoOn else { return false }
-    // Whether a client that was not told to go on still sends its body is anybody's guess (RFC 9110 §10.1.1).
+    // A client that got no "100 Continue" may or may not send its body (RFC 9110 §10.1.1).
     return serving.isComplete || !serving.awaitsContinue && serving.drained <= service.drainLimit
   }
 
   private var mayGoOn: Bool { !isLast && !isQuiescing && (!inputIsClosed || !parser.isAtStart) }
 
-  /// The answer is out.
+  /// Continues after a complete response: with the next request, or by closing the connection.
   func didAnswer(keepsAlive: Bool) {
     guard case .serving(var serving) = phase else { return }
     timer.clear(.write)
     serving.body?.cancel()
     guard keepsAlive, mayGoOn else { return finish() }
     if serving.isComplete { return awaitHead() }
-    // The rest of the body is in the way of the next request: it is read away, if it is not too much.
+    // The next request follows the rest of this body, which is read and dropped up to the limit.
     serving.isAnswered = true
     phase = .serving(serving)
     proceed()
   }
 
-  /// The answer can't be brought to its end, and the client must not take what it has for the whole.
+  /// Closes the connection with a reset, because the client must not take a truncated response for a complete one.
   func abort() {
     channel.resetOnClose()
     channel.close(promise: nil)
   }
 
-  /// Something is being written that the client has to take.
+  /// Starts or stops the deadline for a write that waits for the client.
   func awaitsClient(_ isWaiting: Bool) {
     if isWaiting { timer.set(.write, in: service.clientTimeout) } else { timer.clear(.write) }
   }
@@ -230,8 +230,8 @@ final class ConnectionHandler: ChannelInboundHandler {
     proceed()
   }
 
-  /// Closes behind the last answer. Where the client may still be sending, only our side at first: a reset would overtake the
-  /// answer (RFC 9112 §9.6).
+  /// Closes the connection after the last response. If the client may still be sending, only the output is closed at first,
+  /// because a reset could overtake the response (RFC 9112 §9.6).
   private func finish() {
     let mayComeMore: Bool
     if case .serving(let serving) = phase { mayComeMore = !serving.isComplete || !parser.isAtStart } else { mayComeMore = true }
@@ -243,11 +243,11 @@ final class ConnectionHandler: ChannelInboundHandler {
     channel.read()
   }
 
-  // MARK: The end
+  // MARK: Shutdown
 
   private func quiesce() {
     isQuiescing = true
-    // A request may be here already that nobody has read: an end now would be its only answer.
+    // The socket may already have a request that was not read yet. Closing now would leave it without a response.
     if case .awaitingHead = phase, parser.isAtStart { timer.set(.read, in: service.lastCallTime) }
   }
 
@@ -256,14 +256,16 @@ final class ConnectionHandler: ChannelInboundHandler {
     proceed()
     switch phase {
     case .lingering: channel.close(promise: nil)
-    case .serving(let serving) where !serving.isComplete: refuse(.malformed("the client closed in mid-body"))
+    case .serving(let serving) where !serving.isComplete: refuse(.malformed("the connection closed before the end of the body"))
     case .serving: expectNothing()
     case .awaitingHead, .closed: break
     }
   }
 
-  /// For the time being nothing has to come. A client that has closed its side may still wait for its answer, or be gone: nothing
-  /// but a write tells, and an origin that is silent leaves nothing to write, so there is a limit to the wait.
+  /// Removes the read deadline while the client need not send anything.
+  ///
+  /// A client that has closed its side may wait for the response or may be gone. Only a write shows which, and a silent origin
+  /// leaves nothing to write. So a deadline limits this wait.
   private func expectNothing() {
     if inputIsClosed { timer.set(.read, in: service.halfClosedTime) } else { timer.clear(.read) }
   }
@@ -282,9 +284,9 @@ final class ConnectionHandler: ChannelInboundHandler {
     timer.clear(.read)
     switch phase {
     case .awaitingHead where parser.isAtStart: channel.close(promise: nil)
-    case .awaitingHead: refuse(RequestRefusal(status: .requestTimeout, reason: "the request's head did not come in time"))
+    case .awaitingHead: refuse(RequestRefusal(status: .requestTimeout, reason: "the request head did not arrive in time"))
     case .serving(let serving) where serving.isComplete: abort()
-    case .serving: refuse(RequestRefusal(status: .requestTimeout, reason: "the request's body did not come in time"))
+    case .serving: refuse(RequestRefusal(status: .requestTimeout, reason: "the request body did not arrive in time"))
     case .lingering: channel.close(promise: nil)
     case .closed: break
     }

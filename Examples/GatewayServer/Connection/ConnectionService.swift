@@ -2,23 +2,23 @@
 import CacheCore
 import NIOCore
 
-/// What the connections of one port have in common.
+/// The settings and the responder that all connections of one port share.
 struct ConnectionService: Sendable {
   var responder: any Responder
-  /// Is told of every answer.
+  /// The recorder of every response.
   var traffic: Traffic
   var limits = RequestLimits()
-  /// How long a client may take for a head, for the next piece of a body, and for taking a piece of an answer; and how long a
-  /// connection stays without a request.
+  /// The time that a client has to send a head, to send the next piece of a body, and to read a piece of a response. Also the
+  /// time that a connection without a request stays open.
   var clientTimeout = TimeAmount.seconds(60)
-  /// How long a connection that was ended goes on being read, so that the client sees the last answer before it sees the end (RFC
-  /// 9112 §9.6).
+  /// The time that the gateway still reads from a connection that it has closed for writing, so that no reset overtakes the last
+  /// response (RFC 9112 §9.6).
   var lingerTime = TimeAmount.seconds(2)
-  /// How long an answer goes on for a client that has closed its side.
+  /// The time that a response may take for a client that has closed its side.
   var halfClosedTime = TimeAmount.seconds(5)
-  /// How long a connection without a request stays when the server is to end: what is on its way by then is answered.
+  /// The time that a connection without a request stays open during shutdown, so that requests already sent get a response.
   var lastCallTime = TimeAmount.milliseconds(500)
-  /// Bytes of a body that nobody wants and that are read all the same, to keep the connection.
+  /// The number of unwanted body bytes that are read and dropped in order to keep the connection open.
   var drainLimit = 256 * 1024
   var clock: any CacheClock = SystemClock()
 }

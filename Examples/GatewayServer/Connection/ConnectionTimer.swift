@@ -1,12 +1,12 @@
 #if Gateway
 import NIOCore
 
-/// How long a client may still take, for what is read and for what is written. One timer of the event loop, set anew when it
-/// fires, or when something is due before that: as a rule an event costs a look at the clock.
+/// The deadlines of a client for reading and for writing. Both use one timer of the event loop, which is rescheduled when it
+/// fires or when an earlier deadline is set. So an event usually costs one reading of the clock.
 final class ConnectionTimer {
   enum Kind { case read, write }
 
-  /// Called on the event loop when a time has passed.
+  /// Called on the event loop when a deadline has passed.
   var onTime: () -> Void = {}
 
   private let eventLoop: any EventLoop
@@ -17,7 +17,7 @@ final class ConnectionTimer {
 
   init(_ eventLoop: any EventLoop) { self.eventLoop = eventLoop }
 
-  /// From now on so long.
+  /// Sets a deadline, counted from now.
   func set(_ kind: Kind, in time: TimeAmount) {
     let due = eventLoop.now + time
     switch kind {
@@ -27,7 +27,7 @@ final class ConnectionTimer {
     if timer.map({ due < $0.due }) ?? true { schedule(due) }
   }
 
-  /// There is nothing to wait for.
+  /// Removes a deadline.
   func clear(_ kind: Kind) {
     switch kind {
     case .read: readDue = nil
@@ -35,12 +35,12 @@ final class ConnectionTimer {
     }
   }
 
-  /// Whether that time has passed.
+  /// Returns whether a deadline has passed.
   func isDue(_ kind: Kind) -> Bool {
     (kind == .read ? readDue : writeDue).map { $0 <= eventLoop.now } ?? false
   }
 
-  /// It is over.
+  /// Stops the timer for good.
   func stop() {
     isStopped = true
     (readDue, writeDue, onTime) = (nil, nil, {})

@@ -1,8 +1,8 @@
 #if Gateway
 import NIOCore
 
-/// Runs tasks on one event loop, so that a request is served by the thread that reads and writes its connection: no hop, and no
-/// lock that two threads want.
+/// An executor that runs tasks on one event loop. A request is served by the thread that reads and writes its connection, without
+/// thread switches and without lock contention.
 final class EventLoopExecutor: TaskExecutor {
   private let eventLoop: any EventLoop
 

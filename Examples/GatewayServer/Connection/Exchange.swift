@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// One request and its answer. Runs on the connection's event loop.
+/// One request and its response. It runs on the connection's event loop.
 struct Exchange: Sendable {
   let head: RequestHead
   let body: RequestBody?
@@ -17,7 +17,7 @@ struct Exchange: Sendable {
   let channel: any Channel
   let service: ConnectionService
 
-  /// Serves the request, and tells the connection how it ended.
+  /// Serves the request, and tells the connection whether the response was sent completely.
   func run() async {
     let begun = NIODeadline.now()
     let answer = await answer()
@@ -60,7 +60,7 @@ struct Exchange: Sendable {
       body: body.map { ResourceBody(length: length, source: $0) }, peer: channel.remoteAddress)
   }
 
-  /// Answers what is no request.
+  /// Responds to bytes that are not a valid request.
   static func refuse(_ refusal: RequestRefusal, channel: any Channel, service: ConnectionService) {
     let answer = ProxyAnswer(CacheError(refusal), at: service.clock.now)
     let data = answer.body.data ?? Data()

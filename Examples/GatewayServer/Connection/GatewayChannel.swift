@@ -3,11 +3,11 @@ import HummingbirdCore
 import Logging
 import NIOCore
 
-/// What HummingbirdCore's server does with a connection: it accepts, counts, and closes them in good order; what is said on them
-/// is ``ConnectionHandler``'s.
+/// The setup of one connection of HummingbirdCore's server, which accepts, counts and closes connections. ``ConnectionHandler``
+/// reads and writes them.
 ///
-/// Not its `HTTP1Channel`: that knows a list of methods, reads values as UTF-8, splits `Cookie`, tells an HTTP/1.0 client of
-/// chunks, and answers an overlong head with 400.
+/// HummingbirdCore's `HTTP1Channel` is not used. It refuses unknown methods, reads values as UTF-8, splits `Cookie`, sends chunks
+/// to HTTP/1.0 clients, and responds to a too long head with 400.
 struct GatewayChannel: ServerChildChannel {
   struct Value: ServerChildChannelValue {
     let channel: any Channel
@@ -17,7 +17,7 @@ struct GatewayChannel: ServerChildChannel {
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
     channel.eventLoop.makeCompletedFuture {
-      // Nothing is read that nobody is ready for: that is the back-pressure of uploads and of pipelined requests.
+      // The handler reads only when it can use the bytes. This is the back-pressure for uploads and pipelined requests.
       try channel.syncOptions?.setOption(.autoRead, value: false)
       try channel.syncOptions?.setOption(.tcpOption(.tcp_nodelay), value: 1)
       try channel.pipeline.syncOperations.addHandler(ConnectionHandler(service, channel: channel))

@@ -5,8 +5,8 @@ import HTTPTypes
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// A client's body: the connection pushes on its event loop, whoever reads pulls from anywhere, and nothing is read from the
-/// socket that nobody asked for.
+/// The body of a client's request. The connection pushes bytes on its event loop, and a reader pulls them from any thread. The
+/// socket is read only when the reader waits for bytes.
 final class RequestBody: ResourceBody.Source {
   private enum End {
     case complete
@@ -24,15 +24,15 @@ final class RequestBody: ResourceBody.Source {
   private let state = NIOLockedValueBox(State())
   private let onDemand: @Sendable () -> Void
 
-  /// - Parameter onDemand: called from any thread when somebody waits for bytes.
+  /// - Parameter onDemand: Called from any thread when the reader waits for bytes.
   init(onDemand: @escaping @Sendable () -> Void) { self.onDemand = onDemand }
 
   // MARK: The connection's side
 
-  /// Whether more is to be read for it.
+  /// Whether the connection should read more bytes for this body.
   var wantsMore: Bool { state.withLockedValue { $0.waiter != nil || $0.isAbandoned } }
 
-  /// Bytes came. False: nobody wants them.
+  /// Adds bytes that have arrived. Returns false if the reader has abandoned the body.
   func push(_ bytes: ByteBuffer) -> Bool {
     let (isWanted, waiter, data) = state.withLockedValue { state -> (Bool, Waiter?, Data?) in
       guard !state.isAbandoned else { return (false, nil, nil) }
@@ -46,10 +46,10 @@ final class RequestBody: ResourceBody.Source {
     return isWanted
   }
 
-  /// The last byte has come.
+  /// Ends the body after its last byte.
   func finish() { end(.complete) }
 
-  /// No more can come.
+  /// Ends the body with an error.
   func fail(_ error: CacheError) { end(.failed(error)) }
 
   private func end(_ end: End) {
@@ -72,7 +72,7 @@ final class RequestBody: ResourceBody.Source {
           if state.count > 0 { return .success(Self.take(&state)) }
           if let end = state.end { return Self.result(of: end) }
           guard state.waiter == nil else {
-            return .failure(CacheError(.misuse, reason: "the body is read from two places at once"))
+            return .failure(CacheError(.misuse, reason: "the body has two readers at the same time"))
           }
           state.waiter = waiter
           return nil
@@ -95,7 +95,7 @@ final class RequestBody: ResourceBody.Source {
     waiter?.resume(returning: .failure(.cancelled))
   }
 
-  /// No engine sends them on.
+  /// `nil`, because no downloader forwards trailers.
   var trailers: HTTPFields? { nil }
 
   private typealias Waiter = CheckedContinuation<Result<Data?, CacheError>, Never>

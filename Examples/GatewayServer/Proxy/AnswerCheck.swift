@@ -2,17 +2,17 @@
 import CacheCore
 import HTTPTypes
 
-/// What no origin may answer, since nobody could make sense of it. Such an answer is neither stored nor passed on: the client
-/// gets 502 with the reason.
+/// A check for responses that make no sense for their request. Such a response is neither stored nor forwarded. The client gets
+/// 502 with the reason.
 struct AnswerCheck {
-  /// What the origin was asked.
+  /// The request that was sent to the origin.
   let request: HTTPRequest
 
   func check(_ response: HTTPResponse) throws(CacheError) {
     switch response.status.code {
     case 100..<200:
-      // Nobody asked for another protocol: `Upgrade` is not passed on (RFC 9110 §15.2.2).
-      throw broken("an interim answer (\(response.status.code)) in place of a final one", response)
+      // `Upgrade` is not forwarded, so the origin has no reason to switch protocols (RFC 9110 §15.2.2).
+      throw broken("an interim response (\(response.status.code)) instead of a final one", response)
     case 304 where !isConditional:
       throw broken("304 to a request without a condition", response)  // RFC 9110 §15.4.5
     case 206 where request.headerFields[.range] == nil:
@@ -33,7 +33,7 @@ struct AnswerCheck {
   private static func members(_ value: String) -> [Substring] { value.split(separator: ",").map { $0.trimmingBlanks() } }
 
   private func broken(_ reason: String, _ response: HTTPResponse) -> CacheError {
-    CacheError(.malformedResponse, reason: "the origin answered \(reason)", status: response.status.code)
+    CacheError(.malformedResponse, reason: "the origin sent \(reason)", status: response.status.code)
   }
 }
 #endif

@@ -9,7 +9,7 @@ import Foundation
 #endif
 
 extension CacheError.Code {
-  /// The client's request broke the rules after its head had been taken.
+  /// The client's request became invalid after its head was accepted.
   static let badRequest = Self(rawValue: "badRequest")
 }
 
@@ -18,7 +18,7 @@ extension CacheError {
     self.init(.badRequest, reason: refusal.reason, status: refusal.status.code)
   }
 
-  /// What a client is told (RFC 9110 §15.5, §15.6).
+  /// The status that a client gets for this error (RFC 9110 §15.5, §15.6).
   var answerStatus: HTTPResponse.Status {
     switch code {
     case .badRequest: HTTPResponse.Status(code: status ?? 400)
@@ -33,20 +33,20 @@ extension CacheError {
 }
 
 extension CacheError {
-  /// Whether the origin was asked, and is why there is no answer; else it is the client, or the gateway itself.
+  /// Whether the origin caused the error, and not the client or the gateway.
   fileprivate var isOrigins: Bool {
     code != .notCached && (answerStatus == .badGateway || answerStatus == .gatewayTimeout)
   }
 }
 
 extension ProxyAnswer {
-  /// A small text of the gateway's own.
+  /// Creates a short text response from the gateway itself.
   ///
   /// - Parameters:
-  ///   - status: with its usual phrase.
-  ///   - text: one line.
-  ///   - fields: further ones.
-  ///   - date: an origin that knows the time tells it (RFC 9110 §6.6.1).
+  ///   - status: The status, which is sent with its standard phrase.
+  ///   - text: The text, one line.
+  ///   - fields: Additional fields.
+  ///   - date: The value of `Date`, which a server with a clock sends (RFC 9110 §6.6.1).
   public init(_ status: HTTPResponse.Status, text: String, fields: HTTPFields = [:], date: Timestamp) {
     var fields = fields
     fields[.date] = HTTPDate(date).description
@@ -55,7 +55,7 @@ extension ProxyAnswer {
       head: HTTPResponse(status: status, headerFields: fields), body: ResourceBody(Data("\(text)\n".utf8)), outcome: .local)
   }
 
-  /// Why there is no other answer: a status, one line, and the code in `Cache-Status` (RFC 9211 §2.8).
+  /// Creates the response for an error: a status, one line, and the error code in `Cache-Status` (RFC 9211 §2.8).
   init(_ error: CacheError, at date: Timestamp) {
     let status = error.answerStatus
     var fields = HTTPFields()

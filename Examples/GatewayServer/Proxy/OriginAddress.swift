@@ -1,11 +1,12 @@
 #if Gateway
-/// Where the origin is: scheme and authority of `--origin`.
+/// The address of the origin: the scheme and the authority of `--origin`.
 public struct OriginAddress: Hashable, Sendable, CustomStringConvertible {
   public var scheme: String
   public var authority: String
 
-  /// nil when `text` is no http or https URL with a host and, but for a slash, nothing behind it: a path would have to be taken
-  /// off every reference in what the origin answers.
+  /// Creates an address from an http or https URL with a host. Returns `nil` for other texts, and for a URL with a path.
+  ///
+  /// A path is not supported because the gateway would have to remove it from every link in the origin's responses.
   public init?(_ text: String) {
     guard let separator = text.firstRange(of: "://") else { return nil }
     scheme = text[..<separator.lowerBound].lowercased()

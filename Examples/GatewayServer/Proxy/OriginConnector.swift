@@ -2,16 +2,16 @@
 import CacheCore
 import HTTPTypes
 
-/// Stands between the cache and the engine: what the cache knows by the client's host is asked of the origin, and what comes back
-/// is looked at before it may be stored.
+/// A downloader between the cache and the network. It sends requests to the origin, although the cache knows them by the host
+/// that the client named. It also checks each response before the cache stores it.
 struct OriginConnector: Downloader {
   let id = ComponentID.unique(OriginConnector.self)
 
   let origin: OriginAddress
   let engine: any Downloader
-  /// Whether the origin sees the host that the client named; else its own.
+  /// Whether the origin gets the client's `Host`, and not its own.
   var keepsHost = true
-  /// The name in `Via` (RFC 9110 §7.6.3); nil: the gateway does not show itself.
+  /// The gateway's name in `Via` (RFC 9110 §7.6.3), or `nil` to add no `Via`.
   var via: String?
 
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
@@ -33,7 +33,7 @@ struct OriginConnector: Downloader {
   private func outgoing(_ head: HTTPRequest) -> HTTPRequest {
     var fields = HTTPFields()
     fields.reserveCapacity(head.headerFields.count + 2)
-    // First, as RFC 9110 §7.2 wants it.
+    // `Host` comes first, as RFC 9110 §7.2 recommends.
     fields.append("Host", keepsHost ? head.authority ?? origin.authority : origin.authority)
     for field in head.headerFields { fields.append(field) }
     if let via { fields.append("Via", "1.1 \(via)") }

@@ -1,7 +1,7 @@
 #if Gateway
 import CacheCore
 
-/// Asks the origin every time: no cache.
+/// A responder without a cache, which sends every request to the origin.
 struct PassThrough: Responder {
   let downloader: any Downloader
 

@@ -2,23 +2,23 @@
 public import CacheCore
 public import HTTPTypes
 
-/// An answer on its way to the client.
+/// A response to a client.
 public struct ProxyAnswer: Sendable {
-  /// Status, reason phrase and fields; those about one connection are dropped when it is written.
+  /// The status, the reason phrase and the fields. Fields about one connection are left out when the response is written.
   public var head: HTTPResponse
   public var body: ResourceBody
   /// The part of the cache in it.
   public var outcome: CacheOutcome
   /// The source of the body, or `nil` without a cache.
   public var source: ResourceSource?
-  /// Whether the connection ends with it.
+  /// Whether the connection is closed after the response.
   public var closes = false
 
   /// - Parameters:
-  ///   - head: status, reason phrase and fields.
-  ///   - body: streamed.
-  ///   - outcome: what the cache had to do with it.
-  ///   - source: where a cache's body comes from.
+  ///   - head: The status, the reason phrase and the fields.
+  ///   - body: The body, which streams.
+  ///   - outcome: The part of the cache in the response.
+  ///   - source: The source of the body, or `nil` without a cache.
   public init(head: HTTPResponse, body: ResourceBody, outcome: CacheOutcome, source: ResourceSource? = nil) {
     (self.head, self.body, self.outcome, self.source) = (head, body, outcome, source)
   }
@@ -26,21 +26,21 @@ public struct ProxyAnswer: Sendable {
 
 /// The part of the cache in a response, for the log and the status page.
 public enum CacheOutcome: String, Sendable, CaseIterable {
-  /// A stored answer, and nobody was asked.
+  /// A stored response, without a request to the origin.
   case hit
-  /// A stored answer that the origin has confirmed.
+  /// A stored response that the origin has confirmed.
   case revalidated
-  /// A stored answer, shown although it is stale.
+  /// A stored response that was served stale.
   case stale
-  /// The answer to another client's request at the same moment.
+  /// The response to an equal request at the same time.
   case collapsed
-  /// The origin's answer.
+  /// The origin's response.
   case miss
-  /// No cache was asked.
+  /// The origin's response, without a cache.
   case bypass
-  /// The origin was asked and gave no answer, or none that makes sense: the gateway says so in its place.
+  /// An error response from the gateway, because the origin sent no valid response.
   case failed
-  /// The gateway's own word: a refusal, an error, a page.
+  /// A response from the gateway itself: a refusal, an error, or a page.
   case local
 }
 #endif

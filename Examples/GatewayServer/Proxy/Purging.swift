@@ -3,13 +3,13 @@ import CacheCore
 import HTTPTypes
 public import NIOCore
 
-/// What can forget an answer.
+/// A type that can remove stored responses.
 protocol Purging: Sendable {
-  /// Forgets what is stored for the URL of a request; returns how many answers that were.
+  /// Removes the stored responses for the URL of a request, and returns their number.
   func purge(_ request: HTTPRequest) async throws(CacheError) -> Int
 }
 
-/// Nothing is stored, so there is nothing to forget.
+/// The purging of a gateway without a cache, which has nothing to remove.
 struct NothingToPurge: Purging {
   func purge(_ request: HTTPRequest) async throws(CacheError) -> Int { 0 }
 }
@@ -25,7 +25,7 @@ public enum PurgePermission: String, Sendable, CaseIterable {
   /// `PURGE` is passed on to the origin like any other method.
   case origin
 
-  /// Whether a client with this address may purge.
+  /// Returns whether a client with this address may purge.
   public func allows(_ peer: SocketAddress?) -> Bool {
     switch self {
     case .loopback: peer?.isLoopback ?? false
@@ -36,7 +36,7 @@ public enum PurgePermission: String, Sendable, CaseIterable {
 }
 
 extension SocketAddress {
-  /// Whether it is 127.0.0.0/8 or ::1, or the former written as the latter, or a socket of the file system.
+  /// Whether the address is in 127.0.0.0/8, is ::1, is an IPv4-mapped loopback address, or is a Unix domain socket.
   var isLoopback: Bool {
     if case .unixDomainSocket = self { return true }
     guard let address = ipAddress else { return false }

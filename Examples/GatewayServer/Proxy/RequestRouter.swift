@@ -3,25 +3,25 @@ import CacheCore
 import HTTPTypes
 import NIOCore
 
-/// Answers what is for the gateway itself, and passes everything else on.
+/// A responder that handles requests to the gateway itself, and forwards all others.
 struct RequestRouter: Responder {
   let next: any Responder
   var purging: any Purging
   var purgers = PurgePermission.loopback
-  /// Whether `X-Forwarded-For`, `-Host` and `-Proto` tell the origin about the client.
+  /// Whether requests to the origin get `X-Forwarded-For`, `X-Forwarded-Host` and `X-Forwarded-Proto`.
   var forwards = false
   var clock: any CacheClock = SystemClock()
 
   func respond(to request: ProxyRequest) async throws(CacheError) -> ProxyAnswer {
     let method = request.head.method
-    // It asks about the server, which the gateway is (RFC 9110 §9.3.7).
+    // `OPTIONS *` is about the server itself, which is the gateway (RFC 9110 §9.3.7).
     if request.head.path == "*" { return own(.ok, "this is a gateway") }
     if method.rawValue == "PURGE", purgers != .origin { return try await purge(request) }
-    if method == .trace, request.body != nil { return own(.badRequest, "TRACE has no body") }  // RFC 9110 §9.3.8
+    if method == .trace, request.body != nil { return own(.badRequest, "TRACE must not have a body") }  // RFC 9110 §9.3.8
     var request = request
     if method == .trace || method == .options, let hops = request.head.headerFields[.maxForwards] {
-      guard let hops = Int(hops), hops >= 0 else { return own(.badRequest, "Max-Forwards is no number") }
-      // The last recipient answers; what it would show of a TRACE is nobody's business (RFC 9110 §7.6.2).
+      guard let hops = Int(hops), hops >= 0 else { return own(.badRequest, "Max-Forwards is not a number") }
+      // The last recipient responds (RFC 9110 §7.6.2). A TRACE response would disclose internal fields.
       guard hops > 0 else { return own(method == .trace ? .methodNotAllowed : .ok, "Max-Forwards is 0") }
       request.head.headerFields[.maxForwards] = String(hops - 1)
     }
@@ -30,7 +30,7 @@ struct RequestRouter: Responder {
   }
 
   private func purge(_ request: ProxyRequest) async throws(CacheError) -> ProxyAnswer {
-    guard purgers.allows(request.peer) else { return own(.forbidden, "PURGE is for others") }
+    guard purgers.allows(request.peer) else { return own(.forbidden, "PURGE is not allowed for this client") }
     request.body?.source.cancel()
     let count = try await purging.purge(request.head)
     return own(count > 0 ? .ok : .notFound, count > 0 ? "purged" : "nothing was stored")

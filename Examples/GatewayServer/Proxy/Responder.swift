@@ -3,7 +3,7 @@ public import CacheCore
 public import HTTPTypes
 public import NIOCore
 
-/// A request as it stands behind the connection: end-to-end fields only, in their order.
+/// A request without the fields about one connection.
 public struct ProxyRequest: Sendable {
   /// The head, with scheme, host and path as the client sees them. They are the key in the cache.
   public var head: HTTPRequest
@@ -15,7 +15,7 @@ public struct ProxyRequest: Sendable {
 
 /// A handler of requests: the origin, the cache, or a page.
 public protocol Responder: Sendable {
-  /// Returns when the head of the response is there.
+  /// Returns a response as soon as its head is known. The body streams.
   func respond(to request: ProxyRequest) async throws(CacheError) -> ProxyAnswer
 }
 #endif

@@ -9,9 +9,9 @@ import Logging
 public import NIOCore
 public import ServiceLifecycle
 
-/// The gateway, put together: a port for clients, one for the status page where it is wanted, and the engine behind both.
+/// The gateway as a service: the port for clients, the optional port of the status page, and the HTTP client.
 ///
-/// As a `Service` it ends in good order: no new connection, what runs is answered, then the engine goes.
+/// On graceful shutdown it accepts no new connection, completes the running requests, and then closes the HTTP client.
 public struct GatewayService: Service {
   /// The addresses of the open ports.
   public struct Ports: Sendable {
@@ -24,13 +24,13 @@ public struct GatewayService: Service {
   /// Called when all ports are open.
   public var onRunning: @Sendable (Ports) async -> Void = { _ in }
   public var clock: any CacheClock = SystemClock()
-  /// Puts a responder in front of the gateway's own: for a server that has pages of its own, and passes on what is not for it.
-  /// It is given the gateway's responder and its cache, where there is one.
+  /// Returns a responder that handles some requests and forwards the others to the gateway's responder. Its arguments are the
+  /// gateway's responder, and the cache if there is one.
   public var fronting: @Sendable (_ next: any Responder, _ cache: ResourceManager?) -> any Responder = { next, _ in next }
 
   /// - Parameters:
-  ///   - settings: what the gateway is told.
-  ///   - group: its threads, which are the caller's to shut down.
+  ///   - settings: The settings.
+  ///   - group: The event loops. The caller shuts them down.
   public init(settings: GatewaySettings, group: any EventLoopGroup) { (self.settings, self.group) = (settings, group) }
 
   public func run() async throws {
@@ -74,9 +74,9 @@ public struct GatewayService: Service {
       $0.idleTimeout = settings.originTimeout
       $0.connectTimeout = settings.connectTimeout
       $0.eventLoopGroup = group
-      // Whether to ask again is for the client to say.
+      // The client decides whether to repeat a request.
       $0.resendsLostRequests = false
-      // A reverse proxy speaks HTTP/1.1 to its origin, as others do.
+      // Like other reverse proxies, the gateway speaks HTTP/1.1 to its origin.
       $0.allowsHTTP2 = false
     }
   }
@@ -105,11 +105,11 @@ public struct GatewayService: Service {
     }
   }
 
-  /// The servers have nothing to say that the access log and the command don't.
+  /// Discards its messages: the access log and the command report everything.
   private static let logger = Logger(label: "gateway") { _ in SwiftLogNoOpLogHandler() }
 }
 
-/// Waits until every port is open.
+/// A collector of the open ports, which reports them when all of them are open.
 private actor PortsOpening {
   private let hasStatus: Bool
   private let onRunning: @Sendable (GatewayService.Ports) async -> Void

@@ -1,12 +1,13 @@
 #if Gateway
-/// The address of a port to open: `127.0.0.1:8080`, `[::1]:8080`, `localhost:0` for one that is free.
+/// The address of a port to open, such as `127.0.0.1:8080` or `[::1]:8080`. Port 0 selects a free port.
 public struct HostAndPort: Hashable, Sendable, CustomStringConvertible {
   public var host: String
   public var port: Int
 
   public init(host: String, port: Int) { (self.host, self.port) = (host, port) }
 
-  /// nil when `text` is none; without a host it means every address of this machine.
+  /// Creates an address from a text, or returns `nil` if the text is invalid. Without a host, the address means all addresses of
+  /// this machine.
   public init?(_ text: String) {
     guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]), (0...65535).contains(port)
     else { return nil }
@@ -16,7 +17,7 @@ public struct HostAndPort: Hashable, Sendable, CustomStringConvertible {
     self.port = port
   }
 
-  /// The same place with the port that was given.
+  /// Returns the same host with another port.
   public func with(_ port: Int) -> Self { Self(host: host, port: port) }
 
   public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }

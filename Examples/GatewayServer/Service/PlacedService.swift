@@ -11,7 +11,7 @@ import Musl
 import Glibc
 #endif
 
-/// A server that says which place it could not open.
+/// A server whose errors name the address that it could not open.
 struct PlacedService<Server: Service>: Service {
   let server: Server
   let place: HostAndPort
@@ -21,14 +21,14 @@ struct PlacedService<Server: Service>: Service {
       try await server.run()
     } catch let error as IOError {
       throw CacheError(
-        .other, reason: "can't listen on \(place): \(String(cString: strerror(error.errnoCode)))", errno: error.errnoCode,
+        .other, reason: "cannot listen on \(place): \(String(cString: strerror(error.errnoCode)))", errno: error.errnoCode,
         underlying: error)
     }
   }
 }
 
 extension Service {
-  /// The same, with the place in its error.
+  /// Returns the service with the address in its errors.
   func naming(_ place: HostAndPort) -> any Service { PlacedService(server: self, place: place) }
 }
 #endif

@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// One line of the access log: who, when, what, status, body bytes, what the cache did, and how long it took.
+/// The format of an access log line: client, time, request, status, body bytes, cache outcome, seconds, completion.
 ///
 /// ```text
 /// 127.0.0.1 2026-11-19T23:05:41.120Z "GET /a.png HTTP/1.1" 200 20480 hit 0.000112 ok
@@ -24,7 +24,7 @@ enum AccessLine {
       + "\(seconds(record.duration)) \(record.isComplete ? "ok" : "aborted")\n"
   }
 
-  /// A target is visible ASCII; what could end the quotation is escaped.
+  /// Escapes quotation marks and backslashes. The rest of a target is visible ASCII.
   private static func escaped(_ target: String) -> String {
     guard target.utf8.contains(where: { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }) else { return target }
     return target.map { $0 == "\"" ? "\\x22" : $0 == "\\" ? "\\x5C" : String($0) }.joined()
@@ -35,7 +35,7 @@ enum AccessLine {
     return "\(micros / 1_000_000).\(String(1_000_000 + micros % 1_000_000).dropFirst())"
   }
 
-  /// ISO 8601, UTC, to the millisecond.
+  /// Returns the time in ISO 8601, in UTC, with milliseconds.
   private static func time(_ now: Timestamp) -> String {
     Date(timeIntervalSince1970: Double(now.nanoseconds / 1_000_000) / 1000)
       .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))

@@ -4,7 +4,8 @@ import Dispatch
 import Foundation
 import NIOConcurrencyHelpers
 
-/// Writes a line for each answer, on a queue of its own: neither a slow disk nor a full pipe holds up an answer.
+/// The access log. It writes one line for each response on a separate queue, so that a slow disk or a full pipe delays no
+/// response.
 final class AccessLog: Sendable {
   private struct Pending {
     var text = ""
@@ -12,7 +13,7 @@ final class AccessLog: Sendable {
     var isScheduled = false
   }
 
-  /// Bytes that may wait; lines beyond are counted, and the count is told.
+  /// The largest number of bytes that may wait. Further lines are dropped, and the log states their number.
   private static let limit = 8 << 20
 
   private let pending = NIOLockedValueBox(Pending())
@@ -21,9 +22,9 @@ final class AccessLog: Sendable {
   private let clock: any CacheClock
 
   /// - Parameters:
-  ///   - path: appended to; `-` is standard output.
-  ///   - clock: tells when a line was written.
-  /// - Throws: `CacheError.Code.fileSystem` when the file can't be opened.
+  ///   - path: The file that lines are appended to, or `-` for standard output.
+  ///   - clock: The clock of the times in the log.
+  /// - Throws: `CacheError.Code.fileSystem` if the file cannot be opened.
   init(path: String, clock: any CacheClock = SystemClock()) throws(CacheError) {
     self.clock = clock
     guard path != "-" else {
@@ -34,7 +35,7 @@ final class AccessLog: Sendable {
     guard descriptor >= 0 else {
       let number = errno
       throw CacheError(
-        .fileSystem, reason: "the access log can't be opened: \(String(cString: strerror(number)))", path: path, errno: number)
+        .fileSystem, reason: "cannot open the access log: \(String(cString: strerror(number)))", path: path, errno: number)
     }
   }
 
@@ -54,7 +55,7 @@ final class AccessLog: Sendable {
     if mustSchedule { queue.async { self.flush() } }
   }
 
-  /// Returns when everything has been written that was given before.
+  /// Returns when all earlier lines have been written.
   func drain() { queue.sync { flush() } }
 
   private func flush() {
@@ -63,7 +64,7 @@ final class AccessLog: Sendable {
       return (pending.text, pending.lost)
     }
     writeAll(text)
-    if lost > 0 { writeAll("- \(lost) lines lost: the log took them too slowly\n") }
+    if lost > 0 { writeAll("- \(lost) lines lost: the log is too slow\n") }
   }
 
   private func writeAll(_ text: String) {
@@ -71,7 +72,7 @@ final class AccessLog: Sendable {
     while !rest.isEmpty {
       let written = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
       if written < 0, errno == EINTR { continue }
-      // A log that can't be written (a full disk, a closed pipe) is no reason to stop serving.
+      // The gateway continues to serve if the log cannot be written, for example because the disk is full.
       guard written > 0 else { return }
       rest = rest.dropFirst(written)
     }

@@ -1,7 +1,7 @@
 #if Gateway
-/// What the status page tells.
+/// The content of the status page.
 struct StatusDocument: Sendable, Codable, Equatable {
-  /// Of the store; nil where nothing is stored.
+  /// The number and size of the stored entries. A value is `nil` for a store that does not exist or cannot be read.
   struct Store: Sendable, Codable, Equatable {
     var memoryEntries: Int?
     var memoryBytes: Int64?

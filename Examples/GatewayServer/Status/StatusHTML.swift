@@ -1,15 +1,15 @@
 #if Gateway
-/// The status page as a browser shows it.
+/// The status page as HTML.
 enum StatusHTML {
   static func text(_ document: StatusDocument) -> String {
     let traffic = document.traffic
     var rows: [(String, String)] = [
       ("Origin", document.origin), ("Mode", document.mode), ("Up", "\(document.uptimeSeconds) s"),
       ("Requests", "\(traffic.requests)"), ("Hits", "\(traffic.hits)"), ("Revalidations", "\(traffic.revalidations)"),
-      ("Shown stale", "\(traffic.stale)"), ("Collapsed", "\(traffic.collapsed)"), ("Misses", "\(traffic.misses)"),
-      ("Passed by the cache", "\(traffic.bypasses)"),
-      ("Without an answer of the origin's", "\(traffic.failures)"), ("The gateway's own answers", "\(traffic.local)"),
-      ("Errors", "\(traffic.errors)"), ("Broken off", "\(traffic.aborted)"),
+      ("Served stale", "\(traffic.stale)"), ("Collapsed", "\(traffic.collapsed)"), ("Misses", "\(traffic.misses)"),
+      ("Without a cache", "\(traffic.bypasses)"),
+      ("Origin failures", "\(traffic.failures)"), ("Gateway's own responses", "\(traffic.local)"),
+      ("Errors", "\(traffic.errors)"), ("Incomplete", "\(traffic.aborted)"),
       ("Bytes sent", "\(traffic.bytesSent)"), ("Bytes saved", "\(traffic.bytesSaved)"),
     ]
     if let store = document.store {

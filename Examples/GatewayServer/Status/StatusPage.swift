@@ -3,14 +3,14 @@ import CacheCore
 import Foundation
 import HTTPTypes
 
-/// The status page, on a port of its own so that it hides no path of the origin's: `/` as HTML, `/status.json` as JSON.
+/// The status page: `/` is HTML, `/status.json` is JSON. It has a separate port so that it hides no path of the origin.
 struct StatusPage: Responder {
   let document: @Sendable () async -> StatusDocument
   var clock: any CacheClock = SystemClock()
 
   func respond(to request: ProxyRequest) async throws(CacheError) -> ProxyAnswer {
     guard request.head.method == .get || request.head.method == .head else {
-      return ProxyAnswer(.methodNotAllowed, text: "only GET and HEAD", fields: [.allow: "GET, HEAD"], date: clock.now)
+      return ProxyAnswer(.methodNotAllowed, text: "only GET and HEAD are allowed", fields: [.allow: "GET, HEAD"], date: clock.now)
     }
     let path = request.head.path?.prefix { $0 != "?" } ?? "/"
     switch path {
@@ -20,7 +20,7 @@ struct StatusPage: Responder {
       encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
       let data = (try? encoder.encode(await document())) ?? Data()
       return page(data + Data("\n".utf8), "application/json")
-    default: return ProxyAnswer(.notFound, text: "there are / and /status.json", date: clock.now)
+    default: return ProxyAnswer(.notFound, text: "the paths are / and /status.json", date: clock.now)
     }
   }
 

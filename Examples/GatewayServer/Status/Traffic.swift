@@ -1,14 +1,14 @@
 #if Gateway
 import NIOConcurrencyHelpers
 
-/// Is told of every answer: counts it, and logs it where a log is kept.
+/// A recorder that counts every response, and writes it to the access log if there is one.
 final class Traffic: Sendable {
   private let counts = NIOLockedValueBox(TrafficCounts())
   private let log: AccessLog?
 
   init(log: AccessLog? = nil) { self.log = log }
 
-  /// Everything since the start.
+  /// The counts since the start.
   var total: TrafficCounts { counts.withLockedValue { $0 } }
 
   func record(_ record: TrafficRecord) {

@@ -1,31 +1,31 @@
 #if Gateway
-/// What has been answered since the start.
+/// The number of responses since the start, by their outcome.
 struct TrafficCounts: Sendable, Codable, Equatable {
-  /// Answers of all kinds.
+  /// All responses.
   var requests = 0
-  /// Stored answers, nobody asked.
+  /// Stored responses, without a request to the origin.
   var hits = 0
-  /// Stored answers that the origin has confirmed.
+  /// Stored responses that the origin has confirmed.
   var revalidations = 0
-  /// Stored answers shown stale.
+  /// Stored responses that were served stale.
   var stale = 0
-  /// Answers to others' requests at the same moment.
+  /// Responses to equal requests at the same time.
   var collapsed = 0
-  /// Answers of the origin, where a cache was asked.
+  /// The origin's responses, with a cache.
   var misses = 0
-  /// Answers of the origin, where none was.
+  /// The origin's responses, without a cache.
   var bypasses = 0
-  /// Errors in place of an answer of the origin's, which gave none.
+  /// Error responses because the origin sent no valid response.
   var failures = 0
-  /// The gateway's own, and what was no request.
+  /// Responses from the gateway itself, including those to invalid requests.
   var local = 0
-  /// Answers with a status of 500 or more.
+  /// Responses with a status of 500 or more.
   var errors = 0
-  /// Answers that broke off.
+  /// Responses that were not sent completely.
   var aborted = 0
-  /// Body bytes of all answers.
+  /// The body bytes of all responses.
   var bytesSent: Int64 = 0
-  /// Body bytes that the origin did not have to send.
+  /// The body bytes that the origin did not have to send.
   var bytesSaved: Int64 = 0
 
   mutating func add(_ record: TrafficRecord) {

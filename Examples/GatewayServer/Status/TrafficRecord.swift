@@ -1,18 +1,18 @@
 #if Gateway
 import NIOCore
 
-/// One answer, for the log and the status page.
+/// One response, for the log and the status page.
 struct TrafficRecord: Sendable {
   var peer: SocketAddress?
-  /// nil: what came was no request.
+  /// The head of the request, or `nil` if the request was invalid.
   var request: RequestHead?
   var status: Int
   var outcome: CacheOutcome
-  /// Without heads and framing.
+  /// The body bytes, without head and framing.
   var bodyBytes: Int64
-  /// False when client or origin broke it off.
+  /// Whether the response was sent completely. False if the client or the origin ended it early.
   var isComplete: Bool
-  /// From the end of the request's head to the end of the answer.
+  /// The time from the end of the request's head to the end of the response.
   var duration: TimeAmount
 }
 #endif

@@ -1,5 +1,5 @@
 #if Gateway
-/// Classes of bytes as RFC 9110 §5.6 names them.
+/// The character classes of RFC 9110 §5.6.
 extension UInt8 {
   /// `ALPHA` or `DIGIT`.
   var isLetterOrDigit: Bool { (48...57).contains(self) || (65...90).contains(self) || (97...122).contains(self) }
@@ -7,7 +7,7 @@ extension UInt8 {
   /// `HEXDIG`.
   var isHexDigit: Bool { hexValue != nil }
 
-  /// What a hexadecimal digit stands for.
+  /// The value of a hexadecimal digit, or `nil` for other bytes.
   var hexValue: UInt8? {
     switch self {
     case 48...57: self - 48
@@ -17,7 +17,7 @@ extension UInt8 {
     }
   }
 
-  /// `tchar`: what methods and field names are made of.
+  /// `tchar`, a character of a method or a field name.
   var isTokenByte: Bool {
     switch self {
     case 48...57, 65...90, 97...122: true
@@ -26,7 +26,7 @@ extension UInt8 {
     }
   }
 
-  /// What a registered name is made of (RFC 3986 §3.2.2), the percent sign of an escape included.
+  /// A character of a registered name (RFC 3986 §3.2.2), including the percent sign of an escape.
   var isHostByte: Bool {
     if isLetterOrDigit { return true }
     switch self {
@@ -35,11 +35,11 @@ extension UInt8 {
     }
   }
 
-  /// What a field's value is made of (RFC 9110 §5.5): visible, blank, or beyond ASCII. CR, LF and NUL are dangerous, other
-  /// controls are invalid.
+  /// A byte of a field value (RFC 9110 §5.5): visible, blank, or not ASCII. CR, LF and NUL are dangerous, and other control
+  /// characters are invalid.
   var isFieldByte: Bool { self >= 0x20 && self != 0x7F || self == 9 }
 
-  /// Visible ASCII: what a target is made of.
+  /// Visible ASCII, a character of a request target.
   var isVisible: Bool { (0x21...0x7E).contains(self) }
 }
 #endif

@@ -2,8 +2,8 @@
 import HTTPTypes
 import NIOCore
 
-/// Undoes the chunked coding of a request's body (RFC 9112 §7.1), strictly: a size that two recipients could read in two ways is
-/// a way to smuggle.
+/// A strict decoder of chunked request bodies (RFC 9112 §7.1). If two recipients could read a chunk size in two ways, a client
+/// could smuggle a request.
 struct ChunkedReader {
   enum Piece {
     case bytes(ByteBuffer)
@@ -26,7 +26,7 @@ struct ChunkedReader {
     trailerEnd = HeadEnd(limits: limits)
   }
 
-  /// The next piece; nil when more has to come first.
+  /// Returns the next piece, or `nil` if more bytes are needed.
   mutating func next(_ buffer: inout ByteBuffer) throws(RequestRefusal) -> Piece? {
     while true {
       switch state {
@@ -40,7 +40,7 @@ struct ChunkedReader {
         return .bytes(piece)
       case .lineEnd:
         guard let end = buffer.readBytes(length: 2) else { return nil }
-        guard end == [13, 10] else { throw .malformed("a chunk that is longer than it says") }
+        guard end == [13, 10] else { throw .malformed("the chunk is longer than its stated size") }
         state = .size
       case .trailers:
         return try trailers(&buffer).map { .end($0) }
@@ -48,22 +48,22 @@ struct ChunkedReader {
     }
   }
 
-  /// Hexadecimal digits, then perhaps an extension, which means nothing to anybody here.
+  /// Reads hexadecimal digits, and ignores a chunk extension after them.
   private func size(_ buffer: inout ByteBuffer) throws(RequestRefusal) -> Int64? {
     let view = buffer.readableBytesView
     guard let end = view.firstIndex(of: 10) else {
-      guard view.count <= limits.chunkLineBytes else { throw .malformed("a chunk size that does not end") }
+      guard view.count <= limits.chunkLineBytes else { throw .malformed("the line of the chunk size is too long") }
       return nil
     }
     let line = view[..<end]
-    guard line.count <= limits.chunkLineBytes, line.last == 13 else { throw .malformed("a chunk size that is none") }
+    guard line.count <= limits.chunkLineBytes, line.last == 13 else { throw .malformed("invalid chunk size") }
     let content = line.dropLast()
     let digits = content.prefix { $0.isHexDigit }
     let rest = content[digits.endIndex...]
-    // 15 digits fit; blanks before an extension are read, since RFC 7230 let them be written.
+    // 15 digits fit into an Int64. RFC 7230 allowed blanks before an extension.
     guard !digits.isEmpty, digits.count <= 15, rest.allSatisfy(\.isFieldByte),
       rest.isEmpty || rest.first(where: { $0 != 32 && $0 != 9 }) == UInt8(ascii: ";")
-    else { throw .malformed("a chunk size that is none") }
+    else { throw .malformed("invalid chunk size") }
     let size = digits.reduce(Int64(0)) { $0 << 4 | Int64($1.hexValue ?? 0) }
     buffer.moveReaderIndex(to: end + 1)
     return size
@@ -71,7 +71,7 @@ struct ChunkedReader {
 
   private mutating func trailers(_ buffer: inout ByteBuffer) throws(RequestRefusal) -> HTTPFields? {
     guard let length = try trailerEnd.find(in: buffer), let section = buffer.readSlice(length: length) else { return nil }
-    // The closure may not throw a type of its own through NIO's signature.
+    // NIO's signature does not let the closure throw a typed error.
     return try section.withUnsafeReadableBytes { bytes in
       Result { () throws(RequestRefusal) in try HeadReader(limits: limits).fields(bytes) }
     }.get()

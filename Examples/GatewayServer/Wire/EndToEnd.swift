@@ -2,13 +2,13 @@
 import HTTPTypes
 
 extension HTTPFields {
-  /// What goes on to the other side: everything but the fields about one connection (RFC 9110 §7.6.1, §11.7) and those that
-  /// `Connection` names, in the same order.
+  /// Returns the fields that are forwarded, in the same order. Fields about one connection (RFC 9110 §7.6.1, §11.7) and fields
+  /// that `Connection` names are left out.
   ///
-  /// - Parameter isDropped: told of names in lower case; those for which it says yes stay behind too.
+  /// - Parameter isDropped: Returns whether to leave out another field, given its name in lower case.
   func endToEnd(without isDropped: (String) -> Bool = { _ in false }) -> HTTPFields {
     let named = namedByConnection
-    // There are few to take out, and to take them out costs less than to put all others together again.
+    // Removing a few fields costs less than building a new collection of all others.
     var fields = self
     for field in self {
       let name = field.name.canonicalName
@@ -17,7 +17,7 @@ extension HTTPFields {
     return fields
   }
 
-  /// In lower case. The usual members, which name no field that could be passed on, are left out.
+  /// The field names in `Connection`, in lower case. The values `keep-alive` and `close` name no field.
   private var namedByConnection: Set<String> {
     var named = Set<String>()
     for field in self where field.name == .connection {
@@ -31,7 +31,7 @@ extension HTTPFields {
     connection.value == "keep-alive" || connection.value == "close"
   }
 
-  /// Told apart by length first: every field of every message is looked up here.
+  /// Compares the length first, because this function runs for every field of every message.
   private static func isHopByHop(_ name: String) -> Bool {
     switch name.utf8.count {
     case 2: name == "te"

@@ -2,7 +2,7 @@
 import HTTPTypes
 
 extension HTTPFields {
-  /// Adds a field behind the others; a name that is no token adds nothing.
+  /// Appends a field. Does nothing if the name is not a token.
   mutating func append(_ name: String, _ value: String) {
     guard let name = HTTPField.Name(name) else { return }
     append(HTTPField(name: name, value: value))

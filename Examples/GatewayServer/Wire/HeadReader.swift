@@ -1,13 +1,13 @@
 #if Gateway
 import HTTPTypes
 
-/// Reads a head that is there as a whole, line by line, strictly (RFC 9112 §2.2, §3, §5).
+/// A strict parser of complete request heads (RFC 9112 §2.2, §3, §5).
 struct HeadReader {
   let limits: RequestLimits
 
-  /// - Parameter bytes: from the request line up to the empty line, which belongs to it; every LF has its CR.
+  /// - Parameter bytes: The request line, the header section and the empty line. A CR precedes every LF.
   func head(_ bytes: UnsafeRawBufferPointer) throws(RequestRefusal) -> RequestHead {
-    guard let end = bytes.firstIndex(of: 10) else { throw .malformed("no request line") }
+    guard let end = bytes.firstIndex(of: 10) else { throw .malformed("the request line is missing") }
     let (method, target, isHTTP10) = try requestLine(UnsafeRawBufferPointer(rebasing: bytes[..<(end - 1)]))
     let fields = try fields(UnsafeRawBufferPointer(rebasing: bytes[(end + 1)...]))
     return RequestHead(
@@ -16,7 +16,7 @@ struct HeadReader {
       fields: fields, framing: try RequestFraming(fields, isHTTP10: isHTTP10))
   }
 
-  /// - Parameter bytes: field lines up to the empty line, which belongs to it.
+  /// - Parameter bytes: The field lines and the empty line.
   func fields(_ bytes: UnsafeRawBufferPointer) throws(RequestRefusal) -> HTTPFields {
     var fields = HTTPFields()
     var start = 0
@@ -34,17 +34,17 @@ struct HeadReader {
     _ line: UnsafeRawBufferPointer
   ) throws(RequestRefusal) -> (HTTPRequest.Method, String, isHTTP10: Bool) {
     guard let first = line.firstIndex(of: 32), let last = line.lastIndex(of: 32), first < last else {
-      throw .malformed("the request line is none")
+      throw .malformed("invalid request line")
     }
     let (name, target, version) = (line[..<first], line[(first + 1)..<last], line[(last + 1)...])
     guard name.allSatisfy(\.isTokenByte), let method = HTTPRequest.Method(String(decoding: name, as: UTF8.self)) else {
-      throw .malformed("the method is no token")
+      throw .malformed("the method is not a token")
     }
     guard target.count <= limits.targetBytes else {
-      throw RequestRefusal(status: .uriTooLong, reason: "a target of more than \(limits.targetBytes) bytes")
+      throw RequestRefusal(status: .uriTooLong, reason: "the target has more than \(limits.targetBytes) bytes")
     }
     guard !target.isEmpty, target.allSatisfy(\.isVisible) else {
-      throw .malformed("the target has bytes that no URL has")
+      throw .malformed("the target contains bytes that are not allowed in a URL")
     }
     return (method, String(decoding: target, as: UTF8.self), try isHTTP10(version))
   }
@@ -53,23 +53,23 @@ struct HeadReader {
     let digits = Array(version.dropFirst(5))
     guard version.count == 8, version.starts(with: "HTTP/".utf8), digits[1] == UInt8(ascii: "."),
       (48...57).contains(digits[0]), (48...57).contains(digits[2])
-    else { throw .malformed("the version is none of HTTP's") }
+    else { throw .malformed("invalid HTTP version") }
     guard digits[0] == UInt8(ascii: "1") else {
-      throw RequestRefusal(status: .httpVersionNotSupported, reason: "only HTTP/1.1 is spoken here")
+      throw RequestRefusal(status: .httpVersionNotSupported, reason: "only HTTP/1.1 is supported")
     }
     return digits[2] == UInt8(ascii: "0")
   }
 
   private func field(_ line: Slice<UnsafeRawBufferPointer>) throws(RequestRefusal) -> HTTPField {
-    // Folding is long out of use, and a way to hide a field (RFC 9112 §5.2).
-    guard let first = line.first, first != 32, first != 9 else { throw .malformed("a folded field") }
-    guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { throw .malformed("a field line without a colon") }
+    // Line folding is obsolete, and a client could use it to hide a field (RFC 9112 §5.2).
+    guard let first = line.first, first != 32, first != 9 else { throw .malformed("a field line is folded") }
+    guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { throw .malformed("a field line has no colon") }
     let name = line[..<colon]
     guard !name.isEmpty, name.allSatisfy(\.isTokenByte),
       let fieldName = HTTPField.Name(String(decoding: name, as: UTF8.self))
-    else { throw .malformed("a field name that is no token") }
+    else { throw .malformed("a field name is not a token") }
     var value = line[(colon + 1)...]
-    guard value.allSatisfy(\.isFieldByte) else { throw .malformed("a field value with control characters") }
+    guard value.allSatisfy(\.isFieldByte) else { throw .malformed("a field value contains control characters") }
     while let first = value.first, first == 32 || first == 9 { value.removeFirst() }
     while let last = value.last, last == 32 || last == 9 { value.removeLast() }
     return HTTPField(name: fieldName, value: value)

@@ -1,13 +1,13 @@
 #if Gateway
-/// How much of a request is read before it is refused. Bodies have no limit: they stream.
+/// The sizes above which a request is refused. Bodies have no limit because they stream.
 struct RequestLimits: Hashable, Sendable {
-  /// Bytes of the target; more are answered 414.
+  /// The largest target, in bytes. A longer one gets 414.
   var targetBytes = 16 * 1024
-  /// Bytes of request line and header section together, or of a trailer section; more are answered 431.
+  /// The largest request line with header section, or trailer section, in bytes. A longer one gets 431.
   var headBytes = 64 * 1024
-  /// Fields of a section; more are answered 431.
+  /// The largest number of fields in a section. More get 431.
   var fieldCount = 256
-  /// Bytes of a chunk's size with its extensions (RFC 9112 §7.1.1: a recipient ought to limit them).
+  /// The longest chunk size with its extensions, in bytes (RFC 9112 §7.1.1 says that a recipient ought to limit them).
   var chunkLineBytes = 4 * 1024
 }
 #endif

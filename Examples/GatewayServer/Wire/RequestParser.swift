@@ -2,10 +2,11 @@
 import HTTPTypes
 import NIOCore
 
-/// Makes requests of a connection's bytes.
+/// A parser that turns the bytes of a connection into requests.
 ///
-/// SwiftNIO's own decoder knows a list of methods and refuses all others, reads values as UTF-8, and stops for good at `Upgrade`;
-/// a gateway passes on what it does not know. It is also where smuggling is stopped (RFC 9112 §11.2), so every rule stands here.
+/// SwiftNIO's decoder refuses methods that it does not know, reads values as UTF-8, and stops at `Upgrade`. A gateway must
+/// forward what it does not know. It must also prevent request smuggling (RFC 9112 §11.2), so this parser applies every rule
+/// itself.
 struct RequestParser {
   enum Part {
     case head(RequestHead)
@@ -31,12 +32,12 @@ struct RequestParser {
     headEnd = HeadEnd(limits: limits)
   }
 
-  /// Whether nothing has come of a next request.
+  /// Whether no byte of the next request has arrived.
   var isAtStart: Bool {
     if case .head = state { buffer.readableBytes == 0 } else { false }
   }
 
-  /// Bytes that have come and not been read.
+  /// The number of bytes that have arrived and have not been parsed.
   var unreadBytes: Int { buffer.readableBytes }
 
   mutating func append(_ bytes: ByteBuffer) {
@@ -47,7 +48,7 @@ struct RequestParser {
     }
   }
 
-  /// The next part; nil when more has to come first. A refusal is final.
+  /// Returns the next part, or `nil` if more bytes are needed. After a refusal, every call throws it again.
   mutating func next() throws(RequestRefusal) -> Part? {
     do {
       return try read()
@@ -71,7 +72,7 @@ struct RequestParser {
       state = .chunked(reader)
       switch piece {
       case .bytes(let bytes): return .body(bytes)
-      // Trailers may be dropped (RFC 9110 §6.5.1), and no engine sends them.
+      // A recipient may drop trailers (RFC 9110 §6.5.1), and no downloader sends them.
       case .end:
         state = .head
         return .end
@@ -99,9 +100,9 @@ struct RequestParser {
     return head
   }
 
-  /// Some clients send an empty line after a body (RFC 9112 §2.2). True when there is half of one, and nothing else.
+  /// Skips empty lines, which some clients send after a body (RFC 9112 §2.2). Returns whether only the CR of one has arrived.
   private mutating func startsWithEmptyLine() -> Bool {
-    // A section that has been searched begins with something else.
+    // A section that has been searched does not begin with an empty line.
     guard headEnd.isAtStart else { return false }
     while buffer.readableBytes >= 2, buffer.getInteger(at: buffer.readerIndex, as: UInt16.self) == 0x0D0A {
       buffer.moveReaderIndex(forwardBy: 2)

@@ -1,28 +1,28 @@
 #if Gateway
 import HTTPTypes
 
-/// What a request is about: host and path, from the target in any of its forms (RFC 9112 §3.2) and from `Host`.
+/// The host and the path of a request, from the target in any of its forms (RFC 9112 §3.2) and from `Host`.
 struct RequestTarget: Hashable, Sendable {
-  /// Host and port as the client named them; nil: a client of HTTP/1.0 named none.
+  /// The host and port as the client sent them, or `nil` if an HTTP/1.0 client sent none.
   var authority: String?
-  /// Path and query as they stand; `*` of an `OPTIONS *`.
+  /// The path and query, unchanged, or `*` for `OPTIONS *`.
   var path: String
 
   /// - Parameters:
-  ///   - text: visible ASCII.
-  ///   - method: `CONNECT` and `OPTIONS` have forms of their own.
-  ///   - fields: all that came.
-  ///   - isHTTP10: `Host` may be missing.
+  ///   - text: The target, in visible ASCII.
+  ///   - method: The method. `CONNECT` and `OPTIONS` have special target forms.
+  ///   - fields: All fields of the request.
+  ///   - isHTTP10: Whether the client uses HTTP/1.0, which allows a missing `Host`.
   init(_ text: String, method: HTTPRequest.Method, fields: HTTPFields, isHTTP10: Bool) throws(RequestRefusal) {
-    guard method != .connect else { throw .notImplemented("CONNECT: this is no tunnel") }
+    guard method != .connect else { throw .notImplemented("CONNECT is not supported") }
     authority = nil
     for field in fields where field.name.canonicalName == "host" {
       guard authority == nil else { throw .malformed("more than one Host") }
       authority = field.value
     }
-    guard isHTTP10 || authority != nil else { throw .malformed("no Host") }
-    if let authority, !Self.isAuthority(authority) { throw .malformed("Host is no host") }
-    guard !text.utf8.contains(UInt8(ascii: "#")) else { throw .malformed("a fragment in the target") }
+    guard isHTTP10 || authority != nil else { throw .malformed("Host is missing") }
+    if let authority, !Self.isAuthority(authority) { throw .malformed("invalid Host") }
+    guard !text.utf8.contains(UInt8(ascii: "#")) else { throw .malformed("the target contains a fragment") }
     if text.utf8.first == UInt8(ascii: "/") {
       path = text
     } else if text == "*", method == .options {
@@ -32,22 +32,23 @@ struct RequestTarget: Hashable, Sendable {
     }
   }
 
-  /// The absolute form, which every server has to accept; it overrules `Host` (RFC 9112 §3.2.2).
+  /// Parses the absolute form, which every server must accept. It takes precedence over `Host` (RFC 9112 §3.2.2).
   private static func absolute(_ text: String) throws(RequestRefusal) -> (String, String) {
-    guard let separator = text.firstRange(of: "://") else { throw .malformed("a target without a path") }
+    guard let separator = text.firstRange(of: "://") else { throw .malformed("the target is neither a path nor a URL") }
     let scheme = text[..<separator.lowerBound].lowercased()
-    guard scheme == "http" || scheme == "https" else { throw .malformed("a target that is no http URL") }
+    guard scheme == "http" || scheme == "https" else { throw .malformed("the target is not an http or https URL") }
     let rest = text[separator.upperBound...]
     let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
     let authority = String(rest[..<end])
-    guard isAuthority(authority) else { throw .malformed("the target has no valid host") }
+    guard isAuthority(authority) else { throw .malformed("invalid host in the target") }
     let path = rest[end...]
     return (authority, path.hasPrefix("/") ? String(path) : "/\(path)")
   }
 
-  /// `host [":" port]` (RFC 9110 §7.2), without user information; a port may be empty (RFC 3986 §3.2.3).
+  /// Returns whether a text is `host [":" port]` (RFC 9110 §7.2), without user information. The port may be empty (RFC 3986
+  /// §3.2.3).
   ///
-  /// By bytes: every request has one, and characters cost many times as much.
+  /// Compares bytes, because this function runs for every request and comparing characters costs many times as much.
   static func isAuthority(_ text: String) -> Bool {
     var text = text
     return text.withUTF8 { bytes in
@@ -66,7 +67,7 @@ struct RequestTarget: Hashable, Sendable {
     }
   }
 
-  /// Digits of a number that a port can have, or none at all.
+  /// Returns whether the digits are a valid port number, or empty.
   private static func isPort(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
     var port = 0
     for digit in digits {

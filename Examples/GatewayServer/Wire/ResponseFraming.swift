@@ -1,22 +1,22 @@
 #if Gateway
 import HTTPTypes
 
-/// How an answer tells the client where its body ends (RFC 9112 §6).
+/// The framing of a response, which tells the client where the body ends (RFC 9112 §6).
 enum ResponseFraming: Hashable, Sendable {
-  /// Status and fields are all there is; `Content-Length` tells what a `GET` would bring (RFC 9110 §8.6).
+  /// No body is sent. `Content-Length` states the size that a `GET` would return (RFC 9110 §8.6).
   case bodiless
-  /// No body by its status, and no word about one.
+  /// The status forbids a body and `Content-Length`.
   case none
   case length(Int64)
   case chunked
-  /// The body ends with the connection: clients of HTTP/1.0 know no chunks.
+  /// The body ends with the connection, because HTTP/1.0 has no chunks.
   case untilClose
 
   /// - Parameters:
-  ///   - method: the request's.
-  ///   - status: the answer's.
-  ///   - length: of the body, where it is known.
-  ///   - isHTTP10: what the client speaks.
+  ///   - method: The method of the request.
+  ///   - status: The status of the response.
+  ///   - length: The length of the body, or `nil` if it is unknown.
+  ///   - isHTTP10: Whether the client uses HTTP/1.0.
   init(method: HTTPRequest.Method, status: HTTPResponse.Status, length: Int64?, isHTTP10: Bool) {
     if status.code == 204 {
       self = .none

@@ -3,18 +3,18 @@ import HTTPTypes
 import NIOCore
 import NIOHTTP1
 
-/// Writes an answer's head as HTTP/1.1 does: fields in their order, each name and value with its bytes.
+/// A writer of HTTP/1.1 response heads. It preserves the order of the fields and the bytes of their names and values.
 struct ResponseHeadWriter {
   var framing: ResponseFraming
   var keepsAlive: Bool
-  /// Clients of HTTP/1.0 must be told that the connection stays.
+  /// Whether the client uses HTTP/1.0. Such a client needs `keep-alive` to know that the connection stays open.
   var isHTTP10: Bool
 
   /// - Parameters:
-  ///   - head: status, reason phrase and end-to-end fields.
-  ///   - buffer: written to at its end.
+  ///   - head: The status, the reason phrase and the end-to-end fields.
+  ///   - buffer: The buffer that the head is appended to.
   func write(_ head: HTTPResponse, to buffer: inout ByteBuffer) {
-    // Some forty pieces: a buffer looks after its memory for each that is written to it, an array at a fraction of the cost.
+    // A head has about forty pieces. Appending to an array costs a fraction of writing each piece to a ByteBuffer.
     var text: [UInt8] = []
     text.reserveCapacity(1024)
     let status = head.status
@@ -26,7 +26,7 @@ struct ResponseHeadWriter {
     var hasLength = false
     for field in head.headerFields {
       guard field.name != .contentLength else {
-        // In its place, and once.
+        // Written once, at the place of the first one.
         if !hasLength { hasLength = writeLength(of: field, to: &text) }
         continue
       }
@@ -72,7 +72,7 @@ struct ResponseHeadWriter {
 }
 
 extension HTTPResponse.Status {
-  /// Its own reason phrase, or else the usual one (RFC 9110 §15); empty for a code that nobody knows.
+  /// The status's own reason phrase, or the standard one (RFC 9110 §15). Empty for an unknown code.
   var phrase: String {
     guard reasonPhrase.isEmpty else { return reasonPhrase }
     guard case .custom = HTTPResponseStatus(statusCode: code) else { return HTTPResponseStatus(statusCode: code).reasonPhrase }
