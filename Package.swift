@@ -214,8 +214,8 @@ let package = Package(
       path: "Examples/GatewayServer", packageAccess: false, swiftSettings: strict),
     .executableTarget(
       name: "Gateway",
-      dependencies: ["GatewayServer", "ETagValidation"] + gatewayCommand, path: "Examples/Gateway", packageAccess: false,
-      swiftSettings: strict),
+      dependencies: ["GatewayServer", "ETagValidation"] + gatewayCommand, path: "Examples/Gateway",
+      exclude: ["Dockerfile", "Dockerfile.dockerignore", "compose.yaml"], packageAccess: false, swiftSettings: strict),
     .executableTarget(
       name: "HummingbirdCache",
       dependencies: [
