@@ -4,9 +4,9 @@ import Foundation
 import GatewayServer
 import HTTPTypes
 
-/// The page: three static documents, the first one with a tile for each image.
+/// The page: three static documents. The HTML document has a tile for each image.
 enum GalleryPage {
-  /// The document at a path, or `nil` when there is none.
+  /// Returns the document at a path, or `nil` if there is none.
   static func document(at path: String) -> ProxyAnswer? {
     switch path {
     case "/": page
@@ -23,7 +23,7 @@ enum GalleryPage {
   private static let styles = answer(Data(PackageResources.gallery_css), "text/css")
   private static let script = answer(Data(PackageResources.gallery_js), "text/javascript")
 
-  /// A tile before its first load.
+  /// Returns the HTML of a tile before its first load.
   private static func tile(_ image: GalleryImage) -> String {
     """
     <li class="tile\(image.isLarge ? " large" : "")" data-path="\(image.path)" data-title="\(image.landscape.motif.rawValue)">

@@ -5,12 +5,12 @@ import Foundation
 import GatewayServer
 import HTTPTypes
 
-/// Handles the requests of the page, and passes all others on to the gateway.
+/// A responder that handles the requests of the page, and forwards all others to the gateway.
 ///
 /// | request | response |
 /// | --- | --- |
 /// | `GET /`, `/gallery.css`, `/gallery.js` | the page |
-/// | `POST /runs/SCENARIO` | 204 once the scenario is prepared |
+/// | `POST /runs/SCENARIO` | 204 when the scenario is prepared |
 /// | `GET /runs/report` | the origin's counters since then, as JSON |
 /// | another path below `/runs/` | 404 |
 ///
@@ -27,23 +27,23 @@ struct GalleryResponder: Responder {
     if path == "/runs/report" { return await answer(request, .get) { await report() } }
     if let name = path.wholeMatch(of: /\/runs\/(\w+)/)?.output.1, let scenario = Scenario(rawValue: String(name)) {
       guard PurgePermission.loopback.allows(request.peer), !isCrossSite(request) else {
-        return text(.forbidden, "only this page, on this machine, may prepare a run")
+        return text(.forbidden, "only this page on this machine may prepare a run")
       }
       return await answer(request, .post) { await prepare(scenario) }
     }
-    if path.hasPrefix("/runs/") { return text(.notFound, "there is no '\(path)'") }
+    if path.hasPrefix("/runs/") { return text(.notFound, "no such path '\(path)'") }
     var answer = try await next.respond(to: request)
     tellSource(in: &answer)
     return answer
   }
 
-  /// Whether a page of another site makes the request (Fetch Metadata, W3C).
+  /// Returns whether a page of another site makes the request (Fetch Metadata, W3C).
   private func isCrossSite(_ request: ProxyRequest) -> Bool {
     guard let site = HTTPField.Name("Sec-Fetch-Site").flatMap({ request.head.headerFields[$0] }) else { return false }
     return site != "same-origin" && site != "none"
   }
 
-  /// Adds the store that a hit comes from: `Cache-Status` has `detail` for that (RFC 9211 §2.8).
+  /// Adds the store of a hit to `Cache-Status`, as its `detail` (RFC 9211 §2.8).
   private func tellSource(in answer: inout ProxyAnswer) {
     guard answer.outcome == .hit, let source = answer.source, let field = HTTPField.Name("Cache-Status"),
       let status = answer.head.headerFields[field]
@@ -70,7 +70,7 @@ struct GalleryResponder: Responder {
     }
   }
 
-  /// The response to a method, and 405 to others.
+  /// Returns the response to a method, or 405 to another method.
   private func answer(
     _ request: ProxyRequest, _ method: HTTPRequest.Method, _ make: () async -> ProxyAnswer
   ) async -> ProxyAnswer {

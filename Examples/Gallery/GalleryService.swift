@@ -19,7 +19,7 @@ struct GallerySettings: Sendable {
 struct GalleryService: Service {
   let settings: GallerySettings
   let group: any EventLoopGroup
-  /// Called with the page's port once it is open.
+  /// Called with the page's port when it is open.
   var onRunning: @Sendable (Int) async -> Void = { _ in }
   var lastCallTime = TimeAmount.milliseconds(500)
 
@@ -37,12 +37,12 @@ struct GalleryService: Service {
 
   private func gateway(_ origin: GalleryOrigin) throws(CacheError) -> GatewayService {
     guard let address = OriginAddress("http://127.0.0.1:\(origin.port)") else {
-      throw CacheError(.invalidConfiguration, reason: "the origin has no address")
+      throw CacheError(.invalidConfiguration, reason: "invalid address of the origin")
     }
     var gateway = GatewaySettings(origin: address, listen: settings.listen)
     gateway.lastCallTime = lastCallTime
     gateway.cache = CacheSettings {
-      // A sixteenth of the memory is the largest body in it: 128 KiB. Larger images are on disk alone.
+      // The largest body in memory is a sixteenth of this: 128 KiB. Larger images are cached only on disk.
       $0.memory = 2 << 20
       $0.folder = settings.folder.path(percentEncoded: false)
       $0.disk = 64 << 20

@@ -14,10 +14,10 @@ import UnixSignals
 struct GalleryCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "gallery", abstract: "A wall of images behind the gateway, in front of an origin with a slow link.",
-    discussion: "Open the page in a browser. SIGINT (Control-C) and SIGTERM end the command after the running requests.")
+    discussion: "Open the page in a browser. On SIGINT (Control-C) or SIGTERM it completes the running requests and then exits.")
 
   @Option(
-    help: ArgumentHelp("The address of the page; 127.0.0.1:8080 by default. Port 0 takes a free port.", valueName: "host:port"),
+    help: ArgumentHelp("The address of the page (default: 127.0.0.1:8080). Port 0 selects a free port.", valueName: "host:port"),
     transform: Self.hostAndPort)
   var listen = GallerySettings().listen
 
@@ -36,7 +36,7 @@ struct GalleryCommand: AsyncParsableCommand {
     }
   }
 
-  /// The settings that the options describe.
+  /// The settings that the options state.
   var settings: GallerySettings {
     GallerySettings(
       listen: listen, link: NetworkLink(bitsPerSecond: Int(bandwidth * 1_000_000), latency: .milliseconds(latency)))
@@ -45,7 +45,9 @@ struct GalleryCommand: AsyncParsableCommand {
   func run() async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: ProcessorCount.value)
     var service = GalleryService(settings: settings, group: group)
-    service.onRunning = { [listen] port in Self.tell("open http://\(listen.with(port))/ in a browser; Control-C ends it") }
+    service.onRunning = { [listen] port in
+      Self.tell("open http://\(listen.with(port))/ in a browser, and press Control-C to exit")
+    }
     do {
       try await ServiceGroup(
         services: [service], gracefulShutdownSignals: [.sigterm, .sigint], cancellationSignals: [],
@@ -54,7 +56,7 @@ struct GalleryCommand: AsyncParsableCommand {
       try await group.shutdownGracefully()
     } catch {
       Self.tell("\(error)")
-      throw ExitCode.failure
+      throw ExitCode(69)  // EX_UNAVAILABLE
     }
   }
 
@@ -68,13 +70,12 @@ struct GalleryCommand: AsyncParsableCommand {
 #else
 import Foundation
 
-/// Without the trait `Gateway` the package does not depend on HummingbirdCore, and this program cannot run.
+/// The program without the trait `Gateway`, which keeps Hummingbird out of the package.
 @main
 struct GalleryCommand {
   static func main() {
     FileHandle.standardError.write(Data("gallery: the trait Gateway is missing: swift run --traits Gateway Gallery\n".utf8))
-    // A service is unavailable (sysexits.h).
-    exit(69)
+    exit(69)  // EX_UNAVAILABLE
   }
 }
 #endif

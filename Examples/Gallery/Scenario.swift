@@ -1,7 +1,7 @@
 #if Gateway
-/// The state in which the next run of loads finds the cache and the origin.
+/// The state of the cache and of the origin at the start of a run of loads.
 enum Scenario: String, CaseIterable, Codable, Sendable {
-  /// Nothing is changed, so that a run shows the state that the last one has left.
+  /// The state after the previous run, unchanged.
   case warm
   /// The cache is empty.
   case cold

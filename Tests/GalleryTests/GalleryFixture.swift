@@ -14,7 +14,7 @@ import Testing
 @testable import Gallery
 @testable import GatewayServer
 
-/// A gallery of the test's own on a free port, with a fast link.
+/// A gallery on a free port, with a fast link.
 struct GalleryFixture: Sendable {
   /// A response of the gallery.
   struct Response: Sendable {

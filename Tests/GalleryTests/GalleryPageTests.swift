@@ -8,12 +8,12 @@ import Testing
 
 @Suite("The gallery's page in a browser", .enabled(if: WebDriver.shared != nil), .timeLimit(.minutes(20)))
 struct GalleryPageTests {
-  /// The page in a browser of the test's own, once its first run has ended.
+  /// The page in a new browser, after its first run.
   private struct Page {
     let browser: BrowserSession
     let gallery: GalleryFixture
 
-    /// Clicks a button, and returns when all images are there.
+    /// Clicks a button, and returns when all images are loaded.
     func click(_ name: String) async throws {
       let runs: Int = try await browser.evaluate("return Number(document.body.dataset.runs)")
       try await browser.click("button[value=\(name)]")
@@ -35,7 +35,7 @@ struct GalleryPageTests {
       get async throws { try await browser.texts(of: "tbody:first-of-type tr:first-child :is(th, td)") }
     }
 
-    /// The numbers of images that are shown, by their decoded size.
+    /// The number of images that are shown, by their decoded size.
     var shown: Set<Int> {
       get async throws {
         Set(
@@ -47,7 +47,7 @@ struct GalleryPageTests {
       }
     }
 
-    /// The pixels of each image, made small.
+    /// The pixels of each image, at a small size.
     var pixels: [String] {
       get async throws {
         try await browser.evaluate(
@@ -63,7 +63,7 @@ struct GalleryPageTests {
       }
     }
 
-    /// Writes a screenshot into the folder that `ETAGERE_SCREENSHOTS` names, for a look at it.
+    /// Writes a screenshot into the folder that `ETAGERE_SCREENSHOTS` names, for inspection.
     func keep(_ image: Data, as name: String) throws {
       guard let folder = ProcessInfo.processInfo.environment["ETAGERE_SCREENSHOTS"] else { return }
       try image.write(to: URL(filePath: folder).appending(path: "\(name).png"))
@@ -133,7 +133,7 @@ struct GalleryPageTests {
     }
   }
 
-  @Test("changed shows the new images and leaves the others as they were, and offline shows all of them still")
+  @Test("changed shows the new images and keeps the others, and offline shows the same images")
   func changed() async throws {
     try await Self.run { page in
       let before = try await page.pixels
@@ -153,7 +153,7 @@ struct GalleryPageTests {
     }
   }
 
-  @Test("an image that is not cached has no response offline, and the page says so")
+  @Test("the page shows that an image without a cached response cannot be loaded offline")
   func missing() async throws {
     try await Self.run { page in
       _ = try await page.gallery.request(try #require(HTTPRequest.Method("PURGE")), "/images/2.svg")
@@ -170,7 +170,7 @@ struct GalleryPageTests {
     }
   }
 
-  @Test("a page that is loaded again finds the images in the gateway, and the browser's own cache hides nothing")
+  @Test("a page that is loaded again gets the images from the gateway, and not from the browser's own cache")
   func reload() async throws {
     try await Self.run { page in
       try await page.browser.reload()
@@ -185,11 +185,11 @@ struct GalleryPageTests {
     }
   }
 
-  @Test("a click during a run is ignored, and a run that can't be prepared is told")
+  @Test("a click during a run is ignored, and a run that cannot be prepared is an error on the page")
   func trouble() async throws {
     try await Self.run { page in
       let browser = page.browser
-      // In one script, because the run may be over before the next one.
+      // Both clicks are in one script, because the run may end before a second script.
       let disabled: String = try await browser.evaluate(
         "for (const button of document.querySelectorAll('button')) button.click(); return document.querySelector('button').ariaDisabled"
       )
@@ -205,7 +205,7 @@ struct GalleryPageTests {
     }
   }
 
-  @Test("buttons, the live region, the table and the images are told to assistive technologies")
+  @Test("buttons, the live region, the table and the images have roles and names for assistive technologies")
   func accessibility() async throws {
     try await Self.run { page in
       let browser = page.browser
@@ -226,7 +226,7 @@ struct GalleryPageTests {
     }
   }
 
-  @Test("the page is readable in light and in dark: text has a contrast of at least 4.5")
+  @Test("text has a contrast of at least 4.5 in light and in dark mode")
   func colors() async throws {
     try await Self.run { page in
       for name in ["warm", "stale", "changed"] { try await page.click(name) }
@@ -259,7 +259,7 @@ struct GalleryPageTests {
     });
     """
 
-  @Test("a phone shows the page without scrolling sideways, with buttons that a finger can hit")
+  @Test("on a phone the page does not scroll sideways, and its buttons are large enough to touch")
   func phone() async throws {
     try await Self.run(.phone) { page in
       try await page.click("warm")

@@ -11,7 +11,7 @@ import Testing
 
 @Suite("The gallery's server and command")
 struct GalleryServerTests {
-  @Test("the page has a tile for each image, refers to nothing elsewhere, and is not stored by browsers")
+  @Test("the page has a tile for each image, has no external references, and is not stored by browsers")
   func page() async throws {
     try await GalleryFixture.run { gallery in
       let page = try await gallery.request(.get, "/")
@@ -30,7 +30,7 @@ struct GalleryServerTests {
     }
   }
 
-  @Test("a wrong method or an unknown run is refused, and what the origin does not have is 404")
+  @Test("a wrong method or an unknown run is refused, and an unknown path is a 404 from the origin")
   func refusals() async throws {
     try await GalleryFixture.run { gallery in
       let posted = try await gallery.request(.post, "/")
@@ -39,7 +39,7 @@ struct GalleryServerTests {
       let got = try await gallery.request(.get, "/runs/cold")
       #expect(got.status == 405)
       #expect(got["Allow"] == "POST")
-      #expect(try await gallery.request(.post, "/runs/hot").text == "there is no '/runs/hot'\n")
+      #expect(try await gallery.request(.post, "/runs/hot").text == "no such path '/runs/hot'\n")
       #expect(try await gallery.request(.get, "/images/99.svg").status == 404)
       for site in ["cross-site", "same-site"] {
         #expect(
@@ -62,13 +62,13 @@ struct GalleryServerTests {
     #expect(!FileManager.default.fileExists(atPath: folder.path(percentEncoded: false)))
   }
 
-  @Test("a port that is taken is told in one line")
+  @Test("a port in use is an error in one line")
   func takenPort() async throws {
     let other = try await OriginServer.start()
     let settings = GallerySettings(listen: HostAndPort(host: "127.0.0.1", port: other.port))
     let service = GalleryService(settings: settings, group: MultiThreadedEventLoopGroup.singleton)
     let error = await #expect(throws: (any Error).self) { try await service.run() }
-    #expect(error.map { "\($0)" } == "can't listen on 127.0.0.1:\(other.port): Address already in use")
+    #expect(error.map { "\($0)" } == "cannot listen on 127.0.0.1:\(other.port): Address already in use")
     await other.stop()
   }
 
@@ -83,7 +83,7 @@ struct GalleryServerTests {
   }
 
   @Test(
-    "a wrong option is told with its name",
+    "an invalid value is refused with the name of its option",
     arguments: [
       (["--listen", "8080"], "'8080' is not HOST:PORT"), (["--listen", "h:70000"], "'h:70000' is not HOST:PORT"),
       (["--latency", "-1"], "latency"), (["--latency=-1"], "--latency -1 is not between"),
@@ -98,10 +98,10 @@ struct GalleryServerTests {
 
 @Suite("The gallery's images")
 struct LandscapeTests {
-  /// The largest body that the gateway keeps in memory.
+  /// The largest body that the gateway caches in memory.
   private static let limit = 128 << 10
 
-  @Test("a large image is for the disk and a small one for memory, in every version")
+  @Test("in every version, large images exceed the limit of the memory cache and small ones do not")
   func sizes() {
     for image in GalleryImage.all {
       for version in 1...Palette.all.count {
@@ -113,7 +113,7 @@ struct LandscapeTests {
     #expect(small < 1 << 20)
   }
 
-  @Test("the same number and version give the same document, and the next version another one")
+  @Test("a document depends only on its number and version")
   func versions() {
     for image in GalleryImage.all {
       var next = image
@@ -130,7 +130,7 @@ struct LandscapeTests {
     arguments: [(0.0, "0"), (1.5, "1.5"), (-0.05, "-0.05"), (12.345, "12.35"), (3.999, "4")])
   func numbers(number: Double, text: String) { #expect(Canvas.text(number) == text) }
 
-  @Test("colours are mixed channel by channel")
+  @Test("colors are mixed channel by channel")
   func colors() {
     let (black, orange): (Color, Color) = (0x000000, 0xFF8000)
     #expect(black.mixed(with: orange, 0.5).description == "#804000")

@@ -30,7 +30,7 @@ struct ScenarioTests {
     }
   }
 
-  @Test("warm: small images are hits in memory, large ones on disk, and the origin hears nothing")
+  @Test("warm: small images are hits in memory, large ones on disk, and the origin gets no request")
   func warm() async throws {
     try await GalleryFixture.run { gallery in
       _ = try await gallery.run(.cold)
@@ -46,7 +46,7 @@ struct ScenarioTests {
     }
   }
 
-  @Test("stale: each image is revalidated, without a byte of a body, and is fresh afterwards")
+  @Test("stale: each image is revalidated without a body, and is fresh afterwards")
   func stale() async throws {
     try await GalleryFixture.run { gallery in
       _ = try await gallery.run(.cold)
@@ -61,7 +61,7 @@ struct ScenarioTests {
     }
   }
 
-  @Test("changed: a third of the images is new, another third each time, and the others are revalidated")
+  @Test("changed: a third of the images is new, a different third each time, and the others are revalidated")
   func changed() async throws {
     try await GalleryFixture.run { gallery in
       _ = try await gallery.run(.cold)
@@ -69,7 +69,7 @@ struct ScenarioTests {
         let (responses, report) = try await gallery.run(.changed)
         for (image, response) in zip(GalleryImage.all, responses) {
           let isNew = image.number % 3 == round
-          // The origin's status is left out when it is that of the response (RFC 9211 §2.3).
+          // The origin's status is omitted if it equals that of the response (RFC 9211 §2.3).
           #expect(response.cacheStatus.hasPrefix("Etagere;fwd=stale;\(isNew ? "ttl" : "fwd-status=304")"), "\(image.path)")
           #expect(response.cacheStatus.hasSuffix(";stored") == isNew)
           let version = image.number % 3 <= round ? 2 : 1
@@ -82,7 +82,7 @@ struct ScenarioTests {
     }
   }
 
-  @Test("offline: each image is served stale, with the reason, and is revalidated once the origin is back")
+  @Test("offline: each image is served stale with the reason, and is revalidated when the origin is back")
   func offline() async throws {
     try await GalleryFixture.run { gallery in
       _ = try await gallery.run(.cold)
@@ -101,7 +101,7 @@ struct ScenarioTests {
     }
   }
 
-  @Test("offline, an image that is not cached is an error, and comes once the origin is back")
+  @Test("offline, an image without a cached response is an error, and it loads when the origin is back")
   func missing() async throws {
     try await GalleryFixture.run { gallery in
       let purge = try #require(HTTPRequest.Method("PURGE"))
@@ -117,7 +117,7 @@ struct ScenarioTests {
     }
   }
 
-  @Test("versions survive the origin's absence")
+  @Test("the versions of the images stay the same while the origin is offline")
   func restart() async throws {
     try await GalleryFixture.run { gallery in
       _ = try await gallery.run(.changed)
@@ -128,7 +128,7 @@ struct ScenarioTests {
     }
   }
 
-  @Test("scenarios that are asked for at the same time are prepared one after another")
+  @Test("scenarios that are requested at the same time are prepared one after another")
   func concurrent() async throws {
     try await GalleryFixture.run { gallery in
       _ = try await gallery.run(.cold)
@@ -144,7 +144,7 @@ struct ScenarioTests {
     }
   }
 
-  @Test("an image is for the gateway to store, and not for the browser")
+  @Test("the gateway stores an image, and the browser does not")
   func directives() async throws {
     try await GalleryFixture.run { gallery in
       let response = try await gallery.request(.get, "/images/1.svg")

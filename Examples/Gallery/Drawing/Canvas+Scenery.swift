@@ -2,7 +2,7 @@
 import Foundation
 
 extension Canvas {
-  // MARK: The sky
+  // MARK: Sky
 
   mutating func addSky(sun: Point, _ numbers: inout SeededNumbers) {
     addRectangle(0, 0, Landscape.width, Landscape.height, fill: "url(#sky)")
@@ -33,7 +33,7 @@ extension Canvas {
 
   // MARK: Mountains
 
-  /// Ridges one behind the other, with haze between them.
+  /// Adds several ridges, with haze between them.
   mutating func addRidges(
     from top: Double, to bottom: Double, count: Int, roughness: Double, downTo edge: Double = Landscape.height,
     _ numbers: inout SeededNumbers
@@ -47,7 +47,7 @@ extension Canvas {
     }
   }
 
-  /// A line whose middle points are moved up or down, ever less from one halving to the next.
+  /// Returns a line from midpoint displacement: each halving moves the new middle points up or down, by less each time.
   private func ridge(at level: Double, roughness: Double, _ numbers: inout SeededNumbers) -> [Point] {
     var heights = [numbers.number(in: -0.5...0.5), numbers.number(in: -1...0.2), numbers.number(in: -0.5...0.5)]
     var step = 0.85
@@ -64,7 +64,7 @@ extension Canvas {
     }
   }
 
-  /// Mountains on the far shore, mirrored in the water.
+  /// Adds mountains on the far shore and their reflection in the water.
   mutating func addLake(_ numbers: inout SeededNumbers) {
     let shore = 190.0
     var mirrored = numbers
@@ -173,7 +173,7 @@ extension Canvas {
     }
   }
 
-  /// The lit windows of a house, as one path.
+  /// Adds the lit windows of a house, as one path.
   private mutating func addWindows(
     _ x: Double, _ top: Double, _ width: Double, litShare: Double, _ numbers: inout SeededNumbers
   ) {

@@ -1,5 +1,5 @@
 #if Gateway
-/// Collects the elements of an SVG document.
+/// A collector of the elements of an SVG document.
 struct Canvas {
   let palette: Palette
   /// Whether outlines have many more points.
@@ -26,12 +26,12 @@ struct Canvas {
       """
   }
 
-  /// The colour of a layer of the land: 0 is the farthest one, 1 the nearest.
+  /// Returns the color of a layer of the land. 0 is the farthest layer, and 1 the nearest.
   func land(_ depth: Double) -> Color { palette.far.mixed(with: palette.near, depth) }
 
   mutating func add(_ element: String) { elements.append(element) }
 
-  /// A closed shape from a line down to a lower edge.
+  /// Adds a closed shape from a line down to a lower edge.
   mutating func addLand(under line: [Point], downTo bottom: Double = Landscape.height, fill: String, opacity: Double = 1) {
     guard let first = line.first, let last = line.last else { return }
     let outline = line.map { "L\(Self.text($0.x)) \(Self.text($0.y))" }.joined()
@@ -52,7 +52,7 @@ struct Canvas {
 
   private static func attribute(opacity: Double) -> String { opacity < 1 ? #" opacity="\#(text(opacity))""# : "" }
 
-  /// With at most two decimals.
+  /// Returns a number with at most two decimals.
   static func text(_ number: Double) -> String {
     let hundredths = Int((number * 100).rounded())
     let (whole, rest) = (abs(hundredths) / 100, abs(hundredths) % 100)

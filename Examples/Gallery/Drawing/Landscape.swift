@@ -15,17 +15,17 @@ struct Landscape: Sendable {
   static let (width, height) = (400.0, 300.0)
 
   let number: Int
-  /// Each version shows the place at another hour.
+  /// The version, which shows the landscape at another time of the day.
   let version: Int
-  /// Whether it is drawn in so much detail that its document takes more than 128 KiB.
+  /// Whether the landscape is drawn with so much detail that its document exceeds 128 KiB.
   let isLarge: Bool
 
   var motif: Motif { Motif.allCases[(number * 5 + number / 6) % Motif.allCases.count] }
   var palette: Palette { Palette.all[(number * 3 + number / 8 + (version - 1) * 3) % Palette.all.count] }
-  /// For `alt`.
+  /// The alternative text.
   var title: String { "\(motif.rawValue) \(palette.name)" }
 
-  /// The document.
+  /// The SVG document.
   var svg: String {
     var numbers = SeededNumbers(number + 1)
     var canvas = Canvas(palette: palette, isLarge: isLarge)

@@ -1,17 +1,17 @@
 #if Gateway
-/// The colours of one hour of the day.
+/// The colors of one time of the day.
 struct Palette: Sendable {
-  /// The hour, for alternative texts.
+  /// The time of the day, for alternative texts.
   var name: String
-  /// From the top to the horizon.
+  /// The colors of the sky, from the top to the horizon.
   var sky: [Color]
   var sun: Color
-  /// The layers of the land: the farthest one takes much of the sky's colour.
+  /// The colors of the farthest and the nearest layer of the land. Distant land has much of the sky's color.
   var far: Color
   var near: Color
   var hasStars = false
 
-  /// In the order in which the versions of an image follow one another.
+  /// The palettes of the versions of an image, in order.
   static let all: [Palette] = [
     Palette(name: "at dawn", sky: [0x2B3A67, 0xA8628F, 0xFFC89A], sun: 0xFFF1D0, far: 0xA57C98, near: 0x2A2140),
     Palette(name: "at noon", sky: [0x2F7FC4, 0x7FC0EA, 0xE4F5FA], sun: 0xFFFCEB, far: 0x86B6CB, near: 0x1C4A47),
@@ -27,7 +27,7 @@ struct Palette: Sendable {
   ]
 }
 
-/// A colour of 24 bits: red, green, blue.
+/// A color of 24 bits: red, green, blue.
 struct Color: Sendable, Hashable, ExpressibleByIntegerLiteral, CustomStringConvertible {
   var rgb: Int
 
@@ -35,9 +35,9 @@ struct Color: Sendable, Hashable, ExpressibleByIntegerLiteral, CustomStringConve
 
   init(rgb: Int) { self.rgb = rgb }
 
-  /// A colour on the way to another one.
+  /// Returns a mixture with another color.
   ///
-  /// - Parameter part: 0 is this colour, 1 is the other one.
+  /// - Parameter part: The share of the other color, from 0 to 1.
   func mixed(with other: Color, _ part: Double) -> Color {
     let channels = [16, 8, 0].map { shift in
       let (mine, others) = (Double(rgb >> shift & 0xFF), Double(other.rgb >> shift & 0xFF))
@@ -46,7 +46,7 @@ struct Color: Sendable, Hashable, ExpressibleByIntegerLiteral, CustomStringConve
     return Color(rgb: channels.reduce(0, |))
   }
 
-  /// As SVG writes it: `#0a1b2c`.
+  /// The color in the syntax of SVG: `#0a1b2c`.
   var description: String {
     let digits = String(rgb, radix: 16)
     return "#" + String(repeating: "0", count: 6 - digits.count) + digits

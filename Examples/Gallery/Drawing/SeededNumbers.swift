@@ -1,5 +1,5 @@
 #if Gateway
-/// Numbers that look random, and are the same for the same seed on every platform (SplitMix64).
+/// A pseudorandom number generator with the same numbers for the same seed on every platform (SplitMix64).
 struct SeededNumbers: RandomNumberGenerator {
   private var state: UInt64
 

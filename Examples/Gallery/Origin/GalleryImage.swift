@@ -3,7 +3,7 @@ import Foundation
 import HTTPTypes
 import LoopbackOrigin
 
-/// One image of the wall, as the origin has it now.
+/// The current version of one image on the origin.
 struct GalleryImage: Sendable {
   static let count = 36
   /// Every ninth image is too large for the gateway's memory, so that its hits come from the disk.
@@ -18,10 +18,10 @@ struct GalleryImage: Sendable {
 
   /// The response of the origin.
   ///
-  /// It says two things about caching. `CDN-Cache-Control` (RFC 9213) is for the gateway, which is a shared cache: an hour, and a
-  /// day when the origin can't be reached. `Cache-Control` is for the browser: nothing may be stored. Otherwise the browser's own
-  /// cache would answer in the place of the gateway, and the page would show nothing. `s-maxage` would not do: a response with it
-  /// must not be served stale (RFC 9111 §5.2.2.10).
+  /// It has two sets of cache directives. `CDN-Cache-Control` (RFC 9213) is for the gateway, which is a shared cache. The
+  /// response is fresh for an hour, and may be served for a day if the origin cannot be reached. `Cache-Control` forbids the
+  /// browser to store the response. Otherwise the browser's cache would serve it, and the page would show nothing about the
+  /// gateway. `s-maxage` is no alternative, because it forbids serving a stale response (RFC 9111 §5.2.2.10).
   var route: Route {
     var fields: HTTPFields = [.cacheControl: "no-store"]
     if let name = HTTPField.Name("CDN-Cache-Control") { fields[name] = "max-age=3600, stale-if-error=86400" }

@@ -2,7 +2,7 @@
 import CacheManager
 import LoopbackOrigin
 
-/// The origin of the images behind its slow link, and the scenarios.
+/// The origin of the images with its slow link, and the scenarios.
 actor GalleryOrigin {
   nonisolated let port: Int
   private let link: NetworkLink
@@ -18,19 +18,19 @@ actor GalleryOrigin {
     for image in images { server.setRoute(image.path, image.route) }
   }
 
-  /// An origin on a free port of 127.0.0.1.
+  /// Starts an origin on a free port of 127.0.0.1.
   static func start(link: NetworkLink) async throws -> GalleryOrigin {
     GalleryOrigin(try await OriginServer.start(link: link), link)
   }
 
   func stop() async { await server.stop() }
 
-  /// The counters since the last scenario began.
+  /// The counters since the start of the last scenario.
   var report: OriginReport { OriginReport(server, paths: images.map(\.path)) }
 
   /// Brings the cache and the origin into the state of a scenario, and sets the counters to zero.
   ///
-  /// No scenario waits for a lifetime to end: a soft purge makes responses stale at once.
+  /// A soft purge makes responses stale at once, so no scenario waits for the end of a lifetime.
   ///
   /// - Throws: The errors of the stores.
   func prepare(_ scenario: Scenario, cache: ResourceManager) async throws {
@@ -49,13 +49,13 @@ actor GalleryOrigin {
     case .cold: try await cache.purge(.everything)
     case .stale, .changed, .offline: try await cache.purge(.everything, .soft)
     }
-    // A server that stops would give its port to any other program.
+    // The origin does not stop, because another program could then get its port.
     await server.setLink(scenario == .offline ? .offline : link)
     if scenario == .changed { changeImages() }
     server.resetCounters()
   }
 
-  /// Replaces every third image, beginning with another one each time.
+  /// Replaces every third image, starting at another one each time.
   private func changeImages() {
     for index in images.indices where index % 3 == changes % 3 {
       images[index].version += 1

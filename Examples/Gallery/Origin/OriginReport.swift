@@ -1,22 +1,22 @@
 #if Gateway
 import LoopbackOrigin
 
-/// The origin's counters since the scenario began.
+/// The origin's counters since the start of the scenario.
 struct OriginReport: Codable, Sendable, Equatable {
   /// The counters of one image.
   struct Image: Codable, Sendable, Equatable {
     var requests = 0
-    /// Responses 304.
+    /// The number of responses with status 304.
     var notModified = 0
-    /// Heads and bodies that were sent over the link.
+    /// The bytes of the heads and bodies that were sent over the link.
     var bytes = 0
   }
 
-  /// All images together.
+  /// The sums over all images.
   var requests = 0
   var notModified = 0
   var bytes = 0
-  /// By path.
+  /// The counters of each image, by path.
   var images: [String: Image] = [:]
 
   init() {}

@@ -2,11 +2,11 @@
 
 // Images are loaded by fetch(), not by <img src>: a script can't read the header fields of what <img> loads.
 //
-// The browser's own cache stays out of the way because the origin says so. Its responses have two sets of directives:
+// The origin keeps the browser's cache from serving the images. Its responses have two sets of directives:
 // "CDN-Cache-Control: max-age=3600" (RFC 9213) for the gateway, and "Cache-Control: no-store" for the browser. So each fetch()
-// below has the default cache mode and adds no Cache-Control of its own. The mode "no-store" would add "Cache-Control: no-cache",
-// which makes the gateway revalidate each response, and no hit would ever be seen. A run that the browser's cache answered all
-// the same would be seen: Resource Timing has a transferSize of 0 then, and the summary says so.
+// below has the default cache mode and adds no Cache-Control. The mode "no-store" would add "Cache-Control: no-cache", and the
+// gateway would revalidate each response, so there would be no hits. If the browser's cache serves a response nevertheless,
+// Resource Timing has a transferSize of 0, and the summary says so.
 
 /** The words for each source: in a tile, and in a sentence behind a number. */
 const sources = {
@@ -46,12 +46,12 @@ function source(response) {
   const status = cacheStatus(response.headers.get("Cache-Status"));
   if (status.hit) return status.detail === "disk" ? "disk" : "memory";
   if (status["fwd-status"] === "304") return "revalidated";
-  // The origin was asked and gave no response, and the stored one was served in its place.
+  // The origin sent no response, and the stored one was served in its place.
   if (status.fwd === "stale" && status.detail) return "stale";
   return "network";
 }
 
-/** Loads one image, shows it, and returns what is known of its response. */
+/** Loads one image, shows it, and returns the facts of its response. */
 async function load(tile) {
   const { path, title } = tile.dataset;
   const image = tile.querySelector("img");
@@ -96,8 +96,8 @@ function show({ tile, source, ms, age, version, status, bytes: sent }) {
   tile.querySelector(".facts").textContent = facts.join(" · ");
 }
 
-/** Replaces the times by those of Resource Timing, which begin when the request is sent: a browser sends six at a time, and the
- * time in its queue says nothing about a cache. */
+/** Replaces the times by those of Resource Timing, which begin when the request is sent. A browser sends six requests at a time,
+ * and the time in its queue says nothing about a cache. */
 function measure(results) {
   const entries = new Map(performance.getEntriesByType("resource").map((entry) => [new URL(entry.name).pathname, entry]));
   for (const result of results) {
@@ -158,7 +158,7 @@ function summarize(run, results) {
   const stale = run.counts.find(([source]) => source === "stale")?.[1] ?? 0;
   if (stale > 0) sentences.push(`${times(stale, "stale image")} ${stale === 1 ? "is" : "are"} shown in its place.`);
   const fromBrowser = results.filter((result) => result.isFromBrowser).length;
-  if (fromBrowser > 0) sentences.push(`The browser's own cache answered ${times(fromBrowser, "load")}.`);
+  if (fromBrowser > 0) sentences.push(`The browser's own cache served ${times(fromBrowser, "load")}.`);
   summary.replaceChildren(name, sentences.join(" "));
 }
 
