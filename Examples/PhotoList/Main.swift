@@ -10,7 +10,7 @@ struct PhotoList {
   static func main() async {
     let arguments = Array(CommandLine.arguments.dropFirst())
     #if canImport(SwiftUI)
-    // Xcode starts apps with arguments of its own.
+    // Xcode passes additional arguments to apps.
     if !["measure", "serve", "--json", "--help", "-h"].contains(arguments.first) { return PhotoListApp.main() }
     #endif
     exit(await ListCommand.run(arguments).rawValue)

@@ -7,9 +7,9 @@ import Testing
 @testable import PhotoList
 
 @MainActor
-@Suite("The comparison")
+@Suite("The PhotoList comparison")
 struct ComparisonTests {
-  @Test("makes exactly the requests that each pass needs, and updates only the rows whose image changes")
+  @Test("each pass makes exactly the requests that it needs, and updates only the rows whose image changes")
   func passes() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "photolist-\(Revision.random())")
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -35,7 +35,7 @@ struct ComparisonTests {
     #expect(lines == [ResultTable.header] + report.passes.map(ResultTable.line))
   }
 
-  @Test("says which count and which row is not as it must be")
+  @Test("the report names each count and each row that differs from the expected one")
   func differences() async throws {
     let fixture = try ListFixture()
     let urls = try ListRow.all.map { try #require(URL(string: "https://example.com\($0.path)")) }

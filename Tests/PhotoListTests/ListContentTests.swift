@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The content of the list")
 struct ListContentTests {
-  @Test("has 56 symbols and three photographs between them, with a path each")
+  @Test("the list has 56 symbols and three photographs between them, each with a path")
   func rows() {
     #expect(ListRow.all.count == 59 && Set(ListRow.all.map(\.path)).count == 59)
     #expect(ListRow.all.filter { $0.kind == .photograph }.map(\.id) == [14, 29, 44])
@@ -14,14 +14,14 @@ struct ListContentTests {
   }
 
   #if canImport(ImageIO) || VIPS
-  @Test("is the same in each run, and has images that can be decoded")
+  @Test("the content is the same in each run, and its images can be decoded")
   func drawing() throws {
     let content = try SmallContent.make()
     #expect(try content.files == SmallContent.make().files)
     for file in content.files { #expect(try ImageDecoder().decode(file.bytes).size.width > 0) }
   }
 
-  @Test("has other bytes and another tag exactly for the images that change, until the next change")
+  @Test("a change replaces the bytes and the tags of some images, and the next change restores them")
   func change() throws {
     var content = try SmallContent.make()
     let before = content.files
@@ -33,7 +33,7 @@ struct ListContentTests {
     #expect(content.files == before)
   }
 
-  @Test("has small images of about 1 KB, and photographs of 0.12, 0.30 and 1.11 MB")
+  @Test("symbols have about 1 kB, and photographs have 0.12, 0.30 and 1.11 MB")
   func sizes() throws {
     let content = try ListContent()
     for (row, file) in zip(ListRow.all, content.files) {

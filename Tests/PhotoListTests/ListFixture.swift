@@ -6,7 +6,7 @@ import Testing
 
 @testable import PhotoList
 
-/// A cache over a scripted network. Time stands still.
+/// A cache with a scripted network and a clock that stands still.
 @MainActor
 final class ListFixture {
   let clock = ManualClock()
@@ -22,21 +22,21 @@ final class ListFixture {
     url = try #require(URL(string: "https://example.com/image.png"))
   }
 
-  /// A new row that has appeared.
+  /// Returns a new row that has appeared.
   func appearedRow() -> MeasuredRow {
     let row = MeasuredRow(manager: manager, clock: clock)
     row.appear(url)
     return row
   }
 
-  /// 200 with an image, which is fresh for a minute.
+  /// Returns a 200 with an image that is fresh for a minute.
   static func image(_ seed: Int) throws -> ScriptedAnswer {
     let file = try ImageEncoder(.png).encode(DecodedImage(DrawnImage(seed: seed).symbol(8)))
     return .ok(file, etag: "\"\(seed)\"", cacheControl: "max-age=60")
   }
 }
 
-/// Images for tests, drawn in a moment.
+/// Small images for tests.
 enum SmallContent {
   static func make() throws -> ListContent { try ListContent(photographWidths: [60, 90, 120]) }
 }

@@ -7,7 +7,7 @@ import Testing
 @testable import PhotoList
 
 @MainActor
-@Suite("A session of the app")
+@Suite("A session of the PhotoList app")
 struct ListSessionTests {
   private let clock = ManualClock()
 
@@ -24,7 +24,7 @@ struct ListSessionTests {
     await server.stop()
   }
 
-  /// Shows a row whose load takes this time.
+  /// Shows a row whose load lasts for a given time.
   private func show(_ row: ListRow, in session: ListSession, after duration: Duration) {
     session.rowAppeared(row, in: session.generation)
     clock.advance(by: duration)
@@ -32,7 +32,7 @@ struct ListSessionTests {
     session.loadEnded(row, in: session.generation)
   }
 
-  @Test("names each pass by what happened before, and gives it the requests of that pass")
+  @Test("a pass is named after the events before it, and has the counts of its own requests")
   func passes() async throws {
     try await withServer { server, session in
       let loader = ServerLoads()
@@ -65,7 +65,7 @@ struct ListSessionTests {
     }
   }
 
-  @Test("publishes a result when no row is loading")
+  @Test("a result is published when no row is loading")
   func rows() throws {
     let session = ListSession(manager: try ListFixture().manager, clock: clock)
     let (first, second, third) = (ListRow.all[0], ListRow.all[1], ListRow.all[2])
@@ -85,7 +85,7 @@ struct ListSessionTests {
     #expect(session.current?.meanFirstMilliseconds == 10 && session.current?.meanFinalMilliseconds == 20)
   }
 
-  @Test("counts a row again that appears again, and an image that comes before its row appears")
+  @Test("a row that appears again is counted again, and an image may be reported before its row appears")
   func again() throws {
     let session = ListSession(manager: try ListFixture().manager, clock: clock)
     let row = ListRow.all[0]
@@ -101,7 +101,7 @@ struct ListSessionTests {
     #expect(session.current?.meanFirstMilliseconds == 15 && session.current?.meanFinalMilliseconds == 20)
   }
 
-  @Test("ignores the views of a former pass")
+  @Test("reports from the views of an earlier pass are ignored")
   func formerPass() async throws {
     let session = ListSession(manager: try ListFixture().manager, clock: clock)
     session.address = "photos"
@@ -117,7 +117,7 @@ struct ListSessionTests {
     #expect(session.current?.meanFinalMilliseconds == 10)
   }
 
-  @Test("a load that fails has an end and no image")
+  @Test("a failed load has an end and no image")
   func failure() throws {
     let session = ListSession(manager: try ListFixture().manager, clock: clock)
     session.rowAppeared(ListRow.all[0], in: session.generation)
@@ -127,7 +127,7 @@ struct ListSessionTests {
     #expect(session.current?.meanFirstMilliseconds == nil && session.current?.meanFinalMilliseconds == 5)
   }
 
-  @Test("says why the server does not respond, and the pass has no counts")
+  @Test("an unreachable server is reported, and the pass has no counts")
   func noServer() async throws {
     let session = ListSession(manager: try ListFixture().manager, clock: clock)
     session.address = "photos"
@@ -138,7 +138,7 @@ struct ListSessionTests {
     #expect(session.results.map(\.requests) == [nil])
   }
 
-  @Test("a server changes by POST alone")
+  @Test("only a POST changes the images on the server")
   func changes() async throws {
     try await withServer { server, session in
       let manager = ServerLoads()
@@ -150,7 +150,7 @@ struct ListSessionTests {
   }
 }
 
-/// Loads without a cache.
+/// A loader without a cache.
 private struct ServerLoads {
   private let manager: ResourceManager = {
     var configuration = ResourceManager.Configuration()

@@ -12,7 +12,7 @@ struct MeasuredRowTests {
 
   init() throws { fixture = try ListFixture() }
 
-  @Test("that loads its image has one update, and both times are that of the response")
+  @Test("a row that loads its image has one update, and both times are that of the response")
   func loads() async throws {
     fixture.network.answer(fixture.url, try ListFixture.image(1).after(.milliseconds(120)))
     let row = fixture.appearedRow()
@@ -22,7 +22,7 @@ struct MeasuredRowTests {
     #expect(row.first == .milliseconds(120) && row.final == .milliseconds(120) && row.updates == 1)
   }
 
-  @Test("finds a cached image in the turn in which it appears, and is not updated")
+  @Test("a row finds a cached image in the turn in which it appears, and is not updated")
   func memory() async throws {
     try await cache()
     let row = fixture.appearedRow()
@@ -31,7 +31,7 @@ struct MeasuredRowTests {
     #expect(row.updates == 0 && fixture.network.requests.count == 1)
   }
 
-  @Test("shows a stale image at once, and is not updated if the origin confirms it")
+  @Test("a row shows a stale image at once, and is not updated if the origin confirms it")
   func confirmed() async throws {
     try await cache()
     fixture.network.answer(fixture.url, .notModified(cacheControl: "max-age=60").after(.milliseconds(50)))
@@ -43,7 +43,7 @@ struct MeasuredRowTests {
     #expect(row.first == .zero && row.final == .milliseconds(50) && row.updates == 0)
   }
 
-  @Test("is updated once if the origin has another image")
+  @Test("a row is updated once if the origin has another image")
   func replaced() async throws {
     try await cache()
     fixture.network.answer(fixture.url, try ListFixture.image(2).after(.milliseconds(50)))
@@ -54,7 +54,7 @@ struct MeasuredRowTests {
     #expect(row.first == .zero && row.final == .milliseconds(50) && row.updates == 1)
   }
 
-  @Test("that fails has an end and no image")
+  @Test("a row whose load fails has an end and no image")
   func failure() async throws {
     fixture.network.answer(fixture.url, .ok("text", cacheControl: "max-age=60"))
     let row = fixture.appearedRow()
@@ -67,7 +67,7 @@ struct MeasuredRowTests {
     await fixture.appearedRow().ended()
   }
 
-  /// Advances the clock once the response waits for it.
+  /// Advances the clock as soon as the response waits for it.
   private func passes(_ duration: Duration) async throws {
     try await Turns.until { fixture.clock.pendingSleeps == 1 }
     fixture.clock.advance(by: duration)

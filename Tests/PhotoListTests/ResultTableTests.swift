@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The table of results")
 struct ResultTableTests {
-  @Test("has a line for each pass, and a dash for each value that is not known")
+  @Test("the table has a line for each pass, and a dash for each unknown value")
   func text() {
     var measured = PassResult(
       "stale, 9 changed", first: LoadStatistics([.microseconds(14), .microseconds(15)]),
@@ -22,7 +22,7 @@ struct ResultTableTests {
   }
 
   @Test(
-    "shows three digits of a time",
+    "times have three digits",
     arguments: [(999, "0.999"), (1_000, "1.00"), (9_994, "9.99"), (9_996, "10.0"), (99_960, "100")])
   func times(microseconds: Int, text: String) {
     let statistics = LoadStatistics([.microseconds(microseconds)])

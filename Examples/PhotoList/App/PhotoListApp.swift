@@ -7,7 +7,7 @@ import SwiftUI
 import AppKit
 #endif
 
-/// The app: the list, loaded by either kind of views, and the results.
+/// The app: the list with either kind of views, and the results.
 struct PhotoListApp: App {
   @State private var session = ListSession(manager: PhotoListApp.makeManager())
 
@@ -17,7 +17,7 @@ struct PhotoListApp: App {
         .resourceManager(session.manager)
         .onAppear {
           #if canImport(AppKit)
-          // A program that is no bundle stays in the background otherwise.
+          // Otherwise a program without a bundle stays in the background.
           NSApplication.shared.setActivationPolicy(.regular)
           NSApplication.shared.activate()
           #endif
@@ -25,7 +25,7 @@ struct PhotoListApp: App {
     }
   }
 
-  /// Returns a manager with a cache folder of its own. Without the folder, the shared manager serves as well.
+  /// Returns a manager with a separate cache folder, or the shared manager if the folder cannot be used.
   private static func makeManager() -> ResourceManager {
     let caches = FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
     guard let folder = caches?.appending(path: "PhotoList", directoryHint: .isDirectory),

@@ -42,7 +42,7 @@ struct PhotoListView: View {
   private func reload() { Task { await session.reload(with: loader) } }
 }
 
-/// One row, whose image is loaded by the views of the current pass. Both decode the image in its own size.
+/// One row, whose image is loaded by the views of the current pass. Both kinds of views decode the image at full size.
 struct PhotoRowView: View {
   let row: ListRow
   let pass: Int

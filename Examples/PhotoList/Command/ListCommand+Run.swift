@@ -57,7 +57,7 @@ extension ListCommand {
     }
     for difference in report.differences { complain(difference) }
     guard report.differences.isEmpty else { return .differences }
-    if !isJSON { say("\nEvery count and every pixel is as it must be.") }
+    if !isJSON { say("\nEvery count and every pixel is as expected.") }
     return .success
   }
 

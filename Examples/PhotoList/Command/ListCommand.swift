@@ -1,4 +1,4 @@
-/// The command of a command line.
+/// A command of the program, read from its arguments.
 enum ListCommand: Equatable, Sendable {
   /// Runs all passes and prints the table, or one JSON document.
   case measure(isJSON: Bool)
@@ -19,13 +19,14 @@ enum ListCommand: Equatable, Sendable {
               behind a link of 2 Mbit/s and 5 ms, without a cache and with one
       --json      prints one JSON document instead of the table
     serve     serves the images on 127.0.0.1, behind the same link, for the app
-      --port      8059 if not given; 0 takes a free port
-      --lifetime  the seconds for which a response is fresh; 30 if not given
+      --port      the port (default: 8059); 0 selects a free port
+      --lifetime  the seconds for which a response is fresh (default: 30)
 
-    On macOS the app starts if no argument is given.
+    On macOS, the app starts if there is no argument.
 
-    Exit status: 0, 1 if a count or an image is not as it must be, 64 for wrong
-    arguments, 69 if a trait of the package or something of the system is missing.
+    Exit status: 0 if all counts and images are as expected, 1 if not, 64 for invalid
+    arguments (EX_USAGE), 69 if a trait is missing or the server cannot start
+    (EX_UNAVAILABLE).
     """
 
   /// Reads the arguments, without the name of the program.
@@ -65,7 +66,7 @@ enum ListCommand: Equatable, Sendable {
     after option: String, _ rest: inout ArraySlice<String>, _ range: ClosedRange<Int>
   ) throws(UsageError) -> Int {
     guard let text = rest.popFirst(), let number = Int(text), range.contains(number) else {
-      throw UsageError(description: "\(option) takes a number from \(range.lowerBound) to \(range.upperBound)")
+      throw UsageError(description: "\(option) needs a number from \(range.lowerBound) to \(range.upperBound)")
     }
     return number
   }

@@ -6,7 +6,7 @@ struct DrawnImage: Sendable {
   /// The seed of the colors, the shapes and the grain.
   var seed: Int
 
-  /// Draws a ring on a transparent ground, as in a small symbol.
+  /// Draws a ring on a transparent background, for a small symbol.
   func symbol(_ size: Int) throws(CacheError) -> PixelBuffer {
     let center = Double(size - 1) / 2
     let (outer, inner) = (center - 1, center * Double(2 + seed % 4) / 7)

@@ -11,7 +11,7 @@ struct ListContent: Sendable {
     var mediaType: String
   }
 
-  /// The widths of the photographs in pixels. The files have about 0.12, 0.30 and 1.11 MB.
+  /// The widths of the photographs in pixels. The sizes of the files are about 0.12, 0.30 and 1.11 MB.
   static let photographWidths = [820, 1_312, 2_556]
 
   /// The number of changes on the server.
@@ -39,7 +39,7 @@ struct ListContent: Sendable {
   /// The number of bytes of all current files.
   var byteCount: Int { files.reduce(0) { $0 + $1.bytes.count } }
 
-  /// Replaces the images of the rows that change. The next change brings the former ones back.
+  /// Replaces the images of the rows that change. The next change restores the previous images.
   mutating func change() { version += 1 }
 
   private static func draw(_ row: ListRow, _ widths: [Int], isChanged: Bool) throws(CacheError) -> File {

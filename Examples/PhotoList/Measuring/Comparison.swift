@@ -9,7 +9,7 @@ final class Comparison {
   /// The report of all passes.
   struct Report: Encodable, Sendable {
     var passes: [PassResult] = []
-    /// A sentence for each count and each image that is not as it must be.
+    /// A sentence for each count and each image that differs from the expected one.
     var differences: [String] = []
   }
 
@@ -29,7 +29,7 @@ final class Comparison {
   ///
   /// - Parameters:
   ///   - content: The images.
-  ///   - folder: A folder for the cache, which is not used otherwise.
+  ///   - folder: A folder for the cache. It must not be used for anything else.
   ///   - link: The link to the server, or `nil` for an unlimited one.
   ///   - say: Called with each line of the table as soon as it is known.
   /// - Throws: `OriginError` if the server does not start, `CacheError` if the folder cannot be used.
@@ -71,12 +71,12 @@ final class Comparison {
 
   private func cachingManager() throws -> ResourceManager {
     var configuration = try ResourceManager.Configuration.standard(folder: folder, downloader: SessionDownloader(), clock: clock)
-    // On a slow disk too, each image is on disk when its load has ended.
+    // Each image is on disk when its load has ended, even if the disk is slow.
     configuration.storeWriteTimeout = nil
     return ResourceManager(configuration)
   }
 
-  /// Runs one pass over an unlimited link. The measured passes then do not pay for the first use of libraries and threads.
+  /// Runs one pass over an unlimited link, so that the measured passes do not include the first use of libraries and threads.
   private func warmUp() async throws {
     _ = await ListPass.run(urls, with: managerWithoutCache(), clock: clock)
     let manager = try cachingManager()

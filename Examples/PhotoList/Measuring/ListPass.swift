@@ -1,7 +1,7 @@
 import CacheUI
 import Foundation
 
-/// One pass over the list without a screen: all rows appear in one turn of the main actor, each with a model of its own.
+/// One pass over the list without a screen. All rows appear in one turn of the main actor, each with a new model.
 @MainActor
 struct ListPass {
   let rows: [MeasuredRow]
@@ -9,7 +9,7 @@ struct ListPass {
   /// Returns when the load of each row has ended.
   static func run(_ urls: [URL], with manager: ResourceManager, clock: any CacheClock) async -> ListPass {
     let rows = urls.map { _ in MeasuredRow(manager: manager, clock: clock) }
-    // Nothing in this loop suspends, so all of it is one turn.
+    // This loop does not suspend, so all rows appear in one turn.
     for (row, url) in zip(rows, urls) { row.appear(url) }
     for row in rows { await row.ended() }
     return ListPass(rows: rows)

@@ -10,7 +10,7 @@ final class MeasuredRow {
   private(set) var first: Duration?
   /// The time from the appearance to the end of the load, or `nil` while it is running.
   var final: Duration? { model.phase.isLoading ? nil : latestChange }
-  /// Whether the image was there in the turn of the main actor in which the row appeared.
+  /// Whether the image was available in the turn of the main actor in which the row appeared.
   private(set) var isInFirstFrame = false
   /// The number of changes of the image after that turn.
   private(set) var updates = 0
@@ -51,7 +51,7 @@ final class MeasuredRow {
 
   private var elapsed: Duration { clock.uptime - start }
 
-  // An observation ends with the first change. Its callback comes before the change, on the main actor, where the model changes.
+  // An observation ends with the first change. Its callback runs before the change, on the main actor, where the model changes.
 
   private func observeImage() {
     withObservationTracking {

@@ -4,7 +4,7 @@ import Foundation
 /// The counts that a pass must have, and the state of each row.
 struct PassExpectation: Sendable {
   var counts = ServerCounts()
-  /// Whether each image is there in the turn of the main actor in which its row appears.
+  /// Whether each image is available in the turn of the main actor in which its row appears.
   var isInFirstFrame = false
   /// Returns how often the image of a row changes after that turn.
   var updates: @Sendable (ListRow) -> Int = { _ in 0 }

@@ -3,7 +3,7 @@ struct PassResult: Encodable, Equatable, Sendable {
   var name: String
   /// The number of rows that show an image.
   var images: Int
-  /// The number of rows whose image was there in the turn of the main actor in which the row appeared.
+  /// The number of rows whose image was available in the turn of the main actor in which the row appeared.
   var firstFrame: Int?
   /// The mean time from the appearance of a row to its first image.
   var meanFirstMilliseconds: Double?

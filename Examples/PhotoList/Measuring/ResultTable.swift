@@ -26,7 +26,7 @@ enum ResultTable {
   /// The header and a line for each pass.
   static func text(_ results: [PassResult]) -> String { ([header] + results.map(line)).joined(separator: "\n") }
 
-  /// Three significant digits.
+  /// Returns a time with three significant digits.
   private static func time(_ milliseconds: Double) -> String {
     switch milliseconds {
     case ..<0.9995: decimal(milliseconds, 3)

@@ -4,7 +4,7 @@ import Observation
 
 /// The state of the app: the views that load the images, and the results of the passes.
 ///
-/// A pass begins with a reload and ends with the next one. Each appearance of a row is timed on its own.
+/// A pass begins with a reload and ends with the next one. Each appearance of a row is timed separately.
 @MainActor @Observable
 final class ListSession {
   /// The view that loads the images.
@@ -15,7 +15,7 @@ final class ListSession {
     var id: Self { self }
   }
 
-  /// The address of the image server, as it was entered.
+  /// The address of the image server, as the user has entered it.
   var address = "http://127.0.0.1:8059/"
   private(set) var loader = Loader.asyncImage
   /// The number of the pass. A list with another number has new views.
@@ -110,15 +110,15 @@ final class ListSession {
 
   // MARK: Rows
 
-  // Each report names the pass of its view, because the views of a former pass disappear after those of the next one appear.
+  // Each report names the pass of its view, because the views of an earlier pass disappear after those of the next one appear.
 
-  /// A row appears. Views inside a row may report their image before.
+  /// Records that a row appears. Views inside a row may report their image before that.
   func rowAppeared(_ row: ListRow, in pass: Int) {
     guard pass == generation else { return }
     if times.begin(row.id, at: clock.uptime) { signposts.begin(row) }
   }
 
-  /// A row shows an image. Only the first report is measured.
+  /// Records that a row shows an image. Only the first report is measured.
   func imageAppeared(_ row: ListRow, in pass: Int) {
     guard pass == generation else { return }
     rowAppeared(row, in: pass)
@@ -126,7 +126,7 @@ final class ListSession {
     signposts.end(row)
   }
 
-  /// The load of a row has ended, with an image or with an error.
+  /// Records that the load of a row has ended, with an image or with an error.
   func loadEnded(_ row: ListRow, in pass: Int) {
     guard pass == generation else { return }
     times.end(row.id, at: clock.uptime)
@@ -134,7 +134,7 @@ final class ListSession {
     update()
   }
 
-  /// A row disappears. A load that has not ended is not measured.
+  /// Records that a row disappears. A load that has not ended is not measured.
   func rowDisappeared(_ row: ListRow, in pass: Int) {
     guard pass == generation else { return }
     times.remove(row.id)

@@ -1,4 +1,4 @@
-/// The names of passes. A name tells what has happened since the former pass of the same kind of views.
+/// The names of the passes. A name states what has happened since the previous pass of the same kind of views.
 struct PassNames: Sendable {
   /// The name of the current pass.
   private(set) var current = ""

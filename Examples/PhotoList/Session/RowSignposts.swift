@@ -2,7 +2,8 @@
 import os
 #endif
 
-/// An interval in Instruments for each row, from its appearance to its first image. Elsewhere it does nothing.
+/// The intervals of the rows in Instruments, from the appearance of a row to its first image. On other platforms than Apple's,
+/// this type does nothing.
 @MainActor
 final class RowSignposts {
   #if canImport(os)

@@ -6,7 +6,8 @@ struct RowTimes: Sendable {
     var final: Duration?
   }
 
-  /// The loads of the visible rows. One that has ended stays until its row disappears, so that late reports begin no other one.
+  /// The loads of the visible rows. A load that has ended stays until its row disappears, so that late reports do not begin a new
+  /// one.
   private var visible: [Int: Load] = [:]
   private var endedLoads: [Load] = []
 
