@@ -101,7 +101,7 @@ let package = Package(
       name: "Tool", description: "etagere, the command-line tool (swift-argument-parser); on Linux, enable AsyncHTTP too",
       enabledTraits: ["Origin"]),
     .trait(
-      name: "Thumbnails", description: "The example Thumbnails, folders and URLs to thumbnails (swift-argument-parser)",
+      name: "Thumbnails", description: "The example Thumbnails, thumbnails of folders and URLs (swift-argument-parser)",
       enabledTraits: ["AsyncHTTP", "ContentDecoding", "VIPS"]),
     .trait(
       name: "Gateway", description: "The examples Gateway, Gallery and HummingbirdCache (Hummingbird), with all other traits",

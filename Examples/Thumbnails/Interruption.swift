@@ -2,7 +2,7 @@
 import Dispatch
 import Foundation
 
-/// SIGINT and SIGTERM as a cancel: what is under way ends in good order. A second one ends the process, as ever.
+/// The handling of SIGINT and SIGTERM, which cancel the run so that all files stay complete. A second signal ends the process.
 enum Interruption {
   static func cancelling<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) async -> Value {
     let task = Task { await work() }

@@ -3,50 +3,51 @@ import ArgumentParser
 import Etagere
 import Foundation
 
-/// `Thumbnails`: a folder of pictures, or a list of URLs, in; thumbnails out. On the second run only what has changed is made
-/// again.
+/// `Thumbnails`: makes thumbnails of a folder of images or of a list of URLs. Later runs make only those whose image has changed.
 @main
 struct ThumbnailsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "thumbnails", abstract: "Makes thumbnails of a folder of pictures, or of a list of URLs.",
+    commandName: "thumbnails", abstract: "Makes thumbnails of a folder of images or of a list of URLs.",
     discussion: """
-      Each source is a folder, a picture, an http or https URL, a file with one of these a line, or - for such a list on standard input. What was made once is made \
-      again only when its picture has changed: a server is asked with If-None-Match, a file by its size, time and number.
+      A source is a folder, an image, an http or https URL, a file with one image or URL per line, or - for such a list on standard \
+      input. A thumbnail is made again only if its image has changed. A server is asked with If-None-Match, and a file is compared by \
+      size, time and inode.
 
-      Exit status: 0 when there is a thumbnail of everything, 1 when something failed (the rest is done all the same), 64 when the command line is wrong, 130 \
-      when it was interrupted: what is there then is whole.
+      Exit status: 0 if every image has a thumbnail, 1 if some failed, 64 if the command line is invalid (EX_USAGE), 66 if a source \
+      cannot be read (EX_NOINPUT), 73 if the output or the cache cannot be used (EX_CANTCREAT), 130 after an interruption. Every \
+      thumbnail file is complete, even after an interruption.
       """)
 
-  @Argument(help: "Folders, pictures, URLs, or lists of them.")
+  @Argument(help: "Folders, images, URLs, or lists of them.")
   var sources: [String]
 
-  @Option(help: ArgumentHelp("Where the thumbnails go.", valueName: "folder"))
+  @Option(help: ArgumentHelp("The folder for the thumbnails.", valueName: "folder"))
   var out: String
 
-  @Option(help: ArgumentHelp("They fit into so many pixels: 400, or 400x300. No picture is enlarged.", valueName: "size"))
+  @Option(help: ArgumentHelp("The largest size in pixels: 400 or 400x300. No image is enlarged.", valueName: "size"))
   var size = ThumbnailSize(width: 400, height: 400)
 
-  @Option(help: "What they are written as: \(ThumbnailFormat.names).")
+  @Option(help: "The format of the thumbnails: \(ThumbnailFormat.names).")
   var format = ThumbnailFormat.jpeg
 
-  @Option(help: ArgumentHelp("From 1, the smallest file, to 100, the best picture.", valueName: "n"))
+  @Option(help: ArgumentHelp("The quality, from 1 (smallest file) to 100 (best image).", valueName: "n"))
   var quality = 80
 
-  @Option(help: ArgumentHelp("Pictures that are made at the same time.", valueName: "n"))
+  @Option(help: ArgumentHelp("The number of images that are decoded at the same time.", valueName: "n"))
   var jobs = ProcessInfo.processInfo.activeProcessorCount
 
   @Option(
     help: ArgumentHelp(
-      "Where is kept what the next run needs; .thumbnails in the output folder, unless said otherwise.", valueName: "folder"))
+      "The folder of the cache, which later runs need (default: .thumbnails in the output folder).", valueName: "folder"))
   var cache: String?
 
   func validate() throws {
-    guard !sources.isEmpty else { throw ValidationError("there is nothing to make thumbnails of") }
-    guard (1...100).contains(quality) else { throw ValidationError("--quality takes a number from 1 to 100") }
-    guard (1...256).contains(jobs) else { throw ValidationError("--jobs takes a number from 1 to 256") }
+    guard !sources.isEmpty else { throw ValidationError("no source is given") }
+    guard (1...100).contains(quality) else { throw ValidationError("--quality \(quality) is not between 1 and 100") }
+    guard (1...256).contains(jobs) else { throw ValidationError("--jobs \(jobs) is not between 1 and 256") }
   }
 
-  /// What the options say.
+  /// The settings that the options state.
   var settings: ThumbnailSettings {
     let output = URL(filePath: out, directoryHint: .isDirectory)
     return ThumbnailSettings(
@@ -57,27 +58,40 @@ struct ThumbnailsCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let run: ThumbnailRun
-    do {
-      var list = PictureList(except: settings.output)
+    let images = try Self.orExit(66) { () throws(CacheError) in  // EX_NOINPUT
+      var list = ImageList(except: settings.output)
       for source in sources { try list.add(source) }
-      run = try ThumbnailRun(settings, network: Network.engine())
-      let pictures = list.named(settings.thumbnail.encoder.format.fileExtension)
-      let report = ProgressReport(total: pictures.count)
-      let summary = await Interruption.cancelling { await run.make(pictures, report) }
-      await report.end(summary)
-      throw summary.exitCode
-    } catch let error as CacheError {
+      return list.named(settings.thumbnail.encoder.format.fileExtension)
+    }
+    let run = try Self.orExit(73) { () throws(CacheError) in  // EX_CANTCREAT
+      try ThumbnailRun(settings, network: Network.engine())
+    }
+    let report = ProgressReport(total: images.count)
+    let summary = await Interruption.cancelling { await run.make(images, report) }
+    await report.end(summary)
+    throw summary.exitCode
+  }
+
+  /// Runs a step. If it fails, prints the error and ends the command with a status of sysexits.h.
+  private static func orExit<Value>(_ status: Int32, _ step: () throws(CacheError) -> Value) throws -> Value {
+    do {
+      return try step()
+    } catch {
       ProgressReport.complain(error.description)
-      throw ExitCode.failure
+      throw ExitCode(status)
     }
   }
 }
 #else
-/// Without the trait `Thumbnails` the package stays free of swift-argument-parser and libvips, and this program has nothing to
-/// do.
+import Foundation
+
+/// The program without the trait `Thumbnails`, which keeps swift-argument-parser and libvips out of the package.
 @main
 struct ThumbnailsCommand {
-  static func main() { print("Thumbnails was built without its trait: swift build --traits Thumbnails") }
+  static func main() {
+    let message = "thumbnails: the trait Thumbnails is missing: swift run --traits Thumbnails Thumbnails\n"
+    FileHandle.standardError.write(Data(message.utf8))
+    exit(69)  // EX_UNAVAILABLE
+  }
 }
 #endif

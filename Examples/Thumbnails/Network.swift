@@ -2,7 +2,8 @@
 import AsyncHTTPNetworking
 import Etagere
 
-/// What `http` and `https` are loaded with: on Linux the engine for servers, whom no stranger's server brings down.
+/// The downloader for `http` and `https`. On Linux it is AsyncHTTPDownloader, because invalid responses of a server can crash
+/// URLSession there.
 enum Network {
   static func engine() throws(CacheError) -> any Downloader {
     #if canImport(Darwin)

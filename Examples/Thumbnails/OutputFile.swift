@@ -2,7 +2,7 @@
 import Etagere
 import Foundation
 
-/// A file that is there as a whole or not at all: written beside its place, and put there by one rename.
+/// An output file that is never incomplete: its bytes are written to a draft, which is then renamed.
 struct OutputFile {
   let path: String
 
@@ -13,12 +13,12 @@ struct OutputFile {
       try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     } catch {
       throw CacheError(
-        .fileSystem, reason: "the folder can't be made: \(error.localizedDescription)", path: url.path(percentEncoded: false),
+        .fileSystem, reason: "cannot create the folder: \(error.localizedDescription)", path: url.path(percentEncoded: false),
         underlying: error)
     }
   }
 
-  /// Nil: there is none.
+  /// The bytes of the file, or `nil` if it does not exist.
   var contents: Data? { FileManager.default.contents(atPath: path) }
 
   func write(_ bytes: Data) throws(CacheError) {
@@ -26,14 +26,14 @@ struct OutputFile {
     try Self.makeFolder(folder)
     let draft = folder.appending(path: ".\(Revision.random()).draft", directoryHint: .notDirectory).path(percentEncoded: false)
     let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
-    guard descriptor >= 0 else { throw failure("can't be written") }
+    guard descriptor >= 0 else { throw failure("cannot write the file") }
     var isDone = Self.write(bytes, descriptor)
     var number = errno
     if close(descriptor) != 0 || isDone && rename(draft, path) != 0 { (isDone, number) = (false, errno) }
     guard !isDone else { return }
     unlink(draft)
     errno = number
-    throw failure("can't be written")
+    throw failure("cannot write the file")
   }
 
   private static func write(_ bytes: Data, _ descriptor: Int32) -> Bool {

@@ -3,8 +3,8 @@ import ArgumentParser
 import Etagere
 import Foundation
 
-/// Tells how far the run is: one line that moves on a terminal, a line for each picture elsewhere. What goes wrong gets a line of
-/// its own in both.
+/// The report of a run's progress. On a terminal it is one line that is updated. Otherwise each image that was written gets a
+/// line. Errors always get a line.
 actor ProgressReport {
   private let total: Int
   private let isTerminal: Bool
@@ -12,7 +12,7 @@ actor ProgressReport {
   private let clock = SystemClock()
   private let begun: Duration
 
-  /// - Parameter say: takes text as it is to be shown, line ends and all.
+  /// - Parameter say: Prints a text, which contains its line ends.
   init(
     total: Int, isTerminal: Bool = isatty(STDERR_FILENO) == 1,
     say: @escaping @Sendable (String) -> Void = { try? FileHandle.standardError.write(contentsOf: Data($0.utf8)) }
@@ -25,13 +25,13 @@ actor ProgressReport {
 
   static func complain(_ line: String) { try? FileHandle.standardError.write(contentsOf: Data("thumbnails: \(line)\n".utf8)) }
 
-  func finished(_ picture: Picture, _ outcome: Outcome, _ summary: Summary) {
+  func finished(_ image: SourceImage, _ outcome: Outcome, _ summary: Summary) {
     switch outcome {
-    case .made: line("made \(picture.name)", always: false)
-    case .restored: line("written again \(picture.name)", always: false)
+    case .made: line("made \(image.name)", always: false)
+    case .restored: line("written again \(image.name)", always: false)
     case .unchanged, .cancelled: break
-    case .unconfirmed(let error): line("not confirmed \(picture.name): \(Self.reason(error))", always: true)
-    case .failed(let error): line("failed \(picture.address): \(Self.reason(error))", always: true)
+    case .unconfirmed(let error): line("not confirmed \(image.name): \(Self.reason(error))", always: true)
+    case .failed(let error): line("failed \(image.address): \(Self.reason(error))", always: true)
     }
     guard isTerminal else { return }
     let width = 30
@@ -45,14 +45,14 @@ actor ProgressReport {
     line("\(summary.description(of: total)), \(seconds) s", always: true)
   }
 
-  /// Without the address, which stands before it already.
+  /// Returns the description of an error without its address, which the line contains already.
   private static func reason(_ error: CacheError) -> String {
     var error = error
     error.url = nil
     return error.description
   }
 
-  /// - Parameter always: also where a bar shows how it goes.
+  /// - Parameter always: Whether to print the line on a terminal too, which has a progress bar.
   private func line(_ text: String, always: Bool) {
     if isTerminal {
       if always { say("\r\u{1B}[K\(text)\n") }
@@ -69,10 +69,10 @@ extension Summary {
       (cancelled, "not done"),
     ]
     let counts = parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
-    return "\(total) \(total == 1 ? "picture" : "pictures")" + (counts.isEmpty ? "" : ": " + counts.joined(separator: ", "))
+    return "\(total) \(total == 1 ? "image" : "images")" + (counts.isEmpty ? "" : ": " + counts.joined(separator: ", "))
   }
 
-  /// What the process says at its end. 130: as shells say it of who was ended by SIGINT.
+  /// The exit status of the process. 130 is the status that shells report after SIGINT.
   var exitCode: ExitCode {
     if cancelled > 0 { return ExitCode(130) }
     return failed > 0 ? .failure : .success

@@ -2,12 +2,13 @@
 import Etagere
 import Foundation
 
-/// What is made of each picture: a file of its own, decoded no larger than it is shown.
+/// The size and the format of the thumbnails.
 struct Thumbnail: Sendable {
   var size: ImageSizing
   var encoder: ImageEncoder
 
-  /// The file, not the pixels: what the cache keeps is then what is written, and a second run decodes nothing.
+  /// The transform of an image into its thumbnail file. Its value is the file and not the pixels, so the cached value is the
+  /// output, and a second run decodes nothing.
   var transform: ResourceTransform<Data> { .imageFile(.resize(size), as: encoder) }
 }
 #endif

@@ -3,18 +3,18 @@ import ArgumentParser
 import Etagere
 import Foundation
 
-/// What a run is told.
+/// The settings of a run.
 struct ThumbnailSettings: Sendable {
-  /// Where the thumbnails go.
+  /// The folder for the thumbnails.
   var output: URL
-  /// Where the cache is.
+  /// The folder of the cache.
   var cache: URL
   var thumbnail: Thumbnail
-  /// Pictures that are made at the same time.
+  /// The number of images that are decoded at the same time.
   var jobs: Int
 }
 
-/// `400`, `400x300`: what a thumbnail fits into.
+/// The largest size of a thumbnail, in pixels: `400` or `400x300`.
 struct ThumbnailSize: ExpressibleByArgument, CustomStringConvertible {
   var width: Int
   var height: Int
@@ -34,7 +34,7 @@ struct ThumbnailSize: ExpressibleByArgument, CustomStringConvertible {
   var description: String { width == height ? "\(width)" : "\(width)x\(height)" }
 }
 
-/// The formats that a thumbnail can have, by name.
+/// The format of the thumbnails.
 enum ThumbnailFormat: String, ExpressibleByArgument, CaseIterable {
   case jpeg, png, webp, avif
 

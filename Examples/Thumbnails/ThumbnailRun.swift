@@ -2,68 +2,68 @@
 import Etagere
 import Foundation
 
-/// What became of one picture.
+/// The outcome for one image.
 enum Outcome: Sendable {
-  /// Its thumbnail was made, and written.
+  /// The thumbnail was made and written.
   case made
-  /// It has not changed, and its thumbnail is there.
+  /// The image has not changed, and its thumbnail exists.
   case unchanged
-  /// It has not changed; its thumbnail's file was missing or another one, and was written again from the cache.
+  /// The image has not changed. The thumbnail file was missing or different, and was written again from the cache.
   case restored
-  /// Nobody could be asked, so what stands there may be outdated.
+  /// The origin could not be reached, so the thumbnail may be outdated.
   case unconfirmed(CacheError)
   case failed(CacheError)
   case cancelled
 }
 
-/// One run: a manager with a cache on disk that keeps thumbnails, with the validators of the pictures they were made of.
+/// One run: a manager with a disk cache for thumbnails and the validators of their images.
 struct ThumbnailRun: Sendable {
   private let settings: ThumbnailSettings
   private let manager: ResourceManager
 
-  /// - Parameter network: who loads `http` and `https`.
-  /// - Throws: ``CacheError`` with path and reason when output or cache can't be used.
+  /// - Parameter network: The downloader for `http` and `https`.
+  /// - Throws: ``CacheError`` with the path and the reason, if the output or the cache cannot be used.
   init(_ settings: ThumbnailSettings, network: any Downloader) throws(CacheError) {
     self.settings = settings
     try OutputFile.makeFolder(settings.output)
     var configuration = try ResourceManager.Configuration.standard(
       folder: settings.cache, diskLimit: 8 << 30, downloader: network.resuming(.standard).retrying(.brief))
-    // Each picture is looked at once.
+    // Each image is loaded once, so a memory cache would not help.
     configuration.memory = nil
-    configuration.schemeHandlers["file"] = PictureFiles()
-    // What is wanted again is the thumbnail; the pictures stay where they are.
+    configuration.schemeHandlers["file"] = ImageFiles()
+    // Only the thumbnails are stored, and not the images.
     configuration.storagePolicy = .variants
     configuration.executor = ProcessingExecutor(width: settings.jobs)
     configuration.maximumConcurrentTransforms = settings.jobs
     manager = ResourceManager(configuration)
   }
 
-  /// Makes all thumbnails that must be made. What goes wrong with one is no matter to the others.
-  func make(_ pictures: [Picture], _ report: ProgressReport) async -> Summary {
+  /// Makes all missing or outdated thumbnails. The error of one image does not affect the others.
+  func make(_ images: [SourceImage], _ report: ProgressReport) async -> Summary {
     var summary = Summary()
-    await withTaskGroup(of: (Picture, Outcome).self) { group in
-      var rest = pictures.makeIterator()
+    await withTaskGroup(of: (SourceImage, Outcome).self) { group in
+      var rest = images.makeIterator()
       func begin() {
-        guard !Task.isCancelled, let picture = rest.next() else { return }
-        group.addTask { (picture, await make(picture)) }
+        guard !Task.isCancelled, let image = rest.next() else { return }
+        group.addTask { (image, await make(image)) }
       }
-      // While some are decoded, others come.
+      // Twice as many loads as decoding jobs, so that images are loaded while others are decoded.
       for _ in 0..<settings.jobs * 2 { begin() }
-      for await (picture, outcome) in group {
+      for await (image, outcome) in group {
         summary.count(outcome)
-        await report.finished(picture, outcome, summary)
+        await report.finished(image, outcome, summary)
         begin()
       }
     }
-    summary.cancelled = pictures.count - summary.done
+    summary.cancelled = images.count - summary.done
     await manager.close()
     return summary
   }
 
-  func make(_ picture: Picture) async -> Outcome {
+  func make(_ image: SourceImage) async -> Outcome {
     do throws(CacheError) {
-      let resource = try await manager.load(picture.url, as: settings.thumbnail.transform)
-      let file = OutputFile(settings.output.appending(path: picture.name, directoryHint: .notDirectory))
+      let resource = try await manager.load(image.url, as: settings.thumbnail.transform)
+      let file = OutputFile(settings.output.appending(path: image.name, directoryHint: .notDirectory))
       let isThere = file.contents == resource.value
       if !isThere { try file.write(resource.value) }
       if let reason = resource.fallbackReason { return .unconfirmed(reason) }
@@ -75,7 +75,7 @@ struct ThumbnailRun: Sendable {
   }
 }
 
-/// How many of each.
+/// The number of images for each outcome.
 struct Summary: Sendable, Equatable {
   var made = 0
   var unchanged = 0
@@ -84,7 +84,7 @@ struct Summary: Sendable, Equatable {
   var failed = 0
   var cancelled = 0
 
-  /// All but those that were cancelled.
+  /// The number of images that were not cancelled.
   var done: Int { made + unchanged + restored + unconfirmed + failed }
 
   mutating func count(_ outcome: Outcome) {

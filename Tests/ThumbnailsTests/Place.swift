@@ -7,19 +7,19 @@ import Testing
 
 @testable import Thumbnails
 
-/// Folders of one test's own: pictures, and what becomes of them.
+/// The folders of one test: images, thumbnails and cache.
 final class Place: Sendable {
   let folder: URL
 
   init() throws {
     folder = FileManager.default.temporaryDirectory.appending(
       path: "etagere-thumbnails-\(Revision.random())", directoryHint: .isDirectory)
-    try FileManager.default.createDirectory(at: pictures, withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(at: images, withIntermediateDirectories: true)
   }
 
   deinit { try? FileManager.default.removeItem(at: folder) }
 
-  var pictures: URL { folder.appending(path: "pictures", directoryHint: .isDirectory) }
+  var images: URL { folder.appending(path: "images", directoryHint: .isDirectory) }
   var output: URL { folder.appending(path: "thumbnails", directoryHint: .isDirectory) }
 
   var settings: ThumbnailSettings {
@@ -28,12 +28,12 @@ final class Place: Sendable {
       thumbnail: Thumbnail(size: .fit(40, 40), encoder: ImageEncoder(.jpeg)), jobs: 2)
   }
 
-  /// The thumbnails' names, sorted.
+  /// The names of the thumbnails, sorted.
   var thumbnails: [String] {
     (FileManager.default.subpaths(atPath: output.path) ?? []).filter { $0.hasSuffix(".jpg") }.sorted()
   }
 
-  /// When each of them was written, and under which number.
+  /// The modification time and the inode of each thumbnail.
   var times: [String] {
     get throws {
       try thumbnails.map { name in
@@ -46,7 +46,7 @@ final class Place: Sendable {
   func thumbnail(_ name: String) throws -> Data { try Data(contentsOf: output.appending(path: name)) }
 
   func write(_ bytes: Data, _ name: String) throws {
-    let file = pictures.appending(path: name)
+    let file = images.appending(path: name)
     try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
     try bytes.write(to: file)
   }
@@ -63,25 +63,25 @@ final class Place: Sendable {
     return try ImageEncoder(.png).encode(DecodedImage(pixels))
   }
 
-  func list() throws -> [Picture] {
-    var list = PictureList(except: output)
-    try list.add(pictures.path)
+  func list() throws -> [SourceImage] {
+    var list = ImageList(except: output)
+    try list.add(images.path)
     return list.named("jpg")
   }
 
-  /// As a process of its own would: with a manager of its own, over the same folders.
+  /// Makes thumbnails with a new manager over the same folders, as a new process would.
   func run(_ lines: Lines = Lines()) async -> Summary {
-    guard let pictures = try? list() else { return Summary() }
-    return await run(pictures, ScriptedDownloader(), lines)
+    guard let images = try? list() else { return Summary() }
+    return await run(images, ScriptedDownloader(), lines)
   }
 
-  func run(_ pictures: [Picture], _ network: any Downloader, _ lines: Lines = Lines()) async -> Summary {
+  func run(_ images: [SourceImage], _ network: any Downloader, _ lines: Lines = Lines()) async -> Summary {
     guard let run = try? ThumbnailRun(settings, network: network) else { return Summary() }
-    return await run.make(pictures, ProgressReport(total: pictures.count, isTerminal: false) { lines.add($0) })
+    return await run.make(images, ProgressReport(total: images.count, isTerminal: false) { lines.add($0) })
   }
 }
 
-/// What was said, in order.
+/// The printed text.
 final class Lines: Sendable {
   private let said = Lock("")
 

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Thumbnails of a folder and of URLs")
 struct ThumbnailRunTests {
-  @Test("what was made once is made again only when its picture has changed")
+  @Test("a thumbnail is made again only if its image has changed")
   func incremental() async throws {
     // Given
     let place = try Place()
@@ -26,47 +26,47 @@ struct ThumbnailRunTests {
     // Then nothing is written
     #expect(try place.times == times)
 
-    // When one has, and another one's thumbnail is gone
+    // When one image has changed, and the thumbnail of another one is missing
     try place.draw("a.png", 60, 80)
     try FileManager.default.removeItem(at: place.output.appending(path: "b.jpg"))
 
-    // Then the first is made, and the second comes out of the cache
+    // Then the first thumbnail is made, and the second is restored from the cache
     #expect(await place.run() == Summary(made: 1, unchanged: 1, restored: 1))
     #expect(try ImageHeader(of: place.thumbnail("a.jpg")).size == PixelSize(30, 40))
     #expect(place.thumbnails == ["a.jpg", "b.jpg", "deep/c.jpg"])
   }
 
-  @Test("a picture that is replaced by one of the same size and time is another one: it has another number")
+  @Test("a replaced image of equal size and time is noticed by its inode")
   func replaced() async throws {
     // Given
     let place = try Place()
     try place.draw("a.png", 64, 64, shade: 10)
-    let file = place.pictures.appending(path: "a.png")
+    let file = place.images.appending(path: "a.png")
     let date = Date(timeIntervalSince1970: 1_000_000_000)
     try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: file.path)
     #expect(await place.run() == Summary(made: 1))
     let old = try Data(contentsOf: file)
 
-    // When: written beside it, and renamed over it.
+    // When another file is renamed over the image
     var new = old
-    let other = place.pictures.appending(path: ".other")
+    let other = place.images.appending(path: ".other")
     new[new.count - 1] ^= 1
     try new.write(to: other)
     try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: other.path)
     _ = rename(other.path, file.path)
 
-    // Then it is looked at again; that it is damaged now is told.
+    // Then the image is loaded again, and its damage may be an error
     let summary = await place.run()
     #expect(summary.unchanged == 0 && summary.made + summary.failed == 1)
   }
 
-  @Test("what is wrong with one picture is told, and no matter to the others")
+  @Test("an invalid image is reported, and the others are made")
   func errors() async throws {
     // Given
     let place = try Place()
     try place.draw("good.png", 80, 80)
-    try Data("<!doctype html><html><p>Not found".utf8).write(to: place.pictures.appending(path: "page.jpg"))
-    try Data().write(to: place.pictures.appending(path: "empty.png"))
+    try Data("<!doctype html><html><p>Not found".utf8).write(to: place.images.appending(path: "page.jpg"))
+    try Data().write(to: place.images.appending(path: "empty.png"))
 
     // When
     let lines = Lines()
@@ -77,12 +77,12 @@ struct ThumbnailRunTests {
     #expect(summary.exitCode == .failure)
     #expect(place.thumbnails == ["good.jpg"])
     #expect(lines.text.contains("page.jpg") && lines.text.contains("an HTML page"), "\(lines.text)")
-    // And what failed is tried again, not remembered.
+    // And the failed images are tried again.
     try place.draw("page.jpg", 50, 50)
     #expect(await place.run() == Summary(made: 1, unchanged: 1, failed: 1))
   }
 
-  @Test("a server is asked with the entity tag of the picture, and says 304 or sends another one")
+  @Test("a server gets the entity tag of the image, and responds with 304 or another image")
   func server() async throws {
     // Given
     let place = try Place()
@@ -90,14 +90,14 @@ struct ThumbnailRunTests {
     let url = try #require(URL(string: "https://example.com/logo.png?v=1"))
     let (first, second) = (try Place.png(100, 50), try Place.png(50, 100))
     network.answer(url, .ok(first, etag: "\"1\""), .notModified(), .ok(second, etag: "\"2\""))
-    var list = PictureList(except: place.output)
+    var list = ImageList(except: place.output)
     try list.add(url.absoluteString)
-    let pictures = list.named("jpg")
-    #expect(pictures.map(\.name) == ["logo.jpg"])
+    let images = list.named("jpg")
+    #expect(images.map(\.name) == ["logo.jpg"])
 
     // When
     var summaries: [Summary] = []
-    for _ in 0..<3 { summaries.append(await place.run(pictures, network)) }
+    for _ in 0..<3 { summaries.append(await place.run(images, network)) }
 
     // Then
     #expect(summaries == [Summary(made: 1), Summary(unchanged: 1), Summary(made: 1)])
@@ -105,21 +105,21 @@ struct ThumbnailRunTests {
     #expect(try ImageHeader(of: place.thumbnail("logo.jpg")).size == PixelSize(20, 40))
   }
 
-  @Test("a run that is cancelled leaves whole files, and the next one goes on")
+  @Test("a cancelled run leaves complete files, and the next run makes the rest")
   func cancelled() async throws {
     // Given
     let place = try Place()
     for index in 0..<24 { try place.draw("\(index).png", 80, 80 + index) }
-    let pictures = try place.list()
+    let images = try place.list()
     let run = try ThumbnailRun(place.settings, network: ScriptedDownloader())
 
-    // When: in the first line, behind which the next picture is not begun.
+    // When the run is cancelled in its first line, after which no image is started
     let gate = Gate()
     let cancel = Lock<(@Sendable () -> Void)?>(nil)
-    let report = ProgressReport(total: pictures.count, isTerminal: false) { _ in cancel.withLock { $0 }?() }
+    let report = ProgressReport(total: images.count, isTerminal: false) { _ in cancel.withLock { $0 }?() }
     let making = Task {
       await gate.pass()
-      return await run.make(pictures, report)
+      return await run.make(images, report)
     }
     cancel.withLock { $0 = { making.cancel() } }
     gate.open()

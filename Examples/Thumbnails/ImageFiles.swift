@@ -4,23 +4,23 @@ import Etagere
 import Foundation
 import HTTPTypes
 
-/// Answers `file:` URLs as a server would that knows HTTP well: with an entity tag of size, time and number of the file, and with
-/// 304 to who has it already.
-struct PictureFiles: Downloader {
-  let id = ComponentID(PictureFiles.self)
-  /// File calls block: never on the threads that Swift's tasks share.
-  private static let queue = DispatchQueue(label: "pictures", attributes: .concurrent)
+/// A downloader for `file:` URLs with entity tags. A tag contains size, modification time and inode of the file. A request with a
+/// matching `If-None-Match` gets a 304.
+struct ImageFiles: Downloader {
+  let id = ComponentID(ImageFiles.self)
+  /// A separate queue, because file calls block and must not run on the cooperative thread pool.
+  private static let queue = DispatchQueue(label: "images", attributes: .concurrent)
 
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     guard let path = request.head.absoluteURL?.path(percentEncoded: false), !path.utf8.contains(0) else {
-      throw CacheError(.invalidURL, reason: "this names no file")
+      throw CacheError(.invalidURL, reason: "not a file URL")
     }
     let known = request.head.headerFields[.ifNoneMatch]
     let outcome: Result<Answer, CacheError> = await withCheckedContinuation { continuation in
       Self.queue.async { continuation.resume(returning: Self.answer(path, known)) }
     }
     let answer = try outcome.get()
-    // The tag tells all there is to know: ask each time, and guess nothing.
+    // Each load revalidates the file by its tag.
     var fields: HTTPFields = [.eTag: answer.tag, .cacheControl: "no-cache"]
     guard let bytes = answer.bytes else {
       return DownloadResponse(head: HTTPResponse(status: .notModified, headerFields: fields), body: ResourceBody(Data()))
@@ -31,13 +31,13 @@ struct PictureFiles: Downloader {
 
   private struct Answer: Sendable {
     var tag: String
-    /// Nil: the asker has them.
+    /// The bytes of the file, or `nil` if the tag matches.
     var bytes: Data?
   }
 
-  /// A tag must never stand with the bytes of another version: looked at before and after, through one descriptor.
+  /// Reads the tag before and after the bytes, through one descriptor, so that a tag never describes another version's bytes.
   private static func answer(_ path: String, _ known: String?) -> Result<Answer, CacheError> {
-    // Without O_NONBLOCK a FIFO would hold the thread until somebody writes to it.
+    // Without O_NONBLOCK, opening a FIFO would block until another process opens it for writing.
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { return .failure(error(path)) }
     let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
@@ -49,17 +49,17 @@ struct PictureFiles: Downloader {
       let limit = ImageLimits.standard.bytes
       guard size <= limit else {
         return .failure(
-          CacheError(.imageLimitExceeded, reason: "the file has \(size) bytes, the limit is \(limit)", path: path))
+          CacheError(.imageLimitExceeded, reason: "the file has \(size) bytes, above the limit of \(limit)", path: path))
       }
       do {
         try file.seek(toOffset: 0)
         let bytes = try file.readToEnd() ?? Data()
         if self.tag(descriptor)?.tag == tag { return .success(Answer(tag: tag, bytes: bytes)) }
       } catch {
-        return .failure(CacheError(.fileSystem, reason: "can't be read", path: path, underlying: error))
+        return .failure(CacheError(.fileSystem, reason: "cannot read the file", path: path, underlying: error))
       }
     }
-    return .failure(CacheError(.fileSystem, reason: "it changes while it is read", path: path))
+    return .failure(CacheError(.fileSystem, reason: "the file changes while it is read", path: path))
   }
 
   private static func tag(_ descriptor: Int32) -> (tag: String, size: Int)? {

@@ -2,20 +2,20 @@
 import Etagere
 import Foundation
 
-/// A picture, and what its thumbnail is called, below the output folder.
-struct Picture: Hashable, Sendable {
+/// An image, and the name of its thumbnail in the output folder.
+struct SourceImage: Hashable, Sendable {
   var url: URL
   var name: String
 
-  /// As a person would write it.
+  /// The path of a file, or the URL.
   var address: String { url.isFileURL ? url.path(percentEncoded: false) : url.absoluteString }
 }
 
-/// What the command line names, in order, each once.
-struct PictureList {
+/// The images that the command line names, in order and without duplicates.
+struct ImageList {
   private struct Found {
     var url: URL
-    /// Where it stands below the folder that was named, or what its URL ends in; without its extension.
+    /// The path below the named folder, or the last component of the URL, without the extension.
     var stem: String
   }
 
@@ -25,7 +25,7 @@ struct PictureList {
 
   private var found: [Found] = []
   private var known: Set<URL> = []
-  /// Thumbnails of thumbnails are made of nothing that lies here.
+  /// The output folder. It is skipped, so that no thumbnails of thumbnails are made.
   private let output: String
 
   init(except output: URL) { self.output = Self.place(output) }
@@ -35,9 +35,9 @@ struct PictureList {
     return path.hasSuffix("/") ? String(path.dropLast()) : path
   }
 
-  /// A folder, a picture, a URL, a list, or `-`.
+  /// Adds a folder, an image, a URL, a list, or `-` for a list on standard input.
   ///
-  /// - Throws: ``CacheError`` for what is none of these.
+  /// - Throws: ``CacheError`` for any other source.
   mutating func add(_ source: String) throws(CacheError) {
     if source == "-" { return try addList(FileHandle.standardInput.readDataToEndOfFile(), "standard input") }
     if try addURL(source) { return }
@@ -53,23 +53,23 @@ struct PictureList {
     } else if let list = FileManager.default.contents(atPath: source) {
       try addList(list, source)
     } else {
-      throw CacheError(.fileSystem, reason: "can't be read", path: source)
+      throw CacheError(.fileSystem, reason: "cannot read the file", path: source)
     }
   }
 
   private mutating func addURL(_ text: String) throws(CacheError) -> Bool {
     guard text.hasPrefix("http://") || text.hasPrefix("https://") else { return false }
     guard let url = URL(string: text), url.host() != nil else {
-      throw CacheError(.invalidURL, reason: "this is no URL", url: text)
+      throw CacheError(.invalidURL, reason: "invalid URL", url: text)
     }
     add(url, named: Self.fileName(url))
     return true
   }
 
-  /// What a URL ends in, as a name that stays in its folder: a stranger's `%2E%2E%2F` is no way out of it.
+  /// Returns a file name from the end of a URL. A URL with `%2E%2E%2F` cannot name a file outside the folder.
   private static func fileName(_ url: URL) -> String {
     let last = url.lastPathComponent == "/" ? "" : url.lastPathComponent
-    let name = String((last.isEmpty ? url.host() ?? "picture" : last).map { "/\\\0".contains($0) ? "_" : $0 }.prefix(60))
+    let name = String((last.isEmpty ? url.host() ?? "image" : last).map { "/\\\0".contains($0) ? "_" : $0 }.prefix(60))
     return name.hasPrefix(".") ? "_" + name.dropFirst() : name
   }
 
@@ -78,9 +78,9 @@ struct PictureList {
       let line = line.trimmingCharacters(in: .whitespaces)
       if line.isEmpty || line.hasPrefix("#") { continue }
       if try addURL(line) { continue }
-      // What is no URL is a file: that there is none, or that it is no picture, is told when its turn comes.
+      // Any other line is the path of a file. A missing or invalid file is reported when it is loaded.
       guard !line.utf8.contains(0), line.utf8.count < 4096, !line.contains("\u{FFFD}") else {
-        throw CacheError(.fileSystem, reason: "neither a picture nor a list of them", path: name)
+        throw CacheError(.fileSystem, reason: "neither an image nor a list of images", path: name)
       }
       let url = URL(filePath: line, directoryHint: .notDirectory).standardizedFileURL
       add(url, named: url.lastPathComponent)
@@ -90,7 +90,7 @@ struct PictureList {
   private mutating func addFolder(_ folder: URL) throws(CacheError) {
     let path = folder.path(percentEncoded: false)
     guard let names = FileManager.default.enumerator(atPath: path) else {
-      throw CacheError(.fileSystem, reason: "the folder can't be read", path: path)
+      throw CacheError(.fileSystem, reason: "cannot read the folder", path: path)
     }
     var files: [String] = []
     while let name = names.nextObject() as? String {
@@ -113,20 +113,20 @@ struct PictureList {
     found.append(Found(url: url, stem: String(name[..<(dot ?? name.endIndex)])))
   }
 
-  /// The pictures with their thumbnails' names. A name that several would have gets a part of its own from the picture's address,
-  /// the same in every run.
-  func named(_ fileExtension: String) -> [Picture] {
+  /// Returns the images with the names of their thumbnails. If several images would have the same name, a digest of the URL is
+  /// added, which is the same in every run.
+  func named(_ fileExtension: String) -> [SourceImage] {
     var counts: [String: Int] = [:]
-    // Some file systems hold `A.jpg` and `a.jpg` to be one file.
-    for picture in found { counts[picture.stem.lowercased(), default: 0] += 1 }
-    return found.map { picture in
-      let isAlone = counts[picture.stem.lowercased()] == 1
-      let stem = isAlone ? picture.stem : "\(picture.stem)-\(Self.digest(picture.url.absoluteString))"
-      return Picture(url: picture.url, name: "\(stem).\(fileExtension)")
+    // On a case-insensitive file system, `A.jpg` and `a.jpg` are the same file.
+    for image in found { counts[image.stem.lowercased(), default: 0] += 1 }
+    return found.map { image in
+      let isAlone = counts[image.stem.lowercased()] == 1
+      let stem = isAlone ? image.stem : "\(image.stem)-\(Self.digest(image.url.absoluteString))"
+      return SourceImage(url: image.url, name: "\(stem).\(fileExtension)")
     }
   }
 
-  /// FNV-1a, 64 bits.
+  /// Returns the FNV-1a digest of a text, with 64 bits.
   private static func digest(_ text: String) -> String {
     let hash = text.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
     return String(hash, radix: 36)

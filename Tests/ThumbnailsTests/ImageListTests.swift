@@ -6,64 +6,64 @@ import Testing
 
 @testable import Thumbnails
 
-@Suite("What thumbnails are made of, and how they are called")
-struct PictureListTests {
-  @Test("folders are gone through, hidden files and the output are not")
+@Suite("The list of images and the names of their thumbnails")
+struct ImageListTests {
+  @Test("folders are searched, except for hidden files and the output")
   func folders() throws {
     let place = try Place()
     for name in ["b.png", "a.jpg", "below/c.webp", ".hidden.png", ".git/d.png", "notes.txt", "out/a.jpg"] {
       try place.write(Data(), name)
     }
-    var list = PictureList(except: place.pictures.appending(path: "out"))
-    try list.add(place.pictures.path)
-    try list.add(place.pictures.appending(path: "a.jpg").path)
+    var list = ImageList(except: place.images.appending(path: "out"))
+    try list.add(place.images.path)
+    try list.add(place.images.appending(path: "a.jpg").path)
     #expect(list.named("webp").map(\.name) == ["a.webp", "b.webp", "below/c.webp"])
   }
 
-  @Test("names that would be one get a part of their own, which stays")
+  @Test("equal names get a digest, which is the same each time")
   func collisions() throws {
     let place = try Place()
     for name in ["a.png", "a.jpg", "B.png"] { try place.write(Data(), name) }
-    var list = PictureList(except: place.output)
-    try list.add(place.pictures.path)
+    var list = ImageList(except: place.output)
+    try list.add(place.images.path)
     let names = list.named("jpg").map(\.name)
     #expect(Set(names).count == 3 && names.contains("B.jpg"))
     #expect(names.count { $0.hasPrefix("a-") } == 2)
     #expect(list.named("jpg").map(\.name) == names)
   }
 
-  @Test("a list has URLs and files, and no name leads out of the output")
+  @Test("a list contains URLs and files, and no name leads out of the output folder")
   func lists() throws {
     let place = try Place()
-    let list = place.pictures.appending(path: "list.txt")
+    let list = place.images.appending(path: "list.txt")
     try Data(
       """
-      # pictures
+      # images
       https://example.com/a/photo.jpeg?width=900
 
       https://example.com/%2E%2E%2F%2E%2E%2Fetc%2Fpasswd.png
       https://example.com/
-      /srv/pictures/x.png
+      /srv/images/x.png
       """.utf8
     ).write(to: list)
-    var pictures = PictureList(except: place.output)
-    try pictures.add(list.path)
-    let names = pictures.named("png").map(\.name)
+    var images = ImageList(except: place.output)
+    try images.add(list.path)
+    let names = images.named("png").map(\.name)
     #expect(names.count == 4 && names.first == "photo.png" && names.last == "x.png" && names.contains("example.png"))
     #expect(names.allSatisfy { !$0.contains("/") && !$0.hasPrefix(".") })
   }
 
-  @Test("what is none of these is said at once")
+  @Test("an invalid source is an error")
   func wrong() throws {
     let place = try Place()
     try place.write(Data([0xff, 0xfe, 0, 1]), "binary")
-    var list = PictureList(except: place.output)
-    for source in ["/no/such/place", place.pictures.appending(path: "binary").path, "http://"] {
+    var list = ImageList(except: place.output)
+    for source in ["/no/such/place", place.images.appending(path: "binary").path, "http://"] {
       #expect(throws: CacheError.self) { try list.add(source) }
     }
   }
 
-  @Test("the command line says how large and in what format")
+  @Test("options reach the settings, and invalid values are refused")
   func options() throws {
     let command = try ThumbnailsCommand.parse(["--out", "/o", "--size", "400x300", "--format", "webp", "--jobs", "3", "in"])
     #expect(command.settings.thumbnail.size == .fit(400, 300))
