@@ -5,22 +5,27 @@ import Etagere
 import AsyncHTTPNetworking
 #endif
 
-/// What the tool downloads with.
+/// The downloader of the tool.
 ///
-/// On Linux the engine for servers: Foundation's traps when a stranger's server closes in the middle of its header section. It is
-/// raw, so what goes around it asks for compressed answers and undoes them, as Apple's engine does itself.
+/// On Linux with the trait `AsyncHTTP`, it is the engine for servers. That engine does not decode bodies, so it is wrapped in a
+/// downloader that asks for compressed responses and decodes them. Without the trait, `URLSession` loads and decodes. On Linux,
+/// Foundation traps if a server closes the connection in the middle of a header section, so that build is for trusted servers.
 enum Engine {
   static func make() -> any Downloader {
-    #if !AsyncHTTP || canImport(Darwin)
-    return SessionDownloader()
-    #else
+    #if AsyncHTTP && !canImport(Darwin)
     var configuration = AsyncHTTPDownloader.Configuration()
     configuration.connectionsPerHost = 6
-    configuration.userAgent = "etagere"
-    // Without certificates of one's own nothing can be wrong with the configuration.
+    configuration.userAgent = userAgent
+    // Only certificates can make a configuration invalid, and this one has none.
     let downloader = (try? AsyncHTTPDownloader(configuration: configuration)) ?? AsyncHTTPDownloader()
     return downloader.decoding(limit: .max)
+    #else
+    var configuration = SessionDownloader.Configuration()
+    configuration.userAgent = userAgent
+    return SessionDownloader(configuration: configuration)
     #endif
   }
+
+  private static var userAgent: String { "etagere/\(EtagereCommand.version)" }
 }
 #endif

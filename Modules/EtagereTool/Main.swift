@@ -2,13 +2,22 @@
 import ArgumentParser
 import Foundation
 
-/// `etagere`: loads resources through the cache, looks into the cache, and shows what it does.
+/// The command `etagere`, which loads resources through the cache, inspects the cache, and demonstrates it.
 @main
 struct EtagereCommand: AsyncParsableCommand {
+  /// The version that `--version` prints.
+  static let version = "0.1.0-dev"
+
   static let configuration = CommandConfiguration(
     commandName: "etagere",
-    abstract: "Loads resources over HTTP, caches them, and keeps them honest.",
-    discussion: ExitStatus.table,
+    abstract: "Load resources over HTTP, cache them, and revalidate them.",
+    discussion: """
+      Results are written to standard output. Errors, progress and notes are written to standard error. Every command takes \
+      --json, --quiet and --verbose.
+
+      \(ExitStatus.table)
+      """,
+    version: version,
     subcommands: [GetCommand.self, PrefetchCommand.self, InspectCommand.self, CacheCommand.self, DemoCommand.self])
 
   static func main() async {
@@ -20,22 +29,29 @@ struct EtagereCommand: AsyncParsableCommand {
         try command.run()
       }
     } catch let failure as ToolFailure {
-      // What went wrong has been said, a line for each thing.
+      // The command has reported the failure already, in one line for each resource.
       Foundation.exit(failure.status.rawValue)
     } catch {
       guard exitCode(for: error) != .success else { exit(withError: error) }
-      // ArgumentParser adds its usage, several lines of it: one line says what is wrong, and where help is.
-      let lines = message(for: error).split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
-      let reason = lines.prefix { !$0.hasPrefix("Usage:") && !$0.hasPrefix("USAGE:") }.joined(separator: " ")
-      Console.complain("\(reason) (see etagere --help)")
+      Console.complain(usageError(error))
       Foundation.exit(ExitStatus.usage.rawValue)
     }
   }
+
+  /// Returns a usage error as one line. ArgumentParser's own message has several lines of usage after it.
+  private static func usageError(_ error: any Error) -> String {
+    let lines = fullMessage(for: error).split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
+    var reason = lines.prefix { line in !["Usage:", "USAGE:", "Help:"].contains { line.hasPrefix($0) } }.joined(separator: " ")
+    for prefix in ["Error: ", "error: "] where reason.hasPrefix(prefix) { reason.removeFirst(prefix.count) }
+    if let first = reason.first { reason.replaceSubrange(...reason.startIndex, with: first.lowercased()) }
+    let help = lines.lazy.compactMap { $0.firstMatch(of: /See '([^']+)'/)?.output.1 }.first ?? "etagere --help"
+    return "\(reason) (see '\(help)')"
+  }
 }
 #else
-/// Without the trait `Tool` the package stays free of swift-argument-parser, and this program has nothing to do.
+/// The program without the trait `Tool`, which has no parser for its arguments. It only states how to build it.
 @main
 struct EtagereCommand {
-  static func main() { print("etagere was built without its trait: swift build --traits Tool") }
+  static func main() { print("etagere was built without the trait 'Tool': swift build --traits Tool") }
 }
 #endif

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension Tag {
-  /// Takes more than ten seconds, by the nature of what it measures.
+  /// A test that takes more than ten seconds.
   @Tag static var slow: Self
 }
 
@@ -37,18 +37,18 @@ struct DemoTests {
     var wrong: [String]
   }
 
-  @Test("its passes ask for what they must and for nothing else, and leave nothing behind", .tags(.slow))
+  @Test("each pass sends the expected requests, and the cache folder is removed", .tags(.slow))
   func passes() async throws {
     // Given
-    let place = try Workplace()
+    let fixture = try ToolFixture()
 
-    // When: the cache in a folder of ours, so that nothing of other runs is in the way.
-    let page = place.path + "/report.html"
-    let run = try await place.run(["demo", "--json", "--cache-dir", place.cache, "--report", page])
+    // When
+    let page = fixture.path + "/report.html"
+    let run = try await fixture.run(["demo", "--json", "--cache-dir", fixture.cache, "--report", page])
 
     // Then
     #expect(run.status == 0)
-    #expect(run.complaints.isEmpty)
+    #expect(run.errors.isEmpty)
     #expect(run.lines.count == 1)
     let report = try #require(try run.documents(Document.self).first)
     #expect(report.wrong.isEmpty)
@@ -58,7 +58,7 @@ struct DemoTests {
       #expect((28_000...67_200).contains(content))
       #expect(
         table.rows.map(\.pass) == [
-          "no cache", "cold", "memory", "disk, as after a restart", "stale, unchanged (304)", "stale, changed (200)",
+          "no cache", "cold", "memory", "disk, after a restart", "stale, unchanged (304)", "stale, changed (200)",
           "stale, offline",
         ])
       #expect(table.rows.map(\.loads) == Array(repeating: 56, count: 7))
@@ -67,27 +67,41 @@ struct DemoTests {
       #expect(table.rows.map(\.bodyBytes) == [content, content, 0, 0, 0, content, 0])
     }
     #expect(report.limits.count == 2)
-    // Faster than the link allows would mean that the link is none.
+    // A time below the minimum of the link would mean that the link is not simulated.
     for limit in report.limits + report.tables.map(\.revalidated) {
       #expect(limit.milliseconds >= limit.allowedMilliseconds * 0.95)
     }
     #expect(report.sharedLoads == 100 && report.sharedRequests == 1)
 
     // Then: the page shows every load of every pass.
-    let html = String(decoding: try place.read("report.html"), as: UTF8.self)
+    let html = String(decoding: try fixture.read("report.html"), as: UTF8.self)
     #expect(html.contains("\(14 * 56 + 6 + 100) loads · 0 failed"))
     #expect(html.components(separatedBy: "<section id=\"group-").count - 1 == 17)
+    #expect(fixture.files(below: fixture.cache).isEmpty)
   }
 
+  @Test("the tables fit into 80 columns, and --quiet prints no notes", .tags(.slow))
+  func columns() async throws {
+    let fixture = try ToolFixture()
+    let run = try await fixture.run(["demo", "--quiet", "--cache-dir", fixture.cache])
+    #expect(run.status == 0 && run.errors.isEmpty)
+    #expect(run.lines.allSatisfy { $0.count <= 80 })
+    #expect(run.lines.first == "One load at a time")
+    #expect(run.lines.last == "All counts and bytes are as expected.")
+    #expect(run.lines.count { $0.hasPrefix("stale, unchanged (304) ") } == 2)
+    #expect(!run.lines.contains { $0.contains("on a link of") || $0.contains("Mean of the cold") })
+  }
+
+  #if VIPS || canImport(ImageIO)
   private struct ImageDocument: Decodable {
     struct Pass: Decodable {
       var name: String
       var requests: Int
       var notModified: Int
       var bodyBytes: Int
-      var made: Int
-      var stored: Int
-      var kept: Int
+      var transformed: Int
+      var disk: Int
+      var memory: Int
     }
 
     var passes: [Pass]
@@ -95,38 +109,41 @@ struct DemoTests {
     var wrong: [String]
   }
 
-  @Test("its pictures are made once, confirmed, and made again where the original has changed", .tags(.slow))
+  @Test("the image demo makes each thumbnail once, and again if the original has changed", .tags(.slow))
   func images() async throws {
     // Given
-    let place = try Workplace()
-    let sheet = place.path + "/sheet.png"
+    let fixture = try ToolFixture()
+    let sheet = fixture.path + "/sheet.png"
 
     // When
-    let run = try await place.run(["demo", "--images", "--json", "--cache-dir", place.cache, "--sheet", sheet])
+    let run = try await fixture.run(["demo", "--images", "--json", "--cache-dir", fixture.cache, "--sheet", sheet])
 
     // Then
     #expect(run.status == 0)
-    #expect(run.complaints.isEmpty)
+    #expect(run.errors.isEmpty)
     let report = try #require(try run.documents(ImageDocument.self).first)
     #expect(report.wrong.isEmpty)
     #expect(report.passes.map(\.requests) == [12, 0, 0, 0, 12, 12, 0])
     #expect(report.passes.map(\.notModified) == [0, 0, 0, 0, 12, 8, 0])
     #expect(report.passes.map { $0.bodyBytes > 0 } == [true, false, false, false, false, true, false])
-    #expect(report.passes.map(\.made) == [12, 0, 12, 0, 0, 4, 4])
-    #expect(report.passes.map(\.stored) == [0, 0, 0, 12, 0, 0, 8])
-    #expect(report.passes.map(\.kept) == [0, 12, 0, 0, 12, 8, 0])
+    #expect(report.passes.map(\.transformed) == [12, 0, 12, 0, 0, 4, 4])
+    #expect(report.passes.map(\.disk) == [0, 0, 0, 12, 0, 0, 8])
+    #expect(report.passes.map(\.memory) == [0, 12, 0, 0, 12, 8, 0])
     #expect(report.sheet == sheet)
-    let header = try ImageHeader(of: try place.read("sheet.png"))
+    let header = try ImageHeader(of: try fixture.read("sheet.png"))
     #expect(header.format == .png && header.size.width > 6 * 160 && header.size.height > 4 * 120 + 2 * 96)
-    #expect(place.files(below: place.cache).isEmpty)
+    #expect(fixture.files(below: fixture.cache).isEmpty)
   }
 
-  @Test("a contact sheet that can't be written is said, with its path")
+  @Test("a contact sheet that cannot be written has the status 73")
   func noSheet() async throws {
-    let place = try Workplace()
-    let run = try await place.run(["demo", "--images", "--cache-dir", place.cache, "--sheet", place.path + "/none/sheet.png"])
-    #expect(run.status == 23)
-    #expect(run.complaints.count == 1 && run.complaints.first?.contains("none/sheet.png") == true)
+    let fixture = try ToolFixture()
+    let run = try await fixture.run([
+      "demo", "--images", "--cache-dir", fixture.cache, "--sheet", fixture.path + "/none/sheet.png",
+    ])
+    #expect(run.status == 73)
+    #expect(run.errors.count == 1 && run.errors.first?.contains("none/sheet.png") == true)
   }
+  #endif
 }
 #endif

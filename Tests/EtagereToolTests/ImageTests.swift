@@ -4,8 +4,8 @@ import Foundation
 import LoopbackOrigin
 import Testing
 
-/// What `--json` says of a picture.
-private struct PictureDocument: Decodable {
+/// The JSON document of an image.
+private struct ImageDocument: Decodable {
   struct Image: Decodable {
     var format: String
     var width: Int?
@@ -34,7 +34,7 @@ private struct PictureDocument: Decodable {
 }
 
 #if VIPS || canImport(ImageIO)
-@Suite("etagere: pictures", .timeLimit(.minutes(30)))
+@Suite("etagere: images", .timeLimit(.minutes(30)))
 struct ImageTests {
   private static func photo(width: Int = 320, channels: PixelBuffer.Channels = .rgb) throws -> Data {
     let pixels = PixelBuffer(size: PixelSize(width, 240), channels: channels) { bytes in
@@ -45,161 +45,164 @@ struct ImageTests {
     return try ImageEncoder(channels.hasAlpha ? .png : .jpeg).encode(DecodedImage(try #require(pixels)))
   }
 
-  @Test("get --resize writes the picture, which the next process finds in the cache, byte for byte")
+  @Test("get --resize writes an image, and the next process finds the same bytes in the cache")
   func resized() async throws {
     try await withOrigin { origin in
       // Given
-      let place = try Workplace()
+      let fixture = try ToolFixture()
       origin.setRoute("/a.jpg", Route(try Self.photo(), etag: "v1", fields: [.cacheControl: "max-age=3600"]))
       let url = origin.url("/a.jpg").absoluteString
       func get(_ output: String) async throws -> ToolRun {
-        try await place.etagere("get", url, "--resize", "80x", "--format", "webp", "-o", output)
+        try await fixture.etagere("get", url, "--resize", "80x", "--format", "webp", "-o", output)
       }
       // When
       let (first, second) = (try await get("1.webp"), try await get("2.webp"))
       // Then
-      #expect(first.status == 0 && first.complaints.isEmpty)
-      #expect(first.lines.first?.hasPrefix("network        200") == true)
+      #expect(first.status == 0 && first.errors.isEmpty)
+      #expect(first.lines.first?.hasPrefix("network         200") == true)
       #expect(first.lines.first?.contains("(80 × 60 WebP, ") == true)
-      #expect(second.lines.first?.hasPrefix("disk           200        0 B") == true)
-      let header = try ImageHeader(of: place.read("1.webp"))
+      #expect(second.lines.first?.hasPrefix("disk            200         0 B") == true)
+      let header = try ImageHeader(of: fixture.read("1.webp"))
       #expect(header.size == PixelSize(80, 60) && header.format == .webp)
-      #expect(try place.read("1.webp") == place.read("2.webp"))
+      #expect(try fixture.read("1.webp") == fixture.read("2.webp"))
       #expect(origin.counters.requests == 1)
     }
   }
 
-  @Test("is confirmed by a 304, and made anew when the original has changed")
+  @Test("a 304 keeps a resized image, and a changed original replaces it")
   func revalidated() async throws {
     try await withOrigin { origin in
-      let place = try Workplace()
+      let fixture = try ToolFixture()
       func publish(_ width: Int, _ etag: OriginETag) throws {
         origin.setRoute("/a", Route(try Self.photo(width: width), etag: etag, fields: [.cacheControl: "no-cache"]))
       }
-      func get() async throws -> PictureDocument {
-        let run = try await place.etagere("get", origin.url("/a").absoluteString, "--resize", "80", "--json")
-        #expect(run.status == 0 && run.complaints.isEmpty)
-        return try #require(try run.documents(PictureDocument.self).first)
+      func get() async throws -> ImageDocument {
+        let run = try await fixture.etagere("get", origin.url("/a").absoluteString, "--resize", "80", "--json")
+        #expect(run.status == 0 && run.errors.isEmpty)
+        return try #require(try run.documents(ImageDocument.self).first)
       }
       try publish(320, "v1")
-      let answers = [try await get(), try await get()]
+      let unchanged = [try await get(), try await get()]
       try publish(480, "v2")
       let changed = try await get()
 
-      #expect((answers + [changed]).map(\.source) == ["network", "revalidated", "network"])
-      #expect((answers + [changed]).map(\.status) == [200, 304, 200])
-      #expect((answers + [changed]).map(\.image?.height) == [60, 60, 40])
-      #expect(answers[1].bytesOnWire == 0 && answers[0].image?.format == "JPEG")
+      #expect((unchanged + [changed]).map(\.source) == ["network", "revalidated", "network"])
+      #expect((unchanged + [changed]).map(\.status) == [200, 304, 200])
+      #expect((unchanged + [changed]).map(\.image?.height) == [60, 60, 40])
+      #expect(unchanged[1].bytesOnWire == 0 && unchanged[0].image?.format == "JPEG")
     }
   }
 
   @Test(
-    "becomes as large as the geometry says",
+    "--resize determines the size of the image",
     arguments: [
       ("80x", [80, 60]), ("x60", [80, 60]), ("80", [80, 60]), ("100x30", [40, 30]), ("50x50^", [50, 50]), ("50x70!", [50, 70]),
       ("900x900", [320, 240]),
     ])
   func geometry(_ geometry: String, _ size: [Int]) async throws {
-    let place = try Workplace()
+    let fixture = try ToolFixture()
     let url = "data:image/jpeg;base64,\(try Self.photo().base64EncodedString())"
-    let run = try await place.etagere("get", url, "--resize", geometry, "-o", "small.png")
+    let run = try await fixture.etagere("get", url, "--resize", geometry, "-o", "small.png")
     #expect(run.status == 0)
-    let header = try ImageHeader(of: place.read("small.png"))
-    // The format is the file name's where none is said.
+    let header = try ImageHeader(of: fixture.read("small.png"))
+    // Without --format, the file name determines the format.
     #expect([header.size.width, header.size.height] == size && header.format == .png)
   }
 
-  @Test("in a folder has a name that ends as its format does; what is no picture is told, and the others are made")
+  @Test("an image in a folder has the extension of its format, and a response that is not an image is reported")
   func folder() async throws {
     try await withOrigin { origin in
-      let place = try Workplace()
+      let fixture = try ToolFixture()
       origin.setRoute("/a.png", Route(try Self.photo(channels: .rgba)))
       origin.setRoute("/b.jpeg", Route(try Self.photo()))
       origin.setRoute("/c", Route(Data("<html>Sign in</html>".utf8)))
       let urls = ["/a.png", "/b.jpeg", "/c"].map { origin.url($0).absoluteString }
-      let run = try await place.etagere("get", urls[0], urls[1], urls[2], "--resize", "20x20", "-o", "out/")
-      #expect(run.status == 84)
-      #expect(run.complaints.count == 1 && run.complaints[0].hasSuffix("/c: not an image: the bytes are an HTML page"))
-      let names = place.files(below: place.path + "/out").map { $0.split(separator: "/").last ?? "" }
+      let run = try await fixture.etagere("get", urls[0], urls[1], urls[2], "--resize", "20x20", "-o", "out/")
+      #expect(run.status == 65)
+      #expect(run.errors.count == 1 && run.errors[0].contains("/c: ") && run.errors[0].hasSuffix("HTML page"))
+      let names = fixture.files(below: fixture.path + "/out").map { $0.split(separator: "/").last ?? "" }
       #expect(names == ["a.\(ImageEncoder.automatic.alphaFormat?.fileExtension ?? "")", "b.jpg"])
     }
   }
 
-  @Test("is smaller at a lower quality, and of every quality in the cache")
+  @Test("a lower quality makes a smaller file")
   func quality() async throws {
-    let place = try Workplace()
-    let file = place.path + "/a.jpg"
+    let fixture = try ToolFixture()
+    let file = fixture.path + "/a.jpg"
     try Self.photo().write(to: URL(filePath: file))
     for quality in ["20", "90"] {
-      let run = try await place.etagere("get", "file://\(file)", "--quality", quality, "--format", "jpeg", "-o", quality)
+      let run = try await fixture.etagere("get", "file://\(file)", "--quality", quality, "--format", "jpeg", "-o", quality)
       #expect(run.status == 0)
     }
-    #expect(try place.read("20").count < place.read("90").count)
+    #expect(try fixture.read("20").count < fixture.read("90").count)
   }
 
-  @Test("inspect says what a file is")
+  @Test("inspect shows the properties of a file")
   func inspectFile() async throws {
-    let place = try Workplace()
-    try Self.photo(channels: .rgba).write(to: URL(filePath: place.path + "/a"))
-    let run = try await place.etagere("inspect", "a")
-    #expect(run.status == 0 && run.complaints.isEmpty)
+    let fixture = try ToolFixture()
+    try Self.photo(channels: .rgba).write(to: URL(filePath: fixture.path + "/a"))
+    let run = try await fixture.etagere("inspect", "a")
+    #expect(run.status == 0 && run.errors.isEmpty)
     #expect(
       Array(run.lines.dropLast()) == [
-        "format       PNG (image/png)", "size         320 × 240 (0.1 megapixels)", "frames       1",
-        "orientation  1 (as stored)", "colours      sRGB, 8 bits, with alpha",
+        "format       PNG (image/png)", "dimensions   320 × 240 (0.1 megapixels)", "frames       1",
+        "orientation  1 (as stored)", "color        sRGB, 8 bits, with alpha",
       ])
-    #expect(run.lines.last?.hasPrefix("length       ") == true)
-    #expect(place.entryFiles.isEmpty)
+    #expect(run.lines.last?.hasPrefix("size         ") == true)
+    #expect(fixture.entryFiles.isEmpty)
   }
 
-  @Test("inspect says what is cached of a URL, in which forms")
+  @Test("inspect shows what is cached of a URL, and no internal key")
   func inspectURL() async throws {
     try await withOrigin { origin in
-      let place = try Workplace()
+      let fixture = try ToolFixture()
       origin.setRoute("/a", Route(try Self.photo(), etag: "v1", fields: [.cacheControl: "max-age=3600"]))
       let url = origin.url("/a").absoluteString
-      let made = try await place.etagere("get", url, "--resize", "40x", "--format", "webp", "--json")
-      let bytes = try made.documents(PictureDocument.self).first?.bytes
+      let made = try await fixture.etagere("get", url, "--resize", "40x", "--format", "webp", "--json")
+      let bytes = try made.documents(ImageDocument.self).first?.bytes
 
-      let run = try await place.etagere("inspect", url, "--json")
+      let run = try await fixture.etagere("inspect", url, "--json")
 
-      let document = try #require(try run.documents(PictureDocument.self).first)
+      let document = try #require(try run.documents(ImageDocument.self).first)
       #expect(document.source == "disk" && document.status == 200 && document.etag == "\"v1\"")
       #expect(document.image?.format == "JPEG" && document.image?.width == 320 && document.image?.orientation == 1)
       #expect(document.cached?.map { $0.transform == nil } == [true, false] && document.cached?.last?.bytes == bytes)
-      #expect(document.cached?.allSatisfy(\.isFresh) == true && document.cached?.last?.transform?.contains("fit(40x)") == true)
-      let lines = try await place.etagere("inspect", url).lines
+      #expect(document.cached?.allSatisfy(\.isFresh) == true && document.cached?.last?.transform == "image 40 × 30 WebP")
+      let lines = try await fixture.etagere("inspect", url).lines
       #expect(lines.contains("etag         \"v1\"") && lines.count { $0.hasPrefix("cached       ") } == 2)
+      #expect(lines.contains { $0.hasSuffix("fresh, original") } && lines.contains { $0.hasSuffix("fresh, image 40 × 30 WebP") })
+      #expect(lines.contains("response     200, disk"))
     }
   }
 
-  @Test("inspect says why something is no picture, and what is known of it all the same")
+  @Test("inspect reports that a file is not an image, and shows its length")
   func inspectOther() async throws {
-    let place = try Workplace()
-    try place.write("<!DOCTYPE html>", "page.jpg")
-    let page = try await place.etagere("inspect", "page.jpg")
-    #expect(page.status == 84 && page.lines == ["length       15 B"])
-    #expect(page.complaints == ["etagere: page.jpg: not an image: the bytes are an HTML page"])
-    let none = try await place.etagere("inspect", "nothing.png", "--json")
-    #expect(none.status == 37 && none.complaints == ["etagere: nothing.png: can't be read: No such file or directory"])
-    #expect(try none.documents(PictureDocument.self).first?.error?.exitStatus == 37)
+    let fixture = try ToolFixture()
+    try fixture.write("<!DOCTYPE html>", "page.jpg")
+    let page = try await fixture.etagere("inspect", "page.jpg")
+    #expect(page.status == 65 && page.lines == ["size         15 B"])
+    #expect(page.errors.count == 1)
+    #expect(page.errors.first?.hasPrefix("etagere: page.jpg: ") == true && page.errors.first?.hasSuffix("HTML page") == true)
+    let none = try await fixture.etagere("inspect", "nothing.png", "--json")
+    #expect(none.status == 66 && none.errors == ["etagere: nothing.png: cannot read the file: No such file or directory"])
+    #expect(try none.documents(ImageDocument.self).first?.error?.exitStatus == 66)
   }
 }
 #else
-@Suite("etagere: pictures without an engine", .timeLimit(.minutes(30)))
+@Suite("etagere: images without an engine", .timeLimit(.minutes(30)))
 struct ImageTests {
   private let gif = "data:image/gif;base64,R0lGODlhAQABAAAAACw="
 
-  @Test("can't be made or inspected, and what is said tells how to get one")
+  @Test("an image cannot be made or inspected, and the error names the trait")
   func engine() async throws {
-    let place = try Workplace()
+    let fixture = try ToolFixture()
     for arguments in [["get", gif, "--resize", "4x"], ["inspect", gif]] {
-      let run = try await place.run(arguments + ["--cache-dir", place.cache])
-      #expect(run.status == 84 && run.complaints.count == 1)
-      #expect(run.complaints.first?.contains("trait VIPS") == true)
+      let run = try await fixture.run(arguments + ["--cache-dir", fixture.cache])
+      #expect(run.status == 69 && run.errors.count == 1)
+      #expect(run.errors.first?.contains("trait VIPS") == true)
     }
-    // The format is told by the first bytes.
-    #expect(try await place.etagere("inspect", gif).lines.first == "format       GIF (image/gif)")
+    // The first bytes identify the format.
+    #expect(try await fixture.etagere("inspect", gif).lines.first == "format       GIF (image/gif)")
   }
 }
 #endif

@@ -12,17 +12,18 @@ struct PrefetchTests {
     var failed: [LoadDocument.Failure]
   }
 
-  @Test("a list brings its URLs into the cache, and what is there already is left alone", arguments: [false, true])
+  @Test("the URLs of a list are loaded once, from a file or from standard input", arguments: [false, true])
   func list(fromStandardInput: Bool) async throws {
     try await withOrigin { origin in
       // Given
-      let place = try Workplace()
+      let fixture = try ToolFixture()
       origin.setFallback { _ in OriginAnswer(bytes(100), etag: "v1", fields: [.cacheControl: "max-age=3600"]) }
       let (first, second) = (origin.url("/1").absoluteString, origin.url("/2").absoluteString)
-      let text = "# two pictures\n\n  \(first)  \r\n\t# and\n\(second)"
-      try place.write(text, "list")
+      let text = "# two images\n\n  \(first)  \r\n\t# and\n\(second)"
+      try fixture.write(text, "list")
       func prefetch() async throws -> ToolRun {
-        fromStandardInput ? try await place.etagere("prefetch", "-", input: text) : try await place.etagere("prefetch", "list")
+        fromStandardInput
+          ? try await fixture.etagere("prefetch", "-", input: text) : try await fixture.etagere("prefetch", "list")
       }
 
       // When
@@ -31,52 +32,50 @@ struct PrefetchTests {
 
       // Then
       #expect(cold.status == 0)
-      #expect(cold.complaints.isEmpty)
-      #expect(cold.lines == ["2 loaded, 0 in the cache already, 0 failed"])
-      #expect(warm.lines == ["0 loaded, 2 in the cache already, 0 failed"])
+      #expect(cold.errors.isEmpty)
+      #expect(cold.lines == ["2 loaded, 0 already cached, 0 failed"])
+      #expect(warm.lines == ["0 loaded, 2 already cached, 0 failed"])
       #expect(origin.counters.requests == 2)
-      #expect(try await place.etagere("get", "--policy", "cache-only", first, second).status == 0)
+      #expect(try await fixture.etagere("get", "--policy", "cache-only", first, second).status == 0)
     }
   }
 
-  @Test("a bad line is told with its number, the others are loaded, and the status is that of the first in the list")
+  @Test("an invalid line is reported with its number, and the exit status is that of the first failure in the list")
   func badLine() async throws {
     try await withOrigin { origin in
       // Given
-      let place = try Workplace()
+      let fixture = try ToolFixture()
       origin.setRoute("/good", Route(bytes(100), fields: [.cacheControl: "max-age=3600"]))
       let (good, missing) = (origin.url("/good").absoluteString, origin.url("/missing").absoluteString)
-      try place.write("# a list\n\(missing)\nno url\n\(good)\n", "list")
+      try fixture.write("# a list\n\(missing)\nno url\n\(good)\n", "list")
 
       // When
-      let plain = try await place.etagere("prefetch", "list")
-      let json = try await place.etagere("prefetch", "list", "--json")
+      let plain = try await fixture.etagere("prefetch", "list")
+      let json = try await fixture.etagere("prefetch", "list", "--json")
 
       // Then
-      let complaints = [
-        "etagere: list, line 3: no url: not an absolute URL (no scheme, such as https://)",
-        "etagere: \(missing): the server answered 404 Not Found",
-      ]
-      #expect(plain.status == 22)
-      #expect(plain.complaints == complaints)
-      #expect(plain.lines == ["1 loaded, 0 in the cache already, 2 failed"])
-      #expect(json.status == 22)
-      #expect(json.complaints == complaints)
+      #expect(plain.status == 69)
+      #expect(plain.errors.count == 2)
+      #expect(plain.errors.first?.hasPrefix("etagere: list, line 3: no url: ") == true)
+      #expect(plain.errors.last?.hasPrefix("etagere: \(missing): ") == true)
+      #expect(plain.lines == ["1 loaded, 0 already cached, 2 failed"])
+      #expect(json.status == 69)
+      #expect(json.errors == plain.errors)
       let document = try #require(try json.documents(Document.self).first)
       #expect(json.lines.count == 1)
       #expect(document.loaded == 0 && document.skipped == 1)
-      #expect(document.failed.map(\.exitStatus) == [3, 22])
-      #expect(document.failed.map { "etagere: \($0.message)" } == complaints)
+      #expect(document.failed.map(\.exitStatus) == [65, 69])
+      #expect(document.failed.map { "etagere: \($0.message)" } == plain.errors)
     }
   }
 
-  @Test("a list that can't be read")
+  @Test("a list that cannot be read has the status 66")
   func unreadable() async throws {
-    let place = try Workplace()
-    let run = try await place.etagere("prefetch", "nowhere.txt")
-    #expect(run.status == 37)
+    let fixture = try ToolFixture()
+    let run = try await fixture.etagere("prefetch", "nowhere.txt")
+    #expect(run.status == 66)
     #expect(run.lines.isEmpty)
-    #expect(run.complaints == ["etagere: nowhere.txt: the list can't be read: No such file or directory"])
+    #expect(run.errors == ["etagere: cannot read 'nowhere.txt': No such file or directory"])
   }
 }
 #endif

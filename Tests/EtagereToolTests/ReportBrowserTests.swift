@@ -1,4 +1,4 @@
-#if Tool
+#if Tool && AsyncHTTP
 import Browser
 import CacheTelemetry
 import Etagere
@@ -8,9 +8,9 @@ import Testing
 
 @testable import EtagereTool
 
-@Suite("The page of a session in a browser", .enabled(if: WebDriver.shared != nil), .timeLimit(.minutes(10)))
+@Suite("Session page in a browser", .enabled(if: WebDriver.shared != nil), .timeLimit(.minutes(10)))
 struct ReportBrowserTests {
-  /// Loads of every color, with every part.
+  /// Two groups of loads with every color and every part.
   private static func groups() throws -> [SessionRecorder.Group] {
     let url = LoadURL(try #require(URL(string: "https://example.com/images/lighthouse.jpg?token=secret")))
     let metrics = TransferMetrics(
@@ -48,7 +48,7 @@ struct ReportBrowserTests {
       try await WebDriver.withSession(options) { browser in
         try await browser.open(origin.url("/"))
         #expect(try await browser.consoleErrors().isEmpty)
-        // The page asks for nothing else.
+        // The page loads no other resource.
         let requests = try await browser.evaluate(
           "return performance.getEntriesByType('resource').filter(entry => !entry.name.endsWith('favicon.ico')).length",
           as: Int.self)
@@ -62,7 +62,7 @@ struct ReportBrowserTests {
     await origin.stop()
   }
 
-  /// The smallest contrast of text with its background, of the elements that the selector matches.
+  /// A script that returns the smallest contrast between text and its background.
   private static let contrast = """
     const channels = color => { const c = color.match(/[\\d.]+/g).map(Number); return [c[0], c[1], c[2]]; };
     const luminance = color => {
@@ -76,7 +76,7 @@ struct ReportBrowserTests {
     }));
     """
 
-  @Test("every load has a row, every part a bar, and all of them lie on the axis")
+  @Test("every load has a row, and every part has a bar inside the axis")
   func waterfall() async throws {
     try await Self.show(BrowserOptions()) { browser in
       #expect(try await browser.count(".waterfall .row") == 12)
@@ -99,18 +99,18 @@ struct ReportBrowserTests {
     }
   }
 
-  @Test("a table opens with its group, and states what the colors say")
+  @Test("the table of a group opens, and names the source of each load")
   func table() async throws {
     try await Self.show(BrowserOptions()) { browser in
       try await browser.click("#group-1 summary")
       #expect(
         try await browser.texts(of: "#group-1 .loads td:nth-child(3)") == [
-          "network", "revalidated (304)", "disk", "memory", "failed: timedOut", "no network",
+          "network", "revalidated (304)", "disk", "memory", "failed: timed-out", "no network",
         ])
     }
   }
 
-  @Test("text has enough contrast in light, in dark and in print", arguments: ["light", "dark", "print"])
+  @Test("text has enough contrast in light, dark and print", arguments: ["light", "dark", "print"])
   func contrast(_ look: String) async throws {
     let options = BrowserOptions {
       $0.colorScheme = look == "dark" ? .dark : .light
@@ -123,7 +123,7 @@ struct ReportBrowserTests {
     }
   }
 
-  @Test("a phone shows all of the page without scrolling to the side")
+  @Test("a phone shows the page without horizontal scrolling")
   func phone() async throws {
     try await Self.show(.phone) { browser in
       let overflow = try await browser.evaluate(

@@ -7,7 +7,7 @@ import Testing
 
 @testable import EtagereTool
 
-@Suite("The page of a session")
+@Suite("Session page")
 struct ReportTests {
   private func url(_ text: String) throws -> LoadURL { LoadURL(try #require(URL(string: text))) }
 
@@ -26,13 +26,13 @@ struct ReportTests {
     return LoadRecord.Phase(start: start, duration: duration, work: .transfer(transfer))
   }
 
-  private func told(_ timeline: LoadTimeline) -> [String] {
+  private func text(_ timeline: LoadTimeline) -> [String] {
     timeline.bars.map { "\($0.part.title) \($0.start / .milliseconds(1)) to \($0.end / .milliseconds(1))" }
   }
 
   // MARK: Timelines
 
-  @Test("a transfer has a bar for each part that the engine has measured, without gaps")
+  @Test("a transfer has a bar for each measured part, without gaps")
   func parts() throws {
     let metrics = TransferMetrics(
       queued: .milliseconds(10), nameLookup: .milliseconds(5), connect: .milliseconds(20), tls: .milliseconds(15),
@@ -44,7 +44,7 @@ struct ReportTests {
         .init(start: .milliseconds(72), duration: .milliseconds(28), work: .transform(.transformed)),
       ]))
     #expect(
-      told(timeline) == [
+      text(timeline) == [
         "queue 0.0 to 2.0", "queue 2.0 to 12.0", "DNS 12.0 to 17.0", "connect 17.0 to 22.0", "TLS 22.0 to 37.0",
         "first byte 37.0 to 52.0", "body 52.0 to 72.0", "store 72.0 to 75.0", "decode 72.0 to 100.0",
       ])
@@ -52,16 +52,16 @@ struct ReportTests {
     #expect(timeline.end == .milliseconds(100))
   }
 
-  @Test("an engine that measures nothing has one bar, and one that measures too much does not leave its transfer")
+  @Test("a transfer without metrics has one bar, and no bar extends beyond its transfer")
   func oddMetrics() throws {
     let plain = LoadTimeline(try record(phases: [transfer(TransferMetrics(), start: .zero, duration: .milliseconds(70))]))
-    #expect(told(plain) == ["body 0.0 to 70.0"])
+    #expect(text(plain) == ["body 0.0 to 70.0"])
     let wild = TransferMetrics(queued: .seconds(9), connect: .seconds(9), tls: .seconds(10), timeToHead: .seconds(9))
     let timeline = LoadTimeline(try record(phases: [transfer(wild, start: .zero, duration: .milliseconds(70))]))
-    #expect(told(timeline) == ["queue 0.0 to 70.0"])
+    #expect(text(timeline) == ["queue 0.0 to 70.0"])
   }
 
-  @Test("a transfer that ends after its load makes the timeline longer, and a hit has no bars")
+  @Test("a transfer that ends after its load extends the timeline, and a hit has no bars")
   func ends() throws {
     let late = LoadTimeline(try record(phases: [transfer(TransferMetrics(), start: .zero, duration: .milliseconds(300))]))
     #expect(late.end == .milliseconds(300))
@@ -70,7 +70,7 @@ struct ReportTests {
 
   // MARK: The histogram
 
-  @Test("a histogram goes from the shortest load to the longest, in steps of 1, 2 and 5")
+  @Test("a histogram has bins from the shortest load to the longest, in steps of 1, 2 and 5")
   func histogram() throws {
     let loads = try [
       record(duration: .microseconds(3), source: .memory), record(duration: .microseconds(1), source: .memory),
@@ -87,7 +87,7 @@ struct ReportTests {
 
   // MARK: The page
 
-  @Test("a page is one file, and shows nothing of a URL that could be a secret or markup")
+  @Test("a page is one file, escapes markup, and shows no query or credential of a URL")
   func page() throws {
     let hostile = try record("https://user:hunter2@example.com/%3Cb%3E'x&y.png?token=secret#part")
     let page = SessionPage("<script>alert(1)</script>", [.init(name: "a \"group\" <i>", loads: [hostile])]).html
@@ -97,7 +97,7 @@ struct ReportTests {
     #expect(page.contains("https://example.com/%3Cb%3E'x&amp;y.png"))
   }
 
-  @Test("a page without loads, and one with more than it shows, say so")
+  @Test("a page states the number of loads, and the number that are not shown")
   func sizes() throws {
     #expect(SessionPage("nothing", []).html.contains("0 loads"))
     let many = try (0..<SessionPage.rowLimit + 3).map { _ in try record() }
@@ -108,24 +108,24 @@ struct ReportTests {
 
   // MARK: The tool
 
-  @Test("get --trace writes a page with each load, also with those that fail")
+  @Test("get --trace writes a page with each load, also with a failed one")
   func get() async throws {
-    let place = try Workplace()
-    let file = try place.write("text", "a.txt")
-    let run = try await place.etagere("get", "file://\(file)", "file:///no/such/file", "--trace", "\(place.path)/trace.html")
-    #expect(run.status == 37)
-    let page = String(decoding: try place.read("trace.html"), as: UTF8.self)
+    let fixture = try ToolFixture()
+    let file = try fixture.write("text", "a.txt")
+    let run = try await fixture.etagere("get", "file://\(file)", "file:///no/such/file", "--trace", "\(fixture.path)/trace.html")
+    #expect(run.status == 66)
+    let page = String(decoding: try fixture.read("trace.html"), as: UTF8.self)
     #expect(page.contains("2 loads · 1 failed"))
-    #expect(page.contains("a.txt") && page.contains("failed: fileSystem"))
+    #expect(page.contains("a.txt") && page.contains("failed: file-system"))
   }
 
-  @Test("a page that cannot be written is an error that names it")
+  @Test("a page that cannot be written is reported with its path")
   func unwritable() async throws {
-    let place = try Workplace()
-    let file = try place.write("text", "a.txt")
-    let run = try await place.etagere("get", "file://\(file)", "--trace", "/no/such/folder/trace.html")
-    #expect(run.status == 23)
-    #expect(run.complaints.contains { $0.contains("cannot write '/no/such/folder/trace.html': No such file or directory") })
+    let fixture = try ToolFixture()
+    let file = try fixture.write("text", "a.txt")
+    let run = try await fixture.etagere("get", "file://\(file)", "--trace", "/no/such/folder/trace.html")
+    #expect(run.status == 73)
+    #expect(run.errors.contains { $0.contains("cannot write '/no/such/folder/trace.html': No such file or directory") })
   }
 }
 #endif

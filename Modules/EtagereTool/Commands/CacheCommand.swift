@@ -3,100 +3,94 @@ import ArgumentParser
 import Etagere
 import Foundation
 
-/// `etagere cache stats | list | verify | remove URL | clear`
+/// The command `etagere cache stats | list | verify | remove URL | clear`.
 struct CacheCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "cache", abstract: "Looks into the cache, and tidies it.",
+    commandName: "cache", abstract: "Show, check or remove what the cache stores.",
     subcommands: [Stats.self, List.self, Verify.self, Remove.self, Clear.self])
 }
 
 extension CacheCommand {
   struct Stats: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "How much is stored.")
+    static let configuration = CommandConfiguration(
+      abstract: "Show the number of entries and their size.",
+      discussion: """
+        An entry is a stored response or a value made from one, such as a thumbnail. The size of an entry is what it occupies in \
+        the cache folder. Fresh entries are served without a request. Stale ones are revalidated first.
+        """)
 
-    @OptionGroup var cache: CacheFolder
+    @OptionGroup var cache: CacheOptions
+    @OptionGroup var reporting: ReportingOptions
 
     private struct Report: Encodable {
       var folder: String
       var entries: Int
-      var bytes: Int64
-      var limit: Int64?
       var fresh: Int
       var stale: Int
+      var bytes: Int64
+      var limit: Int64?
     }
 
     func run() async throws {
-      let store = try cache.open()
+      let store = try cache.open(reporting)
       let entries = try await reading { () async throws(CacheError) in try await store.entries() }
       let now = SystemClock().now
       let fresh = entries.count { $0.metadata.freshness.isFresh(at: now) }
       let report = Report(
-        folder: store.path, entries: entries.count, bytes: entries.reduce(0) { $0 + ($1.size ?? 0) },
-        limit: store.configuration.sizeLimit, fresh: fresh, stale: entries.count - fresh)
-      guard !cache.json else { return try Console.json(report) }
+        folder: store.path, entries: entries.count, fresh: fresh, stale: entries.count - fresh,
+        bytes: entries.reduce(0) { $0 + ($1.size ?? 0) }, limit: store.configuration.sizeLimit)
+      guard !reporting.json else { return try Console.json(report) }
       Console.say("folder   \(report.folder)")
-      Console.say("entries  \(report.entries) (\(report.fresh) fresh, \(report.stale) to be validated)")
-      Console.say("size     \(Text.bytes(report.bytes)) of \(report.limit.map(Text.bytes) ?? "any")")
+      Console.say("entries  \(report.entries) (\(report.fresh) fresh, \(report.stale) stale)")
+      Console.say("size     \(Text.bytes(report.bytes))\(report.limit.map { " of \(Text.bytes($0))" } ?? ", no limit")")
     }
   }
 
   struct List: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "What is stored: size, age, freshness, entity tag, URL.")
+    static let configuration = CommandConfiguration(
+      abstract: "List the entries: size, age, fresh or stale, entity tag, URL.",
+      discussion: """
+        The columns have the same meaning as in 'etagere cache stats'. After the URL, in parentheses, are the partition, the \
+        request fields that select the response (Vary), and "transformed" for a value that was made from it.
+        """)
 
-    @OptionGroup var cache: CacheFolder
-
-    private struct Row: Encodable {
-      var url: String
-      var variant: String?
-      var bytes: Int64
-      var status: Int
-      var ageSeconds: Double
-      var isFresh: Bool
-      var etag: String?
-      var lastModified: String?
-      var revision: String
-      var storedAt: String?
-      var usedAt: String?
-    }
+    @OptionGroup var cache: CacheOptions
+    @OptionGroup var reporting: ReportingOptions
 
     func run() async throws {
-      let store = try cache.open()
+      let store = try cache.open(reporting)
       let now = SystemClock().now
       let entries = try await reading { () async throws(CacheError) in try await store.entries() }
-      for entry in entries.sorted(by: { $0.key.resource < $1.key.resource }) {
-        let metadata = entry.metadata
-        let fields = metadata.response.headerFields
-        let age = metadata.freshness.age(at: now)
-        let isFresh = metadata.freshness.isFresh(at: now)
-        guard !cache.json else {
-          try Console.json(
-            Row(
-              url: ResourceID.readable(entry.key.resource), variant: entry.key.variant.isEmpty ? nil : entry.key.variant,
-              bytes: metadata.bodyLength ?? 0, status: metadata.response.status.code, ageSeconds: age / .seconds(1),
-              isFresh: isFresh, etag: fields[.eTag], lastModified: fields[.lastModified],
-              revision: metadata.revision.description, storedAt: entry.storedAt.map { HTTPDate($0).description },
-              usedAt: entry.lastUsed.map { HTTPDate($0).description }))
+      if !entries.isEmpty { reporting.heading(Self.line("size", "age", "state", "etag", "URL")) }
+      for entry in entries.sorted(by: Self.precedes) {
+        let entry = await EntryDescription(entry, readingFrom: nil, at: now)
+        guard !reporting.json else {
+          try Console.json(entry)
           continue
         }
-        Console.say(
-          [
-            Text.right(Text.bytes(metadata.bodyLength ?? 0), 9), Text.right(Text.seconds(age), 7),
-            Text.left(isFresh ? "fresh" : "stale", 5),
-            Text.left(fields[.eTag] ?? "-", 20), entry.key.description,
-          ].joined(separator: "  "))
+        Console.say(Self.line(Text.bytes(entry.bytes), entry.age, entry.state, entry.etag ?? "-", entry.name))
       }
+    }
+
+    private static func precedes(_ a: ListedEntry, _ b: ListedEntry) -> Bool {
+      (a.key.resource, a.key.variant, a.key.transform) < (b.key.resource, b.key.variant, b.key.transform)
+    }
+
+    private static func line(_ size: String, _ age: String, _ state: String, _ etag: String, _ name: String) -> String {
+      [Text.right(size, 10), Text.right(age, 7), Text.left(state, 5), Text.left(etag, 20), name].joined(separator: "  ")
     }
   }
 
   struct Verify: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Reads every entry whole and checks it.",
-      discussion: "Ends with status 82 when there are damaged entries, unless --repair has removed them.")
+      abstract: "Read every entry and check every byte of it.",
+      discussion: "Exits with status 65 if entries are damaged, unless --repair removed them all.")
 
-    @Flag(help: "Remove damaged entries, and what ended processes left behind.")
+    @Flag(help: "Remove damaged entries, and temporary files of processes that have ended.")
     var repair = false
 
-    @OptionGroup var cache: CacheFolder
+    @OptionGroup var cache: CacheOptions
+    @OptionGroup var reporting: ReportingOptions
 
     private struct Report: Encodable {
       var good: Int
@@ -107,35 +101,50 @@ extension CacheCommand {
     }
 
     func run() async throws {
-      let store = try cache.open()
+      let store = try cache.open(reporting)
       let repair = repair
-      let report = try await reading { () async throws(CacheError) in
-        repair ? try await store.repair() : try await store.verify()
+      let usage = try await reading { () async throws(CacheError) in try await store.usage() }
+      let work = usage.map { "checking \(Text.entries($0.entries)), \(Text.bytes($0.bytes))" } ?? "checking"
+      reporting.trace(work)
+      let report = try await ProgressBar.during(
+        isShown: reporting.showsProgress,
+        { "\(ProgressBar.activity(Int($0 / .milliseconds(100)))) \(work), \(Text.seconds($0))" }
+      ) {
+        try await reading { () async throws(CacheError) in
+          repair ? try await store.repair() : try await store.verify()
+        }
       }
       let damaged = report.damaged.merging(report.unreadable) { damage, _ in damage }.map { "\($0): \($1)" }.sorted()
       for line in damaged { Console.complain(line) }
-      if cache.json {
+      if reporting.json {
         try Console.json(
           Report(
             good: report.good, bodyBytes: report.bodyBytes, damaged: damaged, removed: report.removed, orphans: report.orphans))
       } else {
-        Console.say("\(report.good) good (\(Text.bytes(report.bodyBytes))), \(damaged.count) damaged, \(report.removed) removed")
-        if report.orphans > 0 { Console.say("\(report.orphans) removed that ended processes had left half written") }
+        Console.say(
+          "\(Text.entries(report.good + damaged.count)): \(report.good) good, \(damaged.count) damaged, \(report.removed) removed"
+        )
+        if report.orphans > 0 {
+          reporting.heading("removed \(Text.count(report.orphans, "temporary file", "temporary files")) of ended processes")
+        }
       }
-      if damaged.count > report.removed { throw ToolFailure(status: .damagedEntries) }
+      if damaged.count > report.removed { throw ToolFailure(status: .dataError) }
     }
   }
 
   struct Remove: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Removes a URL, with all its variants.")
+    static let configuration = CommandConfiguration(
+      abstract: "Remove all entries of a URL.",
+      discussion: "Removes every variant and every image that was made from them. Exits with status 1 if there was no entry.")
 
-    @Argument(help: "The URL.")
+    @Argument(help: ArgumentHelp("The URL.", valueName: "URL"))
     var url: String
 
-    @OptionGroup var cache: CacheFolder
+    @OptionGroup var cache: CacheOptions
+    @OptionGroup var reporting: ReportingOptions
 
     func run() async throws {
-      let manager = try cache.manager()
+      let manager = try cache.manager(reporting)
       let url = url
       let isStored = try await reading { () async throws(CacheError) in
         let request = try ResourceRequest(url)
@@ -143,7 +152,7 @@ extension CacheCommand {
         try await manager.remove(request.url)
         return true
       }
-      if cache.json {
+      if reporting.json {
         try Console.json(["removed": isStored ? 1 : 0])
       } else if isStored {
         Console.say("removed \(url)")
@@ -156,36 +165,36 @@ extension CacheCommand {
   }
 
   struct Clear: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Removes everything.")
+    static let configuration = CommandConfiguration(abstract: "Remove all entries.")
 
-    @OptionGroup var cache: CacheFolder
+    @OptionGroup var cache: CacheOptions
+    @OptionGroup var reporting: ReportingOptions
 
     func run() async throws {
-      let store = try cache.open()
+      let store = try cache.open(reporting)
       let count = try await reading { () async throws(CacheError) in
         let count = try await store.entries().count
         try await store.removeAll()
         return count
       }
-      if cache.json { try Console.json(["removed": count]) } else { Console.say("removed \(count) entries from \(store.path)") }
-    }
-  }
-
-  /// Says in one line why the cache can't be read.
-  static func reading<Value: Sendable>(
-    _ work: @Sendable () async throws(CacheError) -> Value
-  ) async throws -> Value {
-    do throws(CacheError) {
-      return try await work()
-    } catch {
-      Console.complain(error.description)
-      let status = ExitStatus(error)
-      throw ToolFailure(status: status == .cannotReadFile || status == .other ? .cacheUnusable : status)
+      if reporting.json {
+        try Console.json(["removed": count])
+      } else {
+        Console.say("removed \(Text.entries(count)) from \(store.path)")
+      }
     }
   }
 }
 
+/// Reports in one line why the cache cannot be read.
 private func reading<Value: Sendable>(_ work: @Sendable () async throws(CacheError) -> Value) async throws -> Value {
-  try await CacheCommand.reading(work)
+  do throws(CacheError) {
+    return try await work()
+  } catch {
+    Console.complain(error.description)
+    let status = ExitStatus(error)
+    // An error of a file is one of the cache folder here, not one of a local file to load.
+    throw ToolFailure(status: status == .noInput || status == .software ? .ioError : status)
+  }
 }
 #endif

@@ -3,38 +3,43 @@ import ArgumentParser
 import Etagere
 import Foundation
 
-/// `etagere get URL…`
+/// The command `etagere get URL…`.
 struct GetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "get",
-    abstract: "Loads resources through the cache.",
+    abstract: "Load resources through the cache.",
     discussion: """
-      Prints a line for each resource: its source, the status, the body bytes that crossed the network, the time, the URL. \
-      Takes http, https, file and data URLs. Errors go to standard error, and the remaining URLs are still loaded. \
-      With --resize, --format or --quality, loads images that are made of the bytes and cached beside them.
+      Prints a line for each resource: where the response came from, HTTP status, body bytes received, time, URL. \
+      The URL can be http, https, file or data. If a URL fails, the error is written to standard error, and the other URLs are \
+      still loaded.
+
+      With --resize, --format or --quality, the result is an image made from the response. The image is cached beside it.
       """)
 
-  @Argument(help: "The URLs to load.")
+  @Argument(help: ArgumentHelp("The URLs to load.", valueName: "URL"))
   var urls: [String]
 
   @Option(
-    name: [.customShort("o"), .customLong("output")],
-    help: "The destination of the bytes: a file for one URL, a folder for several, - for standard output.")
+    name: .shortAndLong,
+    help: ArgumentHelp(
+      "Write the bytes to a file (one URL), into a folder (several URLs), or to standard output (-).", valueName: "file"),
+    completion: .file())
   var output: String?
 
   @Option(
     help: ArgumentHelp(
-      "Write an HTML page with the times of each load: a waterfall and a table. An existing file is replaced.",
+      "Write an HTML page with the times of each load: a waterfall and a table. Replaces an existing file.",
       valueName: "file.html"), completion: .file())
   var trace: String?
 
-  @OptionGroup(title: "Pictures") var images: ImageOutput
-  @OptionGroup var requests: LoadRequests
-  @OptionGroup var cache: CacheFolder
+  @OptionGroup(title: "Image options") var images: ImageOutput
+  @OptionGroup(title: "Load options") var requests: LoadOptions
+  @OptionGroup var cache: CacheOptions
+  @OptionGroup var reporting: ReportingOptions
 
   func validate() throws {
-    guard !urls.isEmpty else { throw ValidationError("get takes at least one URL") }
-    if output == "-", urls.count > 1 { throw ValidationError("-o - takes one URL") }
+    guard !urls.isEmpty else { throw ValidationError("missing URL") }
+    if output == "-", urls.count > 1 { throw ValidationError("--output - takes only one URL") }
   }
 
   func run() async throws {
@@ -42,19 +47,19 @@ struct GetCommand: AsyncParsableCommand {
     let session = trace.map { _ in SessionRecorder() }
     session?.begin("Loads")
     let watch = CacheWatch(next: session?.telemetry)
-    let manager = try cache.manager(watch)
-    let bar = ProgressBar(total: urls.count)
+    let manager = try cache.manager(reporting, watch, isReload: requests.policy == .reload)
+    let bar = ProgressBar(total: urls.count, isShown: reporting.showsProgress)
     let failures = await BoundedLoads(parallel: requests.parallel).run(Array(urls.enumerated())) { index, text in
       let report = await load(index, text, manager, target, bar)
-      await bar.finish(index)
-      await bar.clear()
-      tell(report)
+      bar.finish(index)
+      show(report)
       return report.error.flatMap { ExitStatus(rawValue: $0.exitStatus) }.map { (index, $0) }
     }
-    await manager.close()
+    bar.clear()
+    await reporting.close(manager)
     if let trace, let session { try SessionPage("etagere get", await session.finish()).write(to: trace) }
     if let first = failures.compactMap({ $0 }).min(by: { $0.0 < $1.0 }) { throw ToolFailure(status: first.1) }
-    if watch.hasFailed { throw ToolFailure(status: .cacheUnusable) }
+    if watch.hasFailed { throw ToolFailure(status: .ioError) }
   }
 
   private func load(
@@ -69,8 +74,8 @@ struct GetCommand: AsyncParsableCommand {
       do throws(CacheError) {
         for try await event in manager.events(for: request, as: images.transform(output: output)) {
           switch event {
-          case .progress(let progress): await bar.update(index, progress)
-          // The event stream goes on to the final answer: a command waits for what is true now.
+          case .progress(let progress): bar.update(index, progress)
+          // The stream continues to the final response, which is the one that is current.
           case .stale: break
           case .final(let resource): result = .success(resource)
           }
@@ -86,23 +91,23 @@ struct GetCommand: AsyncParsableCommand {
     do throws(CacheError) {
       report.file = try target.write(resource.data, index: index, url: resource.url, as: format)
     } catch {
-      report.fail(error, .cannotWriteOutput)
+      report.fail(error, output == "-" ? .ioError : .cannotCreate)
     }
     return report
   }
 
-  private func tell(_ report: LoadReport) {
+  private func show(_ report: LoadReport) {
     if let error = report.error { Console.complain(error.message) }
-    if cache.json, output != "-" {
+    if reporting.json, output != "-" {
       try? Console.json(report)
     } else if report.error == nil {
-      // Standard output is the resource's own when it was asked for.
-      if output == "-" { Console.draw(report.line + "\n") } else { Console.say(report.line) }
+      // With --output -, standard output has only the bytes of the resource.
+      if output == "-" { reporting.note(report.line) } else { Console.say(report.line) }
     }
   }
 }
 
-/// Runs work for each element, a few at a time.
+/// Runs work for each element, with a limited number at the same time.
 struct BoundedLoads {
   var parallel: Int
 

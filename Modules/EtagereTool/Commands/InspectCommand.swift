@@ -3,27 +3,30 @@ import ArgumentParser
 import Etagere
 import Foundation
 
-/// `etagere inspect FILE|URL`
+/// The command `etagere inspect FILE|URL`.
 struct InspectCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "inspect",
-    abstract: "Says what a picture is, and what is cached of it.",
+    abstract: "Show the properties of an image, and what is cached of it.",
     discussion: """
-      Format, size, frames, orientation and colours as the file's header has them; no pixels are made. Of a URL, which is loaded through the \
-      cache, also the entity tag and each transform that is cached. What is no picture is said on standard error, with status 84; what is known of \
-      it is told all the same.
+      Reads format, size, frames, orientation and color from the header of the file, without decoding the image. A URL is loaded \
+      through the cache. Its entity tag and its cached entries are shown too.
+
+      Exits with status 65 if the bytes are not an image. The length and the cached entries are printed all the same.
       """)
 
-  @Argument(help: "A file, or a URL (http, https, file, data).")
+  @Argument(
+    help: ArgumentHelp("A file, or a URL (http, https, file or data).", valueName: "file-or-URL"), completion: .file())
   var target: String
 
-  @OptionGroup var requests: LoadRequests
-  @OptionGroup var cache: CacheFolder
+  @OptionGroup(title: "Load options") var requests: LoadOptions
+  @OptionGroup var cache: CacheOptions
+  @OptionGroup var reporting: ReportingOptions
 
   func run() async throws {
     let isURL = target.contains("://") || target.hasPrefix("data:") || target.hasPrefix("file:")
     let watch = CacheWatch()
-    let manager = isURL ? try cache.manager(watch) : nil
+    let manager = isURL ? try cache.manager(reporting, watch, isReload: requests.policy == .reload) : nil
     var report = InspectReport(target: target)
     var status: ExitStatus?
     do throws(CacheError) {
@@ -34,20 +37,20 @@ struct InspectCommand: AsyncParsableCommand {
     } catch {
       status = ExitStatus(error)
       let message = error.url == nil && error.path == nil ? "\(target): \(error)" : "\(error)"
-      report.error = .init(code: error.code.rawValue, message: message, exitStatus: ExitStatus(error).rawValue)
+      report.error = .init(error, message: message, ExitStatus(error))
       Console.complain(message)
     }
-    await manager?.close()
-    if cache.json { try Console.json(report) } else { report.lines.forEach { Console.say($0) } }
+    if let manager { await reporting.close(manager) }
+    if reporting.json { try Console.json(report) } else { report.lines.forEach { Console.say($0) } }
     if let status { throw ToolFailure(status: status) }
-    if watch.hasFailed { throw ToolFailure(status: .cacheUnusable) }
+    if watch.hasFailed { throw ToolFailure(status: .ioError) }
   }
 
   private func read() throws(CacheError) -> Data {
     do {
       return try Data(contentsOf: URL(filePath: target), options: .mappedIfSafe)
     } catch {
-      throw CacheError(.fileSystem, reason: "can't be read: \(FileReason(error))", path: target, underlying: error)
+      throw CacheError(.fileSystem, reason: "cannot read the file: \(FileReason(error))", path: target, underlying: error)
     }
   }
 
@@ -64,7 +67,9 @@ struct InspectCommand: AsyncParsableCommand {
     let originals = try await store.variants(of: resource).map { ListedEntry(key: $0.key, metadata: $0.metadata) }
     let transforms = try await store.transforms(of: resource).sorted { $0.key.transform < $1.key.transform }
     let now = SystemClock().now
-    return (originals + transforms).map { InspectReport.Cached($0, at: now) }
+    var cached: [InspectReport.Cached] = []
+    for entry in originals + transforms { cached.append(.init(await EntryDescription(entry, readingFrom: store, at: now))) }
+    return cached
   }
 }
 #endif

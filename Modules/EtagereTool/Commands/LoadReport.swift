@@ -2,7 +2,7 @@
 import Etagere
 import Foundation
 
-/// What is told about one resource, in a line or in JSON.
+/// The result of one load, as a line or as JSON.
 struct LoadReport: Encodable {
   var url: String
   var source: String?
@@ -12,9 +12,11 @@ struct LoadReport: Encodable {
   var bytesOnWire: Int64?
   var ageSeconds: Double?
   var isStale: Bool?
+  /// The error because of which a stale response was served.
+  var fallbackReason: String?
   var milliseconds: Double
   var file: String?
-  /// The picture that was made.
+  /// The image that was made.
   var image: ImageReport?
   var error: Failure?
 
@@ -22,6 +24,12 @@ struct LoadReport: Encodable {
     var code: String
     var message: String
     var exitStatus: Int32
+
+    init(_ error: CacheError, message: String, _ exit: ExitStatus) {
+      code = Text.kebabCase(error.code.rawValue)
+      self.message = message
+      exitStatus = exit.rawValue
+    }
   }
 
   init(_ url: String, _ result: Result<Resource<Data>, CacheError>, took: Duration) {
@@ -29,13 +37,14 @@ struct LoadReport: Encodable {
     milliseconds = Text.milliseconds(took)
     switch result {
     case .success(let resource):
-      source = resource.source.rawValue
-      validation = resource.validation.rawValue
+      source = Text.kebabCase(resource.source.rawValue)
+      validation = Text.kebabCase(resource.validation.rawValue)
       status = resource.source == .revalidated ? 304 : resource.response.status.code
       bytes = resource.data.count
       bytesOnWire = resource.bytesOnWire
       ageSeconds = resource.age / .seconds(1)
       isStale = resource.isStale
+      fallbackReason = resource.fallbackReason?.reason
     case .failure(let error):
       status = error.status
       fail(error, ExitStatus(error))
@@ -43,18 +52,18 @@ struct LoadReport: Encodable {
   }
 
   mutating func fail(_ error: CacheError, _ exit: ExitStatus) {
-    self.error = Failure(code: error.code.rawValue, message: error.description, exitStatus: exit.rawValue)
+    self.error = Failure(error, message: error.description, exit)
   }
 
-  /// source, status, bytes on the wire, time, URL; the picture that was made, and what is worth a remark.
+  /// The source, status, received bytes, time and URL, then the image that was made, and why the response is stale.
   var line: String {
     var columns = [
-      Text.left(source ?? "", 13), Text.right(status.map(String.init) ?? "-", 3), Text.right(Text.bytes(bytesOnWire ?? 0), 9),
+      Text.left(source ?? "", 14), Text.right(status.map(String.init) ?? "-", 3), Text.right(Text.bytes(bytesOnWire ?? 0), 10),
       Text.right(Text.time(milliseconds) + " ms", 11), url,
     ]
     if let image { columns.append("(\(image.brief), \(Text.bytes(Int64(bytes ?? 0))))") }
-    if validation == RevalidationOutcome.failed.rawValue, let ageSeconds {
-      columns.append("(not validated: nobody answered; \(Text.seconds(.seconds(ageSeconds))) old)")
+    if let fallbackReason, let ageSeconds {
+      columns.append("(stale, \(Text.seconds(.seconds(ageSeconds))) old: \(fallbackReason))")
     }
     return columns.joined(separator: "  ")
   }

@@ -2,7 +2,7 @@
 import Etagere
 import Foundation
 
-/// Where `get -o` writes: a file, a folder, standard output, or nowhere.
+/// The destination of `get --output`: a file, a folder, standard output, or none.
 struct OutputTarget {
   private enum Kind {
     case nothing, standardOutput
@@ -32,16 +32,16 @@ struct OutputTarget {
     do {
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     } catch {
-      Console.complain("\(path): the folder can't be made: \(FileReason(error))")
-      throw ToolFailure(status: .cannotWriteOutput)
+      Console.complain("cannot create folder '\(path)': \(FileReason(error))")
+      throw ToolFailure(status: .cannotCreate)
     }
     kind = .folder(folder)
   }
 
-  /// Writes the bytes, whole or not at all.
+  /// Writes the bytes, completely or not at all.
   ///
-  /// - Parameter format: of a picture that was made: what its name in a folder ends in.
-  /// - Returns: the file's path, where there is one.
+  /// - Parameter format: The format of an image that was made, which determines the extension of its name in a folder.
+  /// - Returns: The path of the file, or `nil` if the destination is not a file.
   func write(_ data: Data, index: Int, url: URL, as format: ImageFormat? = nil) throws(CacheError) -> String? {
     let file: URL
     switch kind {
@@ -50,8 +50,7 @@ struct OutputTarget {
       do {
         try FileHandle.standardOutput.write(contentsOf: data)
       } catch {
-        throw CacheError(
-          .fileSystem, reason: "can't be written: \(FileReason(error))", path: "standard output", underlying: error)
+        throw CacheError(.fileSystem, reason: "cannot write standard output: \(FileReason(error))", underlying: error)
       }
       return nil
     case .file(let target): file = target
@@ -61,16 +60,16 @@ struct OutputTarget {
     do {
       try data.write(to: file, options: .atomic)
     } catch {
-      throw CacheError(
-        .fileSystem, reason: "can't be written: \(FileReason(error))", path: file.path(percentEncoded: false), underlying: error)
+      let path = file.path(percentEncoded: false)
+      throw CacheError(.fileSystem, reason: "cannot write '\(path)': \(FileReason(error))", underlying: error)
     }
     return file.path(percentEncoded: false)
   }
 }
 
-/// Gives each URL a file name of its own: the last part of its path, numbered when two would be the same.
+/// The file names for URLs: the last part of the path, with a number if the name is already used.
 private final class NameRegister: Sendable {
-  private let taken = Lock(Set<String>())
+  private let used = Lock(Set<String>())
 
   func name(for url: URL, index: Int, as format: ImageFormat?) -> String {
     let last = url.scheme == "data" ? "" : url.lastPathComponent
@@ -79,10 +78,10 @@ private final class NameRegister: Sendable {
       let dot = base.lastIndex(of: ".").flatMap { $0 == base.startIndex ? nil : $0 } ?? base.endIndex
       base = "\(base[..<dot]).\(format.fileExtension)"
     }
-    return taken.withLock { taken in
+    return used.withLock { used in
       var name = base
       var number = 2
-      while !taken.insert(name).inserted {
+      while !used.insert(name).inserted {
         let dot = base.lastIndex(of: ".") ?? base.endIndex
         name = "\(base[..<dot])-\(number)\(base[dot...])"
         number += 1

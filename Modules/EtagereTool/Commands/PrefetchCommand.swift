@@ -3,18 +3,22 @@ import ArgumentParser
 import Etagere
 import Foundation
 
-/// `etagere prefetch FILE|-`
+/// The command `etagere prefetch FILE|-`.
 struct PrefetchCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "prefetch",
-    abstract: "Brings a list of URLs into the cache, skipping what it can answer already.",
-    discussion: "The list has one URL a line; empty lines, and lines that begin with #, are passed over.")
+    abstract: "Load a list of URLs into the cache.",
+    discussion: """
+      The list has one URL on each line. Empty lines and lines that begin with # are ignored. Resources that are cached already \
+      are not loaded. Prints how many were loaded, cached already, or failed.
+      """)
 
-  @Argument(help: "The list, or - for standard input.")
+  @Argument(help: ArgumentHelp("The list of URLs, or - for standard input.", valueName: "file"), completion: .file())
   var list: String
 
-  @OptionGroup var requests: LoadRequests
-  @OptionGroup var cache: CacheFolder
+  @OptionGroup(title: "Load options") var requests: LoadOptions
+  @OptionGroup var cache: CacheOptions
+  @OptionGroup var reporting: ReportingOptions
 
   private struct Report: Encodable {
     var loaded = 0
@@ -26,16 +30,15 @@ struct PrefetchCommand: AsyncParsableCommand {
   func run() async throws {
     var report = Report()
     var first: (line: Int, status: ExitStatus)?
-    func fail(_ error: CacheError, _ message: String, line: Int) {
+    func fail(_ error: CacheError, _ message: String, _ status: ExitStatus, line: Int) {
       Console.complain(message)
-      let status = ExitStatus(error)
-      report.failed.append(.init(code: error.code.rawValue, message: message, exitStatus: status.rawValue))
-      // Loads end in any order; scripts get the status of what stands first in the list.
+      report.failed.append(.init(error, message: message, status))
+      // Loads end in any order. The exit status is that of the first failure in the list.
       if line < first?.line ?? .max { first = (line, status) }
     }
     let lines = try read()
     let watch = CacheWatch()
-    let manager = try cache.manager(watch)
+    let manager = try cache.manager(reporting, watch, isReload: requests.policy == .reload)
     var wanted: [ResourceRequest] = []
     var positions: [URL: Int] = [:]
     for (line, text) in lines.enumerated() {
@@ -45,27 +48,43 @@ struct PrefetchCommand: AsyncParsableCommand {
       case .success(let request):
         wanted.append(request)
         positions[request.url] = positions[request.url] ?? line
-      case .failure(let error): fail(error, "\(name), line \(line + 1): \(error)", line: line)
+      // An invalid URL in a list is invalid data, not a wrong command line.
+      case .failure(let error): fail(error, "\(name), line \(line + 1): \(error)", .dataError, line: line)
       }
     }
-    let done = await manager.prefetch(wanted, concurrency: requests.parallel)
-    await manager.close()
+    let done = await prefetch(wanted, by: manager)
+    await reporting.close(manager)
     report.loaded = done.loaded
     report.skipped = done.skipped
     report.unconfirmed = done.unconfirmed
     for failure in done.failed {
-      fail(failure.error, failure.error.description, line: positions[failure.url] ?? .max - 1)
+      let status = ExitStatus(failure.error)
+      fail(
+        failure.error, failure.error.description, status == .usage ? .dataError : status,
+        line: positions[failure.url] ?? .max - 1)
     }
-    if cache.json {
+    if reporting.json {
       try Console.json(report)
     } else {
       Console.say(
-        "\(report.loaded) loaded, \(report.skipped) in the cache already, "
-          + (report.unconfirmed > 0 ? "\(report.unconfirmed) in the cache but not confirmed, " : "")
+        "\(report.loaded) loaded, \(report.skipped) already cached, "
+          + (report.unconfirmed > 0 ? "\(report.unconfirmed) cached but not revalidated, " : "")
           + "\(report.failed.count) failed")
     }
     if let first { throw ToolFailure(status: first.status) }
-    if watch.hasFailed { throw ToolFailure(status: .cacheUnusable) }
+    if watch.hasFailed { throw ToolFailure(status: .ioError) }
+  }
+
+  private func prefetch(_ requests: [ResourceRequest], by manager: ResourceManager) async -> PrefetchReport {
+    let bar = ProgressBar(total: requests.count, isShown: reporting.showsProgress)
+    let prefetcher = manager.prefetcher(concurrency: self.requests.parallel)
+    // The list is appended as a whole, so that duplicates are found before the first load starts.
+    prefetcher.append(requests)
+    if reporting.showsProgress {
+      for await progress in prefetcher.updates { bar.update(finished: progress.finished, of: progress.total) }
+      bar.clear()
+    }
+    return await prefetcher.report()
   }
 
   private var name: String { list == "-" ? "standard input" : list }
@@ -75,8 +94,8 @@ struct PrefetchCommand: AsyncParsableCommand {
     do {
       data = list == "-" ? try FileHandle.standardInput.readToEnd() ?? Data() : try Data(contentsOf: URL(filePath: list))
     } catch {
-      Console.complain("\(name): the list can't be read: \(FileReason(error))")
-      throw ToolFailure(status: .cannotReadFile)
+      Console.complain("cannot read '\(name)': \(FileReason(error))")
+      throw ToolFailure(status: .noInput)
     }
     return String(decoding: data, as: UTF8.self).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map(
       String.init)

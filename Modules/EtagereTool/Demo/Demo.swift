@@ -3,25 +3,34 @@ import Etagere
 import Foundation
 import LoopbackOrigin
 
-/// The demo's passes, in order.
+/// The passes of the demo, in order.
 struct Demo {
   let folder: URL
   let parallel: Int
   /// The recorder of every load, or `nil` if no page shows them.
   let session: SessionRecorder?
-  let say: (String) -> Void
+  let reporting: ReportingOptions
 
   private let clock: DemoClock
+  private let currentPass = DemoProgress("starting")
+
+  /// The time that the link needs for all passes, which is almost all the time of the demo.
+  static let expectedDuration = Duration.seconds(12)
 
   init(
-    folder: URL, parallel: Int, clock: DemoClock = DemoClock(), session: SessionRecorder? = nil,
-    say: @escaping (String) -> Void
+    folder: URL, parallel: Int, reporting: ReportingOptions, clock: DemoClock = DemoClock(), session: SessionRecorder? = nil
   ) {
     self.clock = clock
     self.folder = folder
     self.parallel = parallel
+    self.reporting = reporting
     self.session = session
-    self.say = say
+  }
+
+  /// The line of the progress bar after this time.
+  @Sendable func progress(_ time: Duration) -> String {
+    let share = min(0.99, time / Self.expectedDuration)
+    return "\(ProgressBar.bar(share)) \(currentPass.current)"
   }
 
   func run() async throws -> DemoReport {
@@ -31,7 +40,7 @@ struct Demo {
     do {
       try await warmUp(origin)
       await origin.setLink(DemoLink.link)
-      say("56 resources of 0.5 to 1.2 KB on a link of 2 Mbit/s and 5 ms each way")
+      reporting.heading("56 resources of 500 to 1,200 bytes on a link of 2 Mbit/s and 5 ms each way")
       for parallel in Set([1, parallel]).sorted() { try await passes(origin, parallel, &report) }
       try await photographs(origin, &report)
       try await sharedLoad(origin, &report)
@@ -43,8 +52,7 @@ struct Demo {
     return report
   }
 
-  /// What a process does for the first time costs it extra (libraries, threads, tables): neither the passes with a cache nor the
-  /// one without are to pay for that.
+  /// Loads libraries and starts threads, so that no pass includes the time for that.
   private func warmUp(_ origin: OriginServer) async throws {
     origin.setRoute("/warm-up", Route(Data("warm".utf8), fields: [.cacheControl: "max-age=60"]))
     for _ in 0..<2 {
@@ -52,7 +60,7 @@ struct Demo {
       await withTaskGroup(of: Void.self) { group in
         for index in 0..<parallel { group.addTask { _ = try? await manager.load(origin.url("/warm-up?\(index)")) } }
       }
-      await manager.close()
+      await reporting.close(manager)
     }
     try await manager(downloader: Engine.make(), caching: true).clear()
   }
@@ -61,14 +69,14 @@ struct Demo {
     downloader: any Downloader, caching: Bool = false
   ) throws -> ResourceManager {
     var configuration = ResourceManager.Configuration()
-    configuration.downloader = downloader
+    configuration.downloader = reporting.tracing(downloader)
     configuration.clock = clock
-    configuration.observer = session?.telemetry
+    configuration.observer = reporting.tracing(session?.telemetry)
     if caching {
       configuration.memory = MemoryCache(clock: clock)
       configuration.store = try DiskCache(folder: folder, configuration: .init(clock: clock))
       configuration.validator = ETagValidator()
-      // What is to be stored is shown to be, on a slow disk too.
+      // On a slow disk too, every response is stored before the next pass.
       configuration.storeWriteTimeout = nil
     }
     return ResourceManager(configuration)
@@ -83,19 +91,16 @@ struct Demo {
     var table = DemoReport.Table(parallel: parallel)
     let bytes = content.sprites.reduce(0) { $0 + $1.body.count }
     let count = content.sprites.count
-    say(
-      parallel == 1
-        ? "\nOne at a time: what a single load takes"
-        : "\n\(parallel) at a time: what a screenful takes; the single loads overlap, so their sum is more than the wall time")
-    say(DemoReport.header)
+    reporting.result(parallel == 1 ? "\nOne load at a time" : "\n\(parallel) loads at a time")
+    reporting.result(DemoReport.header)
     var passes: [DemoPass] = []
     func pass(_ name: String, _ manager: ResourceManager, _ expect: (inout DemoPass) -> Void) async {
-      session?.begin("\(name), \(parallel) at a time")
+      begin("\(name), \(parallel) at a time")
       var pass = await DemoPass.run(name, content.sprites, with: manager, from: origin, parallel: parallel)
       expect(&pass)
       passes.append(pass)
       report.wrong += pass.wrong
-      say(DemoReport.line(table.add(pass, against: passes[0])))
+      reporting.result(DemoReport.line(table.add(pass, against: passes[0])))
     }
     let beyondLifetime = DemoContent.lifetime + .seconds(1)
 
@@ -110,9 +115,9 @@ struct Demo {
     await pass("memory", first) {
       $0.expect(requests: 0, notModified: 0, bodyBytes: 0, source: .memory, validation: .notAttempted)
     }
-    await first.close()
+    await reporting.close(first)
     let restarted = try manager(downloader: downloader, caching: true)
-    await pass("disk, as after a restart", restarted) {
+    await pass("disk, after a restart", restarted) {
       $0.expect(requests: 0, notModified: 0, bodyBytes: 0, source: .disk, validation: .notAttempted)
     }
     clock.advance(by: beyondLifetime)
@@ -132,21 +137,25 @@ struct Demo {
       $0.expect(requests: 0, notModified: 0, bodyBytes: 0, source: .memory, validation: .failed)
     }
     await origin.setLink(DemoLink.link)
-    await restarted.close()
+    await reporting.close(restarted)
 
     let together = (passes[1].sum + revalidated.sum) / (passes[1].times.count + revalidated.times.count)
     table.coldAndRevalidatedMilliseconds = Text.milliseconds(together)
     table.coldAndRevalidatedFactor = passes[0].mean / together
-    say(
-      "A cold and a revalidated pass together: \(Text.time(table.coldAndRevalidatedMilliseconds)) ms a load, "
-        + "\(Text.decimal(table.coldAndRevalidatedFactor, 2)) × as fast as without a cache.")
+    reporting.heading(
+      "Mean of the cold and the revalidated pass: \(Text.time(table.coldAndRevalidatedMilliseconds)) ms, "
+        + "\(Text.decimal(table.coldAndRevalidatedFactor, 2)) × as fast as without a cache")
     let head = revalidated.bytesSent / max(1, revalidated.requests)
-    let limit = DemoReport.Limit(
-      "A revalidated load (a round trip, \(head) bytes)", revalidated.mean,
-      allowed: DemoLink.roundTrip + DemoLink.transmission(head))
+    let limit = DemoReport.Limit("revalidated load", revalidated.mean, bytes: head, roundTrips: 1)
     table.revalidated = limit
-    say(limit.line)
+    reporting.heading(limit.line)
     report.tables.append(table)
+  }
+
+  /// Begins a pass in the progress bar and in the page of the session.
+  private func begin(_ name: String) {
+    currentPass.begin(name)
+    session?.begin(name)
   }
 
   // MARK: 3 photographs
@@ -154,29 +163,22 @@ struct Demo {
   private func photographs(_ origin: OriginServer, _ report: inout DemoReport) async throws {
     let content = DemoContent()
     let bytes = content.photographs.reduce(0) { $0 + $1.body.count }
-    say("\n3 photographs of 0.12, 0.30 and 1.11 MB, cold")
-    for (name, atOnce) in [("Together", 3), ("One by one", 1)] {
-      session?.begin("photographs, \(name.lowercased())")
+    reporting.heading("\n3 photographs of 60, 150 and 555 kB, cold")
+    for (name, atOnce) in [("together", 3), ("one by one", 1)] {
+      begin("photographs, \(name)")
       let manager = try manager(downloader: Engine.make(), caching: true)
       try await manager.clear()
       var pass = await DemoPass.run(
-        "photographs, \(name.lowercased())", content.photographs, with: manager, from: origin, parallel: atOnce)
+        "photographs, \(name)", content.photographs, with: manager, from: origin, parallel: atOnce)
       pass.expect(requests: 3, notModified: 0, bodyBytes: bytes, source: .network, validation: .notAttempted)
       report.wrong += pass.wrong
-      // A new connection costs a round trip of its own; loads that run together share theirs.
+      // A new connection costs one more round trip. Loads that run together share theirs.
       let trips = atOnce == 1 ? 1 + content.photographs.count : 2
-      let limit = DemoReport.Limit(
-        "\(name): \(Text.bytes(Int64(pass.bytesSent))), \(trips) round trips", pass.wall,
-        allowed: DemoLink.transmission(pass.bytesSent) + DemoLink.roundTrip * trips)
+      let limit = DemoReport.Limit(name, pass.wall, bytes: pass.bytesSent, roundTrips: trips)
       report.limits.append(limit)
-      say(limit.line)
-      if atOnce > 1 {
-        report.overlappingSumMilliseconds = Text.milliseconds(pass.sum)
-        say(
-          "  (the single loads overlap: their sum, \(Text.time(report.overlappingSumMilliseconds)) ms, is no time that anybody waited)"
-        )
-      }
-      await manager.close()
+      reporting.result(limit.line)
+      if atOnce > 1 { report.overlappingSumMilliseconds = Text.milliseconds(pass.sum) }
+      await reporting.close(manager)
     }
   }
 
@@ -188,18 +190,20 @@ struct Demo {
     let manager = try manager(downloader: Engine.make(), caching: true)
     try await manager.clear()
     let items = Array(repeating: content.sprites[0], count: 100)
-    session?.begin("100 loads of one cold URL")
+    begin("100 loads of one cold URL")
     var pass = await DemoPass.run("100 waiters", items, with: manager, from: origin, parallel: items.count)
-    // A load that begins after the one response has arrived finds it in memory. A load that looked into memory just before finds
-    // it on disk.
+    // A load that begins after the response has arrived finds it in memory. A load that looked into memory just before that
+    // finds it on disk.
     pass.expect(
       requests: 1, notModified: 0, bodyBytes: content.sprites[0].body.count, source: .network, .memory, .disk,
       validation: .notAttempted)
     report.sharedLoads = items.count
     report.sharedRequests = pass.requests
     report.wrong += pass.wrong
-    say("\n100 concurrent loads of one cold URL: \(pass.requests) request")
-    await manager.close()
+    reporting.heading("")
+    reporting.result(
+      "100 concurrent loads of one cold URL: \(Text.count(pass.requests, "request", "requests"))")
+    await reporting.close(manager)
   }
 }
 #endif

@@ -1,7 +1,7 @@
 #if Tool
 import Etagere
 
-/// The machine's clock, moved ahead on demand: how the demo makes answers stale without waiting for it.
+/// The system's clock with an offset, so that responses become stale without a wait.
 final class DemoClock: CacheClock {
   private let base = SystemClock()
   private let ahead = Lock(Duration.zero)

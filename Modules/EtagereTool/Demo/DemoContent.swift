@@ -3,9 +3,8 @@ import Etagere
 import Foundation
 import LoopbackOrigin
 
-/// What the demo's origin serves: bodies that are the same in every run, and that no compression could shorten.
+/// The resources of the demo's origin. The bodies are the same in every run and cannot be compressed.
 struct DemoContent {
-  /// One resource.
   struct Item: Sendable {
     var path: String
     var body: Data
@@ -14,23 +13,23 @@ struct DemoContent {
     var etag: OriginETag { .strong("\(path.dropFirst())-\(version)") }
   }
 
-  /// Answers are fresh for so long.
+  /// The lifetime of a fresh response.
   static let lifetime = Duration.seconds(60)
 
   var sprites: [Item]
   var photographs: [Item]
 
   init() {
-    // 0.5 to 1.2 KB: the size of small sprites.
+    // The sizes of small icons.
     sprites = (0..<56).map { index in
       Item(path: "/sprite-\(index + 1).png", body: Self.bytes(500 + index * 700 / 55, seed: UInt64(index)), version: 1)
     }
-    photographs = [120_000, 300_000, 1_110_000].enumerated().map { index, size in
+    photographs = [60_000, 150_000, 555_000].enumerated().map { index, size in
       Item(path: "/photograph-\(index + 1).jpg", body: Self.bytes(size, seed: UInt64(1_000 + index)), version: 1)
     }
   }
 
-  /// The same URLs, new pictures.
+  /// Replaces every small resource by one of the same URL and size with other bytes.
   mutating func change() {
     sprites = sprites.enumerated().map { index, item in
       Item(path: item.path, body: Self.bytes(item.body.count, seed: UInt64(10_000 + index)), version: item.version + 1)

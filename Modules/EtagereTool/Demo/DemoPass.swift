@@ -3,7 +3,7 @@ import Etagere
 import Foundation
 import LoopbackOrigin
 
-/// One pass over a list of resources, measured from both ends: by its loads, and by what the origin has counted.
+/// One pass over a list of resources, measured by the durations of its loads and by the counters of the origin.
 struct DemoPass: Sendable {
   var name: String
   var times: [Duration]
@@ -14,16 +14,16 @@ struct DemoPass: Sendable {
   var bytesSent: Int
   var sources: [ResourceSource: Int]
   var validations: [RevalidationOutcome: Int]
-  /// What is not as it should be, in words.
+  /// The differences from the expected result, as sentences.
   var wrong: [String]
 
   var sum: Duration { times.reduce(.zero, +) }
   var mean: Duration { times.isEmpty ? .zero : sum / times.count }
 
-  /// The time that so large a part of the loads did not exceed.
+  /// Returns the time that this share of the loads did not exceed.
   func percentile(_ share: Double) -> Duration { times.percentile(share) }
 
-  /// Loads every item, `parallel` at a time, and compares what came with what was published.
+  /// Loads every item, `parallel` at a time, and compares the bytes with those of the origin.
   static func run(
     _ name: String, _ items: [DemoContent.Item], with manager: ResourceManager, from origin: OriginServer, parallel: Int
   ) async -> DemoPass {
@@ -49,26 +49,26 @@ struct DemoPass: Sendable {
       case .success(let resource):
         pass.sources[resource.source, default: 0] += 1
         pass.validations[resource.validation, default: 0] += 1
-        if resource.data != item.body { pass.wrong.append("\(name): \(item.path) has other bytes than the origin's") }
+        if resource.data != item.body { pass.wrong.append("\(name): \(item.path) differs from the bytes of the origin") }
       case .failure(let error): pass.wrong.append("\(name): \(error)")
       }
     }
     return pass
   }
 
-  /// Compares what was counted with what must be counted.
+  /// Compares the counters with the expected ones.
   mutating func expect(
     requests: Int, notModified: Int, bodyBytes: Int, source allowed: ResourceSource..., validation: RevalidationOutcome
   ) {
     func check(_ what: String, _ seen: Int, _ expected: Int) {
-      if seen != expected { wrong.append("\(name): \(seen) \(what), not \(expected)") }
+      if seen != expected { wrong.append("\(name): \(seen) \(what), expected \(expected)") }
     }
     check("requests", self.requests, requests)
     check("304s", self.notModified, notModified)
     check("body bytes", self.bodyBytes, bodyBytes)
     let from = allowed.map { "\($0)" }.joined(separator: " or ")
     check("loads from \(from)", allowed.reduce(0) { $0 + (sources[$1] ?? 0) }, times.count)
-    check("loads validated as \(validation)", validations[validation] ?? 0, times.count)
+    check("loads with validation \(Text.kebabCase(validation.rawValue))", validations[validation] ?? 0, times.count)
   }
 }
 #endif

@@ -2,7 +2,7 @@
 import Etagere
 import Foundation
 
-/// What the demo found, as a table for people or JSON for scripts.
+/// The results of the demo, as a table for people and as JSON for scripts.
 struct DemoReport: Encodable {
   struct Row: Encodable {
     var pass: String
@@ -16,7 +16,7 @@ struct DemoReport: Encodable {
     var maxMilliseconds: Double
     var sumMilliseconds: Double
     var wallMilliseconds: Double
-    /// How many times faster the mean load is than with no cache.
+    /// The mean time without a cache, divided by the mean time of this pass.
     var factor: Double
 
     init(_ pass: DemoPass, against baseline: DemoPass) {
@@ -35,30 +35,37 @@ struct DemoReport: Encodable {
     }
   }
 
-  /// A time beside what the link allows.
+  /// A time, and the shortest time that the link permits.
   struct Limit: Encodable {
     var what: String
     var milliseconds: Double
     var allowedMilliseconds: Double
     var ratio: Double
+    private let work: String
 
-    init(_ what: String, _ time: Duration, allowed: Duration) {
+    private enum CodingKeys: CodingKey {
+      case what, milliseconds, allowedMilliseconds, ratio
+    }
+
+    init(_ what: String, _ time: Duration, bytes: Int, roundTrips: Int) {
       self.what = what
+      let allowed = DemoLink.transmission(bytes) + DemoLink.roundTrip * roundTrips
       milliseconds = Text.milliseconds(time)
       allowedMilliseconds = Text.milliseconds(allowed)
       ratio = time / allowed
+      work = "\(Text.count(roundTrips, "round trip", "round trips")), \(Text.bytes(Int64(bytes)))"
     }
 
     var line: String {
-      "\(Text.left(what, 46)) \(Text.right(Text.time(milliseconds), 8)) ms; the link allows \(Text.right(Text.time(allowedMilliseconds), 8)) ms: \(Text.decimal(ratio, 3)) ×"
+      "\(Text.left(what, 16)) \(Text.right(Text.time(milliseconds), 5)) ms, \(Text.decimal(ratio, 2)) × the link's minimum (\(work))"
     }
   }
 
-  /// All passes with so many loads at a time.
+  /// All passes with this number of loads at a time.
   struct Table: Encodable {
     var parallel: Int
     var rows: [Row] = []
-    /// Mean over a cold and a revalidated pass together, and its factor against no cache.
+    /// The mean time of the cold and the revalidated pass together, and its factor against no cache.
     var coldAndRevalidatedMilliseconds = 0.0
     var coldAndRevalidatedFactor = 0.0
     var revalidated: Limit?
@@ -72,29 +79,30 @@ struct DemoReport: Encodable {
 
   var tables: [Table] = []
   var limits: [Limit] = []
-  /// The single loads of the photographs, loaded together, summed although they overlap.
+  /// The sum of the durations of the photographs that were loaded together. The loads overlap.
   var overlappingSumMilliseconds = 0.0
   var sharedLoads = 0
   var sharedRequests = 0
   var wrong: [String] = []
 
+  /// The heading of the table, which fits into 80 columns.
   static var header: String {
-    let columns = [
-      "loads", "requests", "304s", "body bytes", "mean ms", "p50 ms", "p95 ms", "max ms", "sum ms", "wall ms", "factor",
-    ]
-    return Text.left("pass", 28) + zip(columns, widths).map { Text.right($0, $1) }.joined()
+    let columns = ["requests", "304s", "body bytes", "mean ms", "p95 ms", "all ms", "faster"]
+    return Text.left("pass", passWidth) + zip(columns, widths).map { Text.right($0, $1) }.joined()
   }
 
-  private static let widths = [7, 10, 6, 12, 10, 10, 10, 10, 10, 10, 10]
+  private static let passWidth = 24
+  private static let widths = [9, 5, 11, 8, 8, 8, 7]
 
   static func line(_ row: Row) -> String {
     let cells = [
-      "\(row.loads)", "\(row.requests)", "\(row.notModified)", "\(row.bodyBytes)", Text.time(row.meanMilliseconds),
-      Text.time(row.p50Milliseconds), Text.time(row.p95Milliseconds), Text.time(row.maxMilliseconds),
-      Text.time(row.sumMilliseconds),
-      Text.time(row.wallMilliseconds), Text.time(row.factor) + " ×",
+      "\(row.requests)", "\(row.notModified)", "\(row.bodyBytes)", Text.time(row.meanMilliseconds),
+      Text.time(row.p95Milliseconds),
+      Text.time(row.wallMilliseconds), factor(row.factor),
     ]
-    return Text.left(row.pass, 28) + zip(cells, widths).map { Text.right($0, $1) }.joined()
+    return Text.left(row.pass, passWidth) + zip(cells, widths).map { Text.right($0, $1) }.joined()
   }
+
+  private static func factor(_ factor: Double) -> String { Text.decimal(factor, factor < 10 ? 2 : 0) + " ×" }
 }
 #endif

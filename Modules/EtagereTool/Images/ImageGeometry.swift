@@ -2,10 +2,9 @@
 import ArgumentParser
 import Etagere
 
-/// How large a picture is to become, as it is typed: `400x`, `x300`, `400x300`, `400x300^`, `400x300!`.
+/// The size of `--resize`: `400x`, `x300`, `400x300`, `400x300^`, `400x300!`.
 ///
-/// Spelled as ImageMagick and vipsthumbnail spell it; like vipsthumbnail's `>`, and unlike ImageMagick, nothing is made larger
-/// but by `!`.
+/// The syntax is that of ImageMagick and vipsthumbnail. Unlike in ImageMagick, only `!` makes an image larger.
 struct ImageGeometry: ExpressibleByArgument, Equatable {
   let processor: ImageProcessor
   private let text: String
@@ -16,7 +15,7 @@ struct ImageGeometry: ExpressibleByArgument, Equatable {
     if mark != nil { sizes.removeLast() }
     let sides = sizes.split(separator: "x", omittingEmptySubsequences: false).map(Self.length)
     switch (sides.count, mark) {
-    // One number is a square's.
+    // A single number is the side of a square.
     case (1, nil):
       guard case .pixels(let side) = sides[0] else { return nil }
       processor = .resize(.fit(side, side))

@@ -3,23 +3,27 @@ import ArgumentParser
 import Etagere
 import Foundation
 
-/// What `get` makes of pictures.
+/// The options for the images that `get` makes.
 struct ImageOutput: ParsableArguments {
   @Option(
-    help: """
-      Make pictures smaller: 400x (so wide), x300 (so high), 400x300 (within), 400x300^ (cut to it), 400x300! (stretched). \
-      Nothing is made larger, but by '!'.
-      """)
+    help: ArgumentHelp(
+      """
+      Shrink images: 400x (width), x300 (height), 400x300 (fit within), 400x300^ (fill and crop), 400x300! (stretch). \
+      Only '!' makes an image larger.
+      """, valueName: "size"))
   var resize: ImageGeometry?
 
   @Option(
-    help: """
-      Write pictures as \(FormatName.allCases.map(\.rawValue).joined(separator: ", ")). Without it: as the output file's name says, \
-      else JPEG, and WebP (on Apple's platforms PNG) where there is transparency.
-      """)
+    help: ArgumentHelp(
+      """
+      Encode images in this format. The default is the extension of the output file, or else jpeg. Images with transparency \
+      become webp (png on Apple platforms).
+      """, valueName: "format"))
   var format: FormatName?
 
-  @Option(help: "From 1, the smallest file, to 100, the best picture; for jpeg, webp and avif.")
+  @Option(
+    help: ArgumentHelp(
+      "The quality of jpeg, webp and avif, from 1 (smallest file) to 100 (best image).", valueName: "number"))
   var quality: Int?
 
   enum FormatName: String, ExpressibleByArgument, CaseIterable {
@@ -36,7 +40,7 @@ struct ImageOutput: ParsableArguments {
       }
     }
 
-    /// By the end of a file's name.
+    /// Creates the format from the extension of a file name.
     init?(fileName: String) {
       let ending = URL(filePath: fileName).pathExtension.lowercased()
       let names = ["jpg": Self.jpeg, "tif": .tiff]
@@ -49,10 +53,10 @@ struct ImageOutput: ParsableArguments {
     if let quality, !(1...100).contains(quality) { throw ValidationError("--quality takes a number from 1 to 100") }
   }
 
-  /// Whether pictures are asked for, and not bytes.
+  /// Whether the options request an image instead of the bytes.
   var isWanted: Bool { resize != nil || format != nil || quality != nil }
 
-  /// What is loaded: the bytes as they are, or files made of them.
+  /// Returns the transform of a load: the bytes themselves, or an image file made from them.
   func transform(output: String?) -> ResourceTransform<Data> {
     guard isWanted else { return .bytes }
     var encoder = ImageEncoder.automatic

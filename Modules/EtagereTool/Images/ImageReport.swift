@@ -2,7 +2,7 @@
 import Etagere
 import Foundation
 
-/// What a picture's file says about it.
+/// The properties of an image, from the header of its file.
 struct ImageReport: Encodable {
   var format: String
   var mediaType: String
@@ -10,13 +10,13 @@ struct ImageReport: Encodable {
   var height: Int?
   var frames: Int?
   var seconds: Double?
-  /// EXIF's number, 1 to 8.
+  /// The EXIF orientation, 1 to 8.
   var orientation: Int?
   var colorSpace: String?
   var bitDepth: Int?
   var hasAlpha: Bool?
 
-  /// Nil where the bytes are no picture.
+  /// Returns `nil` if the bytes are not an image. Without an image engine, only the format is known.
   init?(_ data: Data) {
     guard let format = ImageFormat(of: data) else { return nil }
     (self.format, mediaType) = (format.name, format.mediaType)
@@ -42,30 +42,30 @@ struct ImageReport: Encodable {
     return "\(width) × \(height) \(format)"
   }
 
-  /// A line for each thing that is known.
+  /// The name and value of each known property.
   var lines: [(String, String)] {
     var lines = [("format", "\(format) (\(mediaType))")]
     if let width, let height {
-      lines.append(("size", "\(width) × \(height) (\(Text.decimal(Double(width * height) / 1e6, 1)) megapixels)"))
+      lines.append(("dimensions", "\(width) × \(height) (\(Text.decimal(Double(width * height) / 1e6, 1)) megapixels)"))
     }
     if let frames { lines.append(("frames", seconds.map { "\(frames), \(Text.decimal($0, 2)) s" } ?? "\(frames)")) }
     if let orientation { lines.append(("orientation", "\(orientation) (\(Self.turn(orientation)))")) }
     if let colorSpace, let bitDepth, let hasAlpha {
-      lines.append(("colours", "\(colorSpace), \(bitDepth) bits, \(hasAlpha ? "with alpha" : "no alpha")"))
+      lines.append(("color", "\(colorSpace), \(bitDepth) bits, \(hasAlpha ? "with alpha" : "without alpha")"))
     }
     return lines
   }
 
-  /// What is done to show it upright.
+  /// The operation that shows the image upright.
   private static func turn(_ orientation: Int) -> String {
     switch ImageOrientation(rawValue: orientation) {
     case .upMirrored: "mirrored left to right"
-    case .down: "turned by 180°"
+    case .down: "rotated by 180°"
     case .downMirrored: "mirrored top to bottom"
     case .leftMirrored: "mirrored along the diagonal"
-    case .right: "turned by 90° clockwise"
+    case .right: "rotated by 90° clockwise"
     case .rightMirrored: "mirrored along the other diagonal"
-    case .left: "turned by 90° anticlockwise"
+    case .left: "rotated by 90° counterclockwise"
     case .up, nil: "as stored"
     }
   }

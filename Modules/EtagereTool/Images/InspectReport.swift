@@ -2,22 +2,19 @@
 import Etagere
 import Foundation
 
-/// What is told about one picture, in lines or in JSON.
+/// The properties of one image, as lines or as JSON.
 struct InspectReport: Encodable {
   /// One entry of the store.
   struct Cached: Encodable {
-    /// Absent for the original.
+    /// The image that was made, or `nil` for the response itself.
     var transform: String?
-    /// Of an answer that depends on request fields (Vary): which one.
+    /// The request fields that select this response, if it has `Vary`.
     var variant: String?
     var bytes: Int64
     var isFresh: Bool
 
-    init(_ entry: ListedEntry, at now: Timestamp) {
-      transform = entry.key.transform.isEmpty ? nil : entry.key.transform
-      variant = entry.key.variant.isEmpty ? nil : entry.key.variant
-      bytes = entry.metadata.bodyLength ?? 0
-      isFresh = entry.metadata.freshness.isFresh(at: now)
+    init(_ entry: EntryDescription) {
+      (transform, variant, bytes, isFresh) = (entry.transform, entry.variant, entry.bodyBytes, entry.isFresh)
     }
   }
 
@@ -34,22 +31,22 @@ struct InspectReport: Encodable {
   init(target: String) { self.target = target }
 
   mutating func take(_ resource: Resource<Data>) {
-    source = resource.source.rawValue
+    source = Text.kebabCase(resource.source.rawValue)
     status = resource.source == .revalidated ? 304 : resource.response.status.code
     etag = resource.response.headerFields[.eTag]
     lastModified = resource.response.headerFields[.lastModified]
   }
 
-  /// For people: a name, and what is known.
+  /// A line for each known property.
   var lines: [String] {
     guard let bytes else { return [] }
     var rows = image?.lines ?? []
-    rows.append(("length", Text.bytes(Int64(bytes))))
-    if let source, let status { rows.append(("answer", "\(source), \(status)")) }
+    rows.append(("size", Text.bytes(Int64(bytes))))
+    if let source, let status { rows.append(("response", "\(status), \(source)")) }
     if let etag { rows.append(("etag", etag)) }
     if let lastModified { rows.append(("modified", lastModified)) }
     for entry in cached ?? [] {
-      let what = [entry.transform ?? "original", entry.variant.map { "variant \($0)" }].compactMap(\.self).joined(separator: ", ")
+      let what = [entry.transform ?? "original", entry.variant].compactMap(\.self).joined(separator: ", ")
       rows.append(("cached", "\(Text.bytes(entry.bytes)), \(entry.isFresh ? "fresh" : "stale"), \(what)"))
     }
     return rows.map { "\(Text.left($0, 11))  \($1)" }

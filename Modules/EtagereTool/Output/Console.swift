@@ -1,26 +1,59 @@
 #if Tool
+import Etagere
 import Foundation
 
-/// Standard output for results, standard error for complaints: one line each.
+/// The standard streams: results on standard output, everything else on standard error.
 enum Console {
+  /// Whether the last line of the terminal is a progress bar, which the next line of text replaces.
+  private static let hasBar = Lock(false)
+
   static func say(_ line: String) {
     do {
-      try FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
+      try hasBar.withLock { hasBar in
+        erase(&hasBar)
+        try FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
+      }
     } catch {
-      // A result that nobody gets is no result: a full disk must not look like success.
-      complain("standard output can't be written: \(FileReason(error))")
-      exit(ExitStatus.cannotWriteOutput.rawValue)
+      // A reader such as `head` closes the pipe when it has enough. That is not an error to report.
+      if FileReason.isBrokenPipe(error) { exit(ExitStatus.ioError.rawValue) }
+      // A full disk must not look like success.
+      complain("cannot write standard output: \(FileReason(error))")
+      exit(ExitStatus.ioError.rawValue)
     }
   }
 
-  static func complain(_ line: String) { draw("etagere: \(line)\n") }
+  /// Writes an error. `--quiet` does not suppress it.
+  static func complain(_ line: String) { writeError("etagere: \(line)\n") }
 
-  /// Standard error as it is: without it there is nobody to tell.
-  static func draw(_ text: String) { try? FileHandle.standardError.write(contentsOf: Data(text.utf8)) }
+  /// Writes text to standard error in one call, so that texts of concurrent loads do not mix. An error of this has no other place
+  /// to go, and is ignored.
+  static func writeError(_ text: String) {
+    hasBar.withLock { hasBar in
+      erase(&hasBar)
+      try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
+    }
+  }
 
   static var isErrorTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
-  /// One JSON document in one line, keys sorted.
+  /// Draws a progress bar on the last line of the terminal.
+  static func drawBar(_ line: String) {
+    hasBar.withLock { hasBar in
+      hasBar = true
+      try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K\(line)".utf8))
+    }
+  }
+
+  static func clearBar() { hasBar.withLock { erase(&$0) } }
+
+  /// Called under the lock, so that no bar is drawn between the erasure and the text that follows it.
+  private static func erase(_ hasBar: inout Bool) {
+    guard hasBar else { return }
+    hasBar = false
+    try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K".utf8))
+  }
+
+  /// Writes one JSON document on one line, with sorted keys.
   static func json(_ value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -29,7 +62,7 @@ enum Console {
 }
 
 extension [Duration] {
-  /// The shortest duration that this share of the durations does not exceed, or zero if there are none.
+  /// Returns the shortest duration that this share of the durations does not exceed, or zero if there are none.
   func percentile(_ share: Double) -> Duration {
     let sorted = sorted()
     guard !sorted.isEmpty else { return .zero }
@@ -37,20 +70,27 @@ extension [Duration] {
   }
 }
 
-/// Numbers as people read them.
+/// Values as text for people.
 enum Text {
+  /// A size in binary units: `512 B`, `4.9 KiB`, `2.22 MiB`, `512 MiB`.
   static func bytes(_ count: Int64) -> String {
     switch count {
-    case ..<1_000: "\(count) B"
-    case ..<1_000_000: decimal(Double(count) / 1_000, 1) + " kB"
-    case ..<1_000_000_000: decimal(Double(count) / 1_000_000, 2) + " MB"
-    default: decimal(Double(count) / 1_000_000_000, 2) + " GB"
+    case ..<1_024: "\(count) B"
+    case ..<1_048_525: decimal(Double(count) / 1_024, 1) + " KiB"
+    case ..<1_073_736_458: decimal(Double(count) / 1_048_576, count % 1_048_576 == 0 ? 0 : 2) + " MiB"
+    default: decimal(Double(count) / 1_073_741_824, count % 1_073_741_824 == 0 ? 0 : 2) + " GiB"
     }
   }
 
+  static func count(_ number: Int, _ singular: String, _ plural: String) -> String {
+    "\(number) \(number == 1 ? singular : plural)"
+  }
+
+  static func entries(_ number: Int) -> String { count(number, "entry", "entries") }
+
   static func milliseconds(_ duration: Duration) -> Double { duration / .milliseconds(1) }
 
-  /// Three significant digits or so: 0.012, 1.23, 12.3, 123.
+  /// About three significant digits: 0.012, 1.23, 12.3, 123.
   static func time(_ milliseconds: Double) -> String {
     switch milliseconds {
     case ..<0.1: decimal(milliseconds, 4)
@@ -62,6 +102,7 @@ enum Text {
 
   static func decimal(_ value: Double, _ digits: Int) -> String { String(format: "%.\(digits)f", value) }
 
+  /// A duration in the largest unit that leaves two digits: `90 s`, `15 min`, `36 h`, `3 d`.
   static func seconds(_ duration: Duration) -> String {
     let seconds = Int64(duration / .seconds(1))
     switch seconds {
@@ -70,6 +111,19 @@ enum Text {
     case ..<172_800: return "\(seconds / 3_600) h"
     default: return "\(seconds / 86_400) d"
     }
+  }
+
+  /// An identifier of the library in the spelling of the command line: `schemeHandler` becomes `scheme-handler`, and `invalidURL`
+  /// becomes `invalid-url`.
+  static func kebabCase(_ name: String) -> String {
+    var text = ""
+    var wasLower = false
+    for character in name {
+      if character.isUppercase, wasLower { text.append("-") }
+      wasLower = !character.isUppercase
+      text.append(character.lowercased())
+    }
+    return text
   }
 
   static func left(_ text: String, _ width: Int) -> String { text + String(repeating: " ", count: max(0, width - text.count)) }

@@ -1,91 +1,83 @@
 #if Tool
 import Etagere
 
-/// What the process says at its end. Where curl has a number for it, it is curl's.
+/// The exit status of the process: 0, 1, or a value of `sysexits.h`.
+///
+/// curl's statuses below 64, such as 6 for an unknown host or 22 for an HTTP error, do not occur.
 enum ExitStatus: Int32, CaseIterable {
   case success = 0
-  case unsupportedScheme = 1
-  case other = 2
-  case invalidURL = 3
-  case hostNotFound = 6
-  case cannotConnect = 7
-  case malformedResponse = 8
-  case truncated = 18
-  case httpStatus = 22
-  case cannotWriteOutput = 23
-  case timedOut = 28
-  case cannotReadFile = 37
-  case redirects = 47
-  case connectionLost = 56
-  case tls = 60
-  case tooLarge = 63
+  case notCached = 1
   case usage = 64
-  case notCached = 80
-  case cacheUnusable = 81
-  case damagedEntries = 82
-  case demoFailed = 83
-  case noPicture = 84
+  case dataError = 65
+  case noInput = 66
+  case noHost = 68
+  case unavailable = 69
+  case software = 70
+  case cannotCreate = 73
+  case ioError = 74
+  case temporaryFailure = 75
+  case protocolError = 76
+  case noPermission = 77
 
+  /// The status of a load that has failed.
   init(_ error: CacheError) {
     self =
       switch error.code {
-      case .unsupportedScheme: .unsupportedScheme
-      case .invalidURL: .invalidURL
-      case .hostNotFound: .hostNotFound
-      case .connectionRefused, .offline: .cannotConnect
-      case .malformedResponse: .malformedResponse
-      case .truncatedBody: .truncated
-      case .unacceptableStatus: .httpStatus
-      case .timedOut: .timedOut
-      case .tooManyRedirects, .redirectRefused: .redirects
-      case .connectionLost: .connectionLost
-      case .tlsFailure: .tls
-      case .bodyTooLarge: .tooLarge
+      case .invalidURL, .unsupportedScheme: .usage
+      case .bodyTooLarge, .entryTooLarge, .damagedEntry, .decodingFailed, .encodingFailed, .imageLimitExceeded: .dataError
+      case .fileSystem: .noInput
+      case .hostNotFound: .noHost
+      case .connectionRefused, .proxyFailure, .noDownloader, .unsupported: .unavailable
+      case .unacceptableStatus: Self(httpStatus: error.status)
+      case .diskFull, .readOnly: .ioError
+      case .offline, .timedOut, .connectionLost, .truncatedBody, .bodyInterrupted, .revalidationFailed, .overloaded:
+        .temporaryFailure
+      case .malformedResponse, .damagedContentCoding, .tooManyRedirects, .tlsFailure: .protocolError
+      case .redirectRefused, .addressRefused, .networkRestricted, .refused: .noPermission
       case .notCached: .notCached
-      case .fileSystem: .cannotReadFile
-      case .decodingFailed, .encodingFailed, .imageLimitExceeded, .unsupported: .noPicture
-      default: .other
+      default: .software
       }
   }
 
-  private var meaning: String {
+  /// The status of a response that is not accepted. A response that may be different later is a temporary failure.
+  private init(httpStatus: Int?) {
+    self =
+      switch httpStatus {
+      case 401, 403, 407, 451: .noPermission
+      case 408, 425, 429, 500, 502, 503, 504: .temporaryFailure
+      default: .unavailable
+      }
+  }
+
+  /// The name in `sysexits.h`, and the meaning in this tool.
+  private var meaning: (name: String, text: String) {
     switch self {
-    case .success: "everything was done"
-    case .unsupportedScheme: "a URL's scheme is not http, https, file or data"
-    case .other: "something that has no number of its own"
-    case .invalidURL: "a URL is none"
-    case .hostNotFound: "a host's name does not resolve"
-    case .cannotConnect: "nobody answers there: refused, or no network"
-    case .malformedResponse: "what came is not HTTP"
-    case .truncated: "a body ended early"
-    case .httpStatus: "the server answered with a status that is no success"
-    case .cannotWriteOutput: "the output file or folder can't be written"
-    case .timedOut: "not in time"
-    case .cannotReadFile: "a local file can't be read"
-    case .redirects: "too many redirects, or one that leads where none may lead"
-    case .connectionLost: "the connection broke"
-    case .tls: "no trusted connection"
-    case .tooLarge: "a body is larger than allowed"
-    case .usage: "the command line is wrong"
-    case .notCached: "not in the cache, and only the cache was asked"
-    case .cacheUnusable: "the cache folder can't be used"
-    case .damagedEntries: "cache verify found damaged entries"
-    case .demoFailed: "a check of the demo failed"
-    case .noPicture: "no picture, a damaged one, one beyond the limits, or no engine for it here"
+    case .success: ("", "success")
+    case .notCached: ("", "not in the cache, and the network was not used")
+    case .usage: ("EX_USAGE", "invalid command line or URL")
+    case .dataError: ("EX_DATAERR", "invalid image, list or cache entry, oversized body")
+    case .noInput: ("EX_NOINPUT", "cannot read a local file")
+    case .noHost: ("EX_NOHOST", "unknown host name")
+    case .unavailable: ("EX_UNAVAILABLE", "connection refused, HTTP 404, no image engine")
+    case .software: ("EX_SOFTWARE", "internal error, or a failed check of the demo")
+    case .cannotCreate: ("EX_CANTCREAT", "cannot write an output file or folder")
+    case .ioError: ("EX_IOERR", "cannot use the cache folder or standard output")
+    case .temporaryFailure: ("EX_TEMPFAIL", "try again later: timeout, lost connection, HTTP 503")
+    case .protocolError: ("EX_PROTOCOL", "invalid HTTP or TLS, too many redirects")
+    case .noPermission: ("EX_NOPERM", "HTTP 401 or 403, refused redirect")
     }
   }
 
-  /// For `--help`.
+  /// The table for `etagere --help`, which fits into 80 columns.
   static var table: String {
     let rows = allCases.map { status in
-      let number = String(status.rawValue)
-      return "  \(String(repeating: " ", count: 2 - min(2, number.count)))\(number)  \(status.meaning)"
+      "  \(Text.right("\(status.rawValue)", 2))  \(Text.left(status.meaning.name, 14))  \(status.meaning.text)"
     }
-    return "Exit status (of several failures, the first one's):\n" + rows.joined(separator: "\n")
+    return "Exit status (if several URLs fail, that of the first one):\n" + rows.joined(separator: "\n")
   }
 }
 
-/// Ends the process with a status, after everything has been said.
+/// The end of the process with a status, after the failure was reported.
 struct ToolFailure: Error {
   var status: ExitStatus
 }

@@ -1,11 +1,17 @@
 #if Tool
 import Foundation
 
-/// Why a file operation of Foundation's failed, in the system's words where there are any.
+/// The reason why a file operation of Foundation failed, in the system's words if there are any.
 struct FileReason: CustomStringConvertible {
   let description: String
 
   init(_ error: any Error) { description = Self.system(error) ?? Self.cocoa(error) ?? error.localizedDescription }
+
+  static func isBrokenPipe(_ error: any Error) -> Bool {
+    let error = error as NSError
+    if error.domain == NSPOSIXErrorDomain { return error.code == EPIPE }
+    return (error.userInfo[NSUnderlyingErrorKey] as? any Error).map(isBrokenPipe) ?? false
+  }
 
   private static func system(_ error: any Error) -> String? {
     let error = error as NSError

@@ -39,7 +39,7 @@ struct LoadTimeline {
     for phase in record.phases {
       switch phase.work {
       case .transfer(let transfer):
-        // Before its first request, a load waits: for the stores, for memory, for its turn.
+        // Before its first request, a load waits for the stores, for memory or for its turn.
         if isFirst { bars.append(Bar(part: .queue, start: .zero, duration: phase.start)) }
         isFirst = false
         append(transfer.metrics, from: phase.start, to: phase.start + phase.duration)

@@ -19,13 +19,13 @@ struct SessionPage {
     self.date = date
   }
 
-  /// Writes the page, whole or not at all.
+  /// Writes the page, completely or not at all.
   func write(to path: String) throws {
     do {
       try Data(html.utf8).write(to: URL(filePath: path, directoryHint: .notDirectory), options: .atomic)
     } catch {
       Console.complain("cannot write '\(path)': \(FileReason(error))")
-      throw ToolFailure(status: .cannotWriteOutput)
+      throw ToolFailure(status: .cannotCreate)
     }
   }
 
@@ -198,7 +198,8 @@ struct SessionPage {
       ["#", "URL", "source", "status", "bytes", "start"] + LoadTimeline.Part.allCases.map(\.title) + ["total"]
     let rows = timelines.enumerated().map { index, load in
       let (record, timeline) = load
-      let source = record.error.map { "\(LoadColor(record).title): \($0.code.rawValue)" } ?? LoadColor(record).title
+      let source =
+        record.error.map { "\(LoadColor(record).title): \(Text.kebabCase($0.code.rawValue))" } ?? LoadColor(record).title
       let cells =
         [
           [source, Self.joined(record, numbers)].compactMap(\.self).joined(separator: ", "),

@@ -2,9 +2,9 @@
 import Etagere
 import Foundation
 
-/// Thumbnails on one sheet, row by row, each in a frame.
+/// A sheet of thumbnails in rows, each in a frame.
 struct ContactSheet {
-  /// One thumbnail, and the colour of its frame.
+  /// A thumbnail and the color of its frame.
   struct Cell {
     var image: DecodedImage
     var frame: RGBA
@@ -17,7 +17,7 @@ struct ContactSheet {
 
   private var rows: [[Cell]] = []
 
-  /// Adds thumbnails, in as many rows as they need.
+  /// Adds thumbnails, starting in a new row.
   mutating func add(_ cells: [Cell]) {
     for start in stride(from: 0, to: cells.count, by: Self.columns) {
       rows.append(Array(cells[start..<min(start + Self.columns, cells.count)]))
@@ -26,13 +26,15 @@ struct ContactSheet {
 
   private static func height(of row: [Cell]) -> Int { (row.map(\.image.size.height).max() ?? 0) + frame * 2 }
 
-  /// What it takes.
+  /// The size of the whole sheet in pixels.
   var size: PixelSize {
     let widths = rows.map { $0.reduce(Self.gap) { $0 + $1.image.size.width + Self.frame * 2 + Self.gap } }
     return PixelSize(widths.max() ?? Self.gap, rows.reduce(Self.gap) { $0 + Self.height(of: $1) + Self.gap })
   }
 
-  /// - Throws: `CacheError` where the sheet has no room in memory, or can't be encoded.
+  /// Returns the sheet as a PNG file.
+  ///
+  /// - Throws: `CacheError` if there is not enough memory, or if the sheet cannot be encoded.
   func png() throws(CacheError) -> Data {
     let size = size
     let drawn = PixelBuffer(size: size, channels: .rgb) { bytes in
@@ -51,12 +53,12 @@ struct ContactSheet {
         y += Self.height(of: row) + Self.gap
       }
     }
-    guard let drawn else { throw CacheError(.other, reason: "there is no room for a sheet of \(size) pixels") }
+    guard let drawn else { throw CacheError(.other, reason: "not enough memory for a sheet of \(size) pixels") }
     return try ImageEncoder(.png).encode(DecodedImage(drawn))
   }
 }
 
-/// RGB pixels that are drawn upon.
+/// RGB pixels to draw on.
 private struct Canvas {
   let bytes: UnsafeMutableRawBufferPointer
   let width: Int
@@ -65,7 +67,7 @@ private struct Canvas {
     for row in y..<y + rows { for column in x..<x + columns { set(column, row, color) } }
   }
 
-  /// Mixes by alpha with what is there.
+  /// Draws pixels over the present ones, blended by alpha.
   mutating func draw(_ pixels: PixelBuffer, _ x: Int, _ y: Int) {
     for row in 0..<pixels.size.height {
       for column in 0..<pixels.size.width { set(x + column, y + row, pixels[column, row]) }

@@ -2,10 +2,10 @@
 import Etagere
 import Foundation
 
-/// A picture that is drawn: a sky, a sun, two rows of hills. The same for the same number, in every run and on every platform.
+/// A drawn image of a sky, a sun and two rows of hills. It depends only on its number, in every run and on every platform.
 struct DrawnScene: Sendable {
   var number: Int
-  /// The same place, at another time of the day.
+  /// Whether the scene is shown in the evening.
   var isEvening = false
 
   func pixels(_ size: PixelSize) throws(CacheError) -> PixelBuffer {
@@ -35,11 +35,11 @@ struct DrawnScene: Sendable {
         }
       }
     }
-    guard let drawn else { throw CacheError(.other, reason: "there is no room for a picture of \(size) pixels") }
+    guard let drawn else { throw CacheError(.other, reason: "not enough memory for an image of \(size) pixels") }
     return drawn
   }
 
-  /// Where the hills begin in each column.
+  /// Returns the top of the hills in each column.
   private func hills(_ width: Int, _ height: Int, at level: Double, waves: Int) -> [Int] {
     (0..<width).map { x in
       let place = Double(x) / Double(width) * .pi * Double(waves) + Double(number)
@@ -54,7 +54,7 @@ struct DrawnScene: Sendable {
     return RGBA(channel(first.red, second.red), channel(first.green, second.green), channel(first.blue, second.blue))
   }
 
-  /// A hue from 0 to 1, not quite saturated.
+  /// Returns the color of a hue from 0 to 1, slightly desaturated.
   private static func color(_ hue: Double, _ value: Double) -> RGBA {
     func channel(_ offset: Double) -> UInt8 {
       let wave = 0.5 + 0.5 * cos((hue - offset) * 2 * .pi)

@@ -3,23 +3,21 @@ import Etagere
 import Foundation
 import LoopbackOrigin
 
-/// Thumbnails made, cached, confirmed, and dropped when their originals change: pass by pass, each counted at both ends.
+/// The passes of the image demo: thumbnails are made, cached, revalidated, and made again when their originals change.
 struct ImageDemo {
-  /// Where the cache is.
   let folder: URL
-  /// Where the contact sheet goes.
   let sheet: URL
-  let say: (String) -> Void
+  let reporting: ReportingOptions
 
-  /// What is made of each picture.
+  /// A kind of thumbnail.
   private struct Look {
     var sizing: ImageSizing
     var rest: ImageProcessor
 
-    /// Stored without loss, so that what comes back can be compared pixel by pixel.
+    /// The transform of a load. It stores PNG, which is lossless, so that every pixel can be compared.
     var transform: ResourceTransform<DecodedImage> { .image(.resize(sizing) + rest, storedAs: .png) }
 
-    /// The same without loader and cache.
+    /// Makes the thumbnail without the loader and the cache.
     func made(of bytes: Data) throws(CacheError) -> DecodedImage {
       try rest.process(ImageDecoder(size: sizing).decode(bytes))
     }
@@ -32,10 +30,17 @@ struct ImageDemo {
   private static let made = RGBA(230, 140, 40)
   private static let confirmed = RGBA(70, 160, 90)
 
-  init(folder: URL, sheet: URL, say: @escaping (String) -> Void) {
+  private let currentPass = DemoProgress("drawing 12 images")
+
+  init(folder: URL, sheet: URL, reporting: ReportingOptions) {
     self.folder = folder
     self.sheet = sheet
-    self.say = say
+    self.reporting = reporting
+  }
+
+  /// The line of the progress bar after this time.
+  @Sendable func progress(_ time: Duration) -> String {
+    "\(ProgressBar.activity(Int(time / .milliseconds(100)))) \(currentPass.current)"
   }
 
   func run() async throws -> ImageDemoReport {
@@ -55,14 +60,15 @@ struct ImageDemo {
 
   private func manager() throws -> ResourceManager {
     var configuration = ResourceManager.Configuration()
-    configuration.downloader = Engine.make()
+    configuration.downloader = reporting.tracing(Engine.make())
+    configuration.observer = reporting.tracing(nil)
     configuration.clock = clock
     configuration.memory = MemoryCache(clock: clock)
     configuration.store = try DiskCache(folder: folder, configuration: .init(clock: clock))
     configuration.validator = ETagValidator()
     configuration.executor = ProcessingExecutor()
     configuration.storagePolicy = .all
-    // What is to be stored is shown to be, on a slow disk too.
+    // On a slow disk too, every thumbnail is stored before the next pass.
     configuration.storeWriteTimeout = nil
     return ResourceManager(configuration)
   }
@@ -72,32 +78,34 @@ struct ImageDemo {
     let count = content.items.count
     let bytes = content.items.reduce(0) { $0 + $1.body.count }
     let beyondLifetime = ImageDemoContent.lifetime + .seconds(1)
-    say("\(count) pictures of \(ImageDemoContent.size) pixels, as JPEG, PNG and WebP: \(Text.bytes(Int64(bytes)))")
-    say(ImageDemoPass.header)
+    reporting.heading(
+      "\(count) images of \(ImageDemoContent.size) pixels, as JPEG, PNG and WebP: \(Text.bytes(Int64(bytes)))")
+    reporting.result(ImageDemoPass.header)
     var contact = ContactSheet()
 
     func pass(
       _ name: String, _ look: Look, _ manager: ResourceManager, _ expected: ImageDemoExpectation
     ) async throws -> [DecodedImage] {
+      currentPass.begin(name)
       let (pass, shown) = await ImageDemoPass.run(name, look.transform, of: content.items, with: manager, from: origin)
       report.wrong += expected.differences(from: pass, shown)
       report.passes.append(pass)
-      say(pass.line)
+      reporting.result(pass.line)
       return try compare(name, look, shown, content, &report)
     }
 
     let first = try manager()
     let before = try await pass(
-      "cold: loaded, made, stored", thumbnail, first, .init(requests: count, bodyBytes: bytes, made: count))
-    _ = try await pass("again", thumbnail, first, .init(kept: count))
-    _ = try await pass("another transform, of the stored originals", avatar, first, .init(made: count))
-    await first.close()
+      "cold", thumbnail, first, .init(requests: count, bodyBytes: bytes, transformed: count))
+    _ = try await pass("again", thumbnail, first, .init(memory: count))
+    _ = try await pass("another transform", avatar, first, .init(transformed: count))
+    await reporting.close(first)
     let second = try manager()
-    _ = try await pass("after a restart", thumbnail, second, .init(stored: count))
+    _ = try await pass("after a restart", thumbnail, second, .init(disk: count))
     clock.advance(by: beyondLifetime)
     _ = try await pass(
       "stale, unchanged (304)", thumbnail, second,
-      .init(requests: count, notModified: count, kept: count, validation: { _ in .notModified }))
+      .init(requests: count, notModified: count, memory: count, validation: { _ in .notModified }))
 
     clock.advance(by: beyondLifetime)
     let changed = try content.change()
@@ -106,13 +114,13 @@ struct ImageDemo {
     let after = try await pass(
       "stale, \(changed.count) changed (200)", thumbnail, second,
       .init(
-        requests: count, notModified: count - changed.count, bodyBytes: sent, made: changed.count,
-        kept: count - changed.count, validation: { changed.contains($0) ? .modified : .notModified }))
-    await second.close()
+        requests: count, notModified: count - changed.count, bodyBytes: sent, transformed: changed.count,
+        memory: count - changed.count, validation: { changed.contains($0) ? .modified : .notModified }))
+    await reporting.close(second)
     let third = try manager()
     let avatars = try await pass(
-      "the other transform, after a restart", avatar, third, .init(made: changed.count, stored: count - changed.count))
-    await third.close()
+      "the other, restarted", avatar, third, .init(transformed: changed.count, disk: count - changed.count))
+    await reporting.close(third)
 
     contact.add(before.map { .init(image: $0, frame: Self.made) })
     contact.add(frames(after, changed))
@@ -120,12 +128,12 @@ struct ImageDemo {
     try write(contact, &report)
   }
 
-  /// A frame tells what was made anew.
+  /// Frames the thumbnails by whether they were made again.
   private func frames(_ images: [DecodedImage], _ changed: Set<Int>) -> [ContactSheet.Cell] {
     images.enumerated().map { .init(image: $1, frame: changed.contains($0) ? Self.made : Self.confirmed) }
   }
 
-  /// Every thumbnail must be, pixel by pixel, what comes of the bytes that the origin serves now.
+  /// Compares every pixel with the thumbnail of the bytes that the origin serves now.
   private func compare(
     _ name: String, _ look: Look, _ shown: [ImageDemoPass.Shown], _ content: ImageDemoContent, _ report: inout ImageDemoReport
   ) throws -> [DecodedImage] {
@@ -134,7 +142,7 @@ struct ImageDemo {
       guard let resource = try? one.outcome.get() else { continue }
       let expected = try look.made(of: content.items[one.index].body)
       if resource.value.pixels.bytes != expected.pixels.bytes {
-        report.wrong.append("\(name): picture \(one.index + 1) is not what comes of the origin's bytes")
+        report.wrong.append("\(name): image \(one.index + 1) differs from a thumbnail of the bytes of the origin")
       }
       images.append(resource.value)
     }
@@ -147,21 +155,22 @@ struct ImageDemo {
       try file.write(to: sheet, options: .atomic)
       let header = try ImageHeader(of: try Data(contentsOf: sheet))
       if header.format != .png || header.size != contact.size {
-        report.wrong.append("the contact sheet is \(header.format) of \(header.size), not PNG of \(contact.size)")
+        report.wrong.append("the contact sheet is \(header.format) of \(header.size), expected PNG of \(contact.size)")
       }
     } catch {
-      Console.complain("\(report.sheet): the contact sheet can't be written: \(FileReason(error))")
-      throw ToolFailure(status: .cannotWriteOutput)
+      Console.complain("cannot write '\(report.sheet)': \(FileReason(error))")
+      throw ToolFailure(status: .cannotCreate)
     }
-    say("\nThe contact sheet, \(contact.size) pixels: \(report.sheet)")
-    say("  orange frames: made of the original; green ones: confirmed by a 304, or taken from the store")
+    reporting.heading("")
+    reporting.result("contact sheet of \(contact.size) pixels: \(report.sheet)")
+    reporting.heading("  orange frame: made from the original; green frame: revalidated or read from disk")
   }
 }
 
-/// What the demo of pictures found.
+/// The results of the image demo.
 struct ImageDemoReport: Encodable {
   var passes: [ImageDemoPass] = []
-  /// Where the contact sheet is.
+  /// The path of the contact sheet.
   var sheet: String
   var wrong: [String] = []
 

@@ -3,16 +3,15 @@ import Etagere
 import Foundation
 import LoopbackOrigin
 
-/// What the origin of the demo of pictures serves: drawn scenes, as JPEG, PNG and WebP in turn.
+/// The images of the origin of the image demo: drawn scenes, as JPEG, PNG and WebP in turn.
 struct ImageDemoContent: Sendable {
-  /// One picture.
   struct Item: Sendable {
     var scene: DrawnScene
     var encoder: ImageEncoder
     var body = Data()
 
-    var path: String { "/picture-\(scene.number + 1).\(encoder.format.fileExtension)" }
-    var etag: OriginETag { .strong("picture-\(scene.number + 1)-\(scene.isEvening ? "evening" : "day")") }
+    var path: String { "/image-\(scene.number + 1).\(encoder.format.fileExtension)" }
+    var etag: OriginETag { .strong("image-\(scene.number + 1)-\(scene.isEvening ? "evening" : "day")") }
 
     mutating func draw() throws(CacheError) {
       body = try encoder.encode(DecodedImage(scene.pixels(ImageDemoContent.size)))
@@ -21,7 +20,7 @@ struct ImageDemoContent: Sendable {
 
   static let size = PixelSize(1200, 900)
   static let count = 12
-  /// Answers are fresh for so long.
+  /// The lifetime of a fresh response.
   static let lifetime = Duration.seconds(60)
 
   private(set) var items: [Item]
@@ -36,9 +35,9 @@ struct ImageDemoContent: Sendable {
     }
   }
 
-  /// The same URLs, new pictures: every third one.
+  /// Replaces every third image by another one with the same URL.
   ///
-  /// - Returns: their indices.
+  /// - Returns: The indices of the replaced images.
   mutating func change() throws(CacheError) -> Set<Int> {
     let changed = Set(items.indices.filter { $0 % 3 == 1 })
     for index in changed {

@@ -3,28 +3,27 @@ import Etagere
 import Foundation
 import LoopbackOrigin
 
-/// One pass over all pictures: what was asked of the origin, where the answers and the thumbnails came from, and whether they
-/// show what the origin has now.
+/// One pass over all images: the requests to the origin, and the sources of the thumbnails.
 struct ImageDemoPass: Encodable, Sendable {
   var name: String
   var requests = 0
   var notModified = 0
   var bodyBytes = 0
-  /// Thumbnails made of the original's bytes.
-  var made = 0
-  /// Thumbnails read from the store, without their original.
-  var stored = 0
-  /// Thumbnails that were in memory.
-  var kept = 0
+  /// The number of thumbnails that were made from the bytes of the original.
+  var transformed = 0
+  /// The number of thumbnails that were read from disk, without their original.
+  var disk = 0
+  /// The number of thumbnails that were in memory.
+  var memory = 0
   var milliseconds = 0.0
 
-  /// What a thumbnail was, and where it came from.
+  /// The result of loading the thumbnail of one image.
   struct Shown: Sendable {
     var index: Int
     var outcome: Result<Resource<DecodedImage>, CacheError>
   }
 
-  /// Loads a transform of every picture.
+  /// Loads the thumbnail of every image.
   static func run(
     _ name: String, _ transform: ResourceTransform<DecodedImage>, of items: [ImageDemoContent.Item],
     with manager: ResourceManager,
@@ -46,53 +45,57 @@ struct ImageDemoPass: Encodable, Sendable {
     pass.bodyBytes = origin.counters.bodyBytesSent
     for resource in shown.compactMap({ try? $0.outcome.get() }) {
       switch resource.valueOrigin {
-      case .transformed, .original: pass.made += 1
-      case .disk: pass.stored += 1
-      case .memory: pass.kept += 1
+      case .transformed, .original: pass.transformed += 1
+      case .disk: pass.disk += 1
+      case .memory: pass.memory += 1
       }
     }
     return (pass, shown)
   }
 
+  /// The heading of the table, which fits into 80 columns.
   static var header: String {
-    let columns = ["requests", "304s", "body bytes", "made", "stored", "in memory", "ms"]
-    return Text.left("pass", 44) + zip(columns, widths).map { Text.right($0, $1) }.joined()
+    let columns = ["requests", "304s", "body bytes", "made", "disk", "memory", "ms"]
+    return Text.left("thumbnails", nameWidth) + zip(columns, widths).map { Text.right($0, $1) }.joined()
   }
 
-  private static let widths = [10, 6, 12, 6, 8, 11, 9]
+  private static let nameWidth = 26
+  private static let widths = [9, 5, 12, 6, 6, 8, 8]
 
   var line: String {
-    let cells = ["\(requests)", "\(notModified)", "\(bodyBytes)", "\(made)", "\(stored)", "\(kept)", Text.time(milliseconds)]
-    return Text.left(name, 44) + zip(cells, Self.widths).map { Text.right($0, $1) }.joined()
+    let cells = [
+      "\(requests)", "\(notModified)", "\(bodyBytes)", "\(transformed)", "\(disk)", "\(memory)", Text.time(milliseconds),
+    ]
+    return Text.left(name, Self.nameWidth) + zip(cells, Self.widths).map { Text.right($0, $1) }.joined()
   }
 }
 
-/// What must come of a pass.
+/// The expected result of a pass.
 struct ImageDemoExpectation {
   var requests = 0
   var notModified = 0
   var bodyBytes = 0
-  var made = 0
-  var stored = 0
-  var kept = 0
-  /// What each load must say about the origin's word.
+  var transformed = 0
+  var disk = 0
+  var memory = 0
+  /// The expected outcome of revalidating the image with this index.
   var validation: @Sendable (Int) -> RevalidationOutcome = { _ in .notAttempted }
 
-  /// - Returns: what is not as it must be, in words.
+  /// Returns the differences between a pass and this expectation, as sentences.
   func differences(from pass: ImageDemoPass, _ shown: [ImageDemoPass.Shown]) -> [String] {
     let counts = [
       ("requests", pass.requests, requests), ("304s", pass.notModified, notModified), ("body bytes", pass.bodyBytes, bodyBytes),
-      ("thumbnails made", pass.made, made), ("thumbnails from the store", pass.stored, stored),
-      ("thumbnails from memory", pass.kept, kept),
+      ("thumbnails made", pass.transformed, transformed), ("thumbnails from disk", pass.disk, disk),
+      ("thumbnails from memory", pass.memory, memory),
     ]
-    var wrong = counts.filter { $0.1 != $0.2 }.map { "\(pass.name): \($0.1) \($0.0), not \($0.2)" }
+    var wrong = counts.filter { $0.1 != $0.2 }.map { "\(pass.name): \($0.1) \($0.0), expected \($0.2)" }
     for one in shown {
       switch one.outcome {
       case .failure(let error): wrong.append("\(pass.name): \(error)")
       case .success(let resource):
         let expected = validation(one.index)
         if resource.validation != expected {
-          wrong.append("\(pass.name): picture \(one.index + 1) was validated as \(resource.validation), not \(expected)")
+          wrong.append("\(pass.name): image \(one.index + 1) has validation \(resource.validation), expected \(expected)")
         }
       }
     }

@@ -4,23 +4,24 @@ import Etagere
 import Foundation
 import LoopbackOrigin
 
-/// What the tool has left behind: its status, and what it said on both channels.
+/// The result of one run of the tool: its exit status and both output streams.
 struct ToolRun {
   var status: Int32
   var output: Data
-  var complaints: [String]
+  /// The lines of standard error.
+  var errors: [String]
 
   var lines: [String] { Self.lines(output) }
 
   static func lines(_ data: Data) -> [String] { String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init) }
 
-  /// Every line of standard output, read as JSON of this shape.
+  /// Decodes every line of standard output as JSON.
   func documents<Document: Decodable>(_ type: Document.Type = Document.self) throws -> [Document] {
     try lines.map { try JSONDecoder().decode(type, from: Data($0.utf8)) }
   }
 }
 
-/// What `--json` says of one resource, as a script would read it.
+/// The JSON document of one resource.
 struct LoadDocument: Decodable {
   struct Failure: Decodable {
     var code: String
@@ -38,8 +39,8 @@ struct LoadDocument: Decodable {
   var error: Failure?
 }
 
-/// A folder of one test's own with a cache folder in it, in which the real executable runs.
-final class Workplace: Sendable {
+/// A temporary folder with a cache folder, in which the real executable runs.
+final class ToolFixture: Sendable {
   let path: String
 
   init() throws {
@@ -51,7 +52,7 @@ final class Workplace: Sendable {
 
   var cache: String { path + "/cache" }
 
-  /// The files of the cache's entries, sorted.
+  /// The files of the cache entries, sorted.
   var entryFiles: [String] { files(below: cache + "/etagere-1/entries") }
 
   func files(below folder: String) -> [String] {
@@ -71,29 +72,35 @@ final class Workplace: Sendable {
     return file
   }
 
-  /// Runs `etagere` with this workplace's cache folder.
+  /// Runs `etagere` with the cache folder of this fixture.
   func etagere(_ arguments: String..., input: String? = nil) async throws -> ToolRun {
     try await run(arguments + ["--cache-dir", cache], input: input)
   }
 
-  /// Runs `etagere` with these arguments alone, in this workplace as the current folder.
+  /// Runs `etagere` with only these arguments, in the folder of this fixture.
   ///
-  /// - Parameter output: where standard output goes; a file that is read afterwards, by default.
-  func run(_ arguments: [String], input: String? = nil, output: String? = nil) async throws -> ToolRun {
-    await Self.turns.take()
-    defer { Self.turns.giveBack() }
+  /// - Parameters:
+  ///   - arguments: The arguments.
+  ///   - input: The bytes of standard input.
+  ///   - output: The path of standard output, or `nil` for a temporary file that is read afterwards.
+  ///   - program: The program to run, or `nil` for the tool.
+  func run(
+    _ arguments: [String], input: String? = nil, output: String? = nil, program: String? = nil
+  ) async throws -> ToolRun {
+    await Self.limit.begin()
+    defer { Self.limit.end() }
     let name = "\(path)/\(Revision.random())"
     defer { for suffix in [".in", ".out", ".err"] { try? FileManager.default.removeItem(atPath: name + suffix) } }
     for (suffix, text) in [(".in", input ?? ""), (".out", ""), (".err", "")] {
       try Data(text.utf8).write(to: URL(filePath: name + suffix))
     }
     let process = Process()
-    process.executableURL = try Self.executable()
+    process.executableURL = try program.map { URL(filePath: $0) } ?? Self.executable()
     process.arguments = arguments
     process.currentDirectoryURL = URL(filePath: path, directoryHint: .isDirectory)
-    // A proxy of the machine's must not come between the tool and the loopback interface.
+    // Requests to the loopback interface must not go through a proxy.
     process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.lowercased().hasSuffix("_proxy") }
-    // Files, not pipes: nobody has to read them before the process can end.
+    // Files instead of pipes: a process does not wait for a reader.
     process.standardInput = try FileHandle(forReadingFrom: URL(filePath: name + ".in"))
     process.standardOutput = try FileHandle(forWritingTo: URL(filePath: output ?? name + ".out"))
     process.standardError = try FileHandle(forWritingTo: URL(filePath: name + ".err"))
@@ -108,13 +115,13 @@ final class Workplace: Sendable {
     return ToolRun(
       status: process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus,
       output: try Data(contentsOf: URL(filePath: name + ".out")),
-      complaints: ToolRun.lines(try Data(contentsOf: URL(filePath: name + ".err"))))
+      errors: ToolRun.lines(try Data(contentsOf: URL(filePath: name + ".err"))))
   }
 
-  private static let turns = Turns(4)
+  private static let limit = ProcessLimit(4)
 
-  /// The executable lies beside the test bundle.
-  private static func executable() throws -> URL {
+  /// Returns the executable, which is in the same folder as the test bundle.
+  static func executable() throws -> URL {
     let bundles = Bundle.allBundles.filter { $0.bundlePath.hasSuffix(".xctest") }.map { $0.bundleURL.deletingLastPathComponent() }
     let program = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
     let candidates = (bundles + [program]).map { $0.appending(path: "etagere") }
@@ -125,18 +132,18 @@ final class Workplace: Sendable {
   }
 }
 
-/// Lets so many processes run at the same time: more would only make each other slow.
-final class Turns: Sendable {
+/// A limit on the number of processes that run at the same time.
+final class ProcessLimit: Sendable {
   private let gate = Gate()
 
   init(_ count: Int) { gate.letThrough(count) }
 
-  func take() async { await gate.pass() }
+  func begin() async { await gate.pass() }
 
-  func giveBack() { gate.letThrough() }
+  func end() { gate.letThrough() }
 }
 
-/// Runs a test against an origin of its own and stops it, whatever happens.
+/// Runs a test against a new origin, and stops the origin afterwards.
 func withOrigin(_ body: (OriginServer) async throws -> Void) async throws {
   let origin = try await OriginServer.start()
   do {
@@ -148,7 +155,7 @@ func withOrigin(_ body: (OriginServer) async throws -> Void) async throws {
   await origin.stop()
 }
 
-/// Bytes that are no text, all values among them.
+/// Returns binary data with all byte values.
 func bytes(_ count: Int, seed: Int = 0) -> Data {
   Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8 &+ seed) })
 }

@@ -1,0 +1,67 @@
+#if Tool
+import ArgumentParser
+import Etagere
+import Foundation
+
+/// The options that say where the cache is.
+struct CacheOptions: ParsableArguments {
+  @Option(
+    name: .customLong("cache-dir"),
+    help: ArgumentHelp("The folder of the cache. The default is in the user's cache folder.", valueName: "folder"),
+    completion: .directory)
+  var path: String?
+
+  var url: URL { path.map { URL(filePath: $0, directoryHint: .isDirectory) } ?? ResourceManager.defaultFolder }
+
+  /// Opens the store without a manager.
+  func open(_ reporting: ReportingOptions) throws -> DiskCache {
+    let store = try opening { () throws(CacheError) in try DiskCache(folder: url) }
+    reporting.trace("cache folder \(store.path)")
+    return store
+  }
+
+  /// Creates a manager with every component, and the store in this folder.
+  func manager(
+    _ reporting: ReportingOptions, _ watch: CacheWatch = CacheWatch(), isReload: Bool = false
+  ) throws -> ResourceManager {
+    var configuration = try opening { () throws(CacheError) in
+      try ResourceManager.Configuration.standard(folder: url, downloader: reporting.tracing(Engine.make()))
+    }
+    configuration.observer = reporting.tracing(watch, isReload: isReload)
+    reporting.trace("cache folder \(url.path(percentEncoded: false))")
+    return ResourceManager(configuration)
+  }
+
+  private func opening<Value>(_ open: () throws(CacheError) -> Value) throws -> Value {
+    do throws(CacheError) {
+      return try open()
+    } catch {
+      Console.complain("cannot use the cache folder: \(error)")
+      throw ToolFailure(status: .ioError)
+    }
+  }
+}
+
+/// The names of the policies on the command line.
+enum PolicyName: String, ExpressibleByArgument, CaseIterable {
+  case standard
+  case cacheFirst = "cache-first"
+  case revalidate
+  case reload
+  case cacheOnly = "cache-only"
+  case memoryElseReload = "memory-else-reload"
+  case staleWhileRevalidate = "stale-while-revalidate"
+
+  var policy: LoadPolicy {
+    switch self {
+    case .standard: .standard
+    case .cacheFirst: .cacheFirst
+    case .revalidate: .revalidate()
+    case .reload: .reload
+    case .cacheOnly: .cacheOnly
+    case .memoryElseReload: .memoryElseReload
+    case .staleWhileRevalidate: .staleWhileRevalidate
+    }
+  }
+}
+#endif
