@@ -6,7 +6,7 @@ internal import FoundationNetworking
 #endif
 
 extension CacheError {
-  /// Creates the error of this package that a `URLSession` error maps to. The original error is stored in ``underlying``.
+  /// Creates the error of this package that a `URLSession` error maps to. The original error is stored in `underlying`.
   public init(urlError: URLError) {
     let detail = urlError.localizedDescription
     let (code, reason) =

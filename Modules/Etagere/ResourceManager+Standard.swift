@@ -59,7 +59,7 @@ extension ResourceManager {
   /// The shared manager of the process, with the default configuration. Its files are in the user's cache folder.
   ///
   /// If that folder cannot be used (a read-only system, no home folder), the manager caches in memory alone.
-  /// ``ResourceManager/Configuration/store`` is then `nil`.
+  /// `configuration.store` is then `nil`.
   public static let shared: ResourceManager = {
     if let configuration = try? Configuration.standard(folder: defaultFolder) { return ResourceManager(configuration) }
     // Without a folder, the configuration cannot fail. If it failed, every load of this manager would end with an error.
