@@ -32,7 +32,7 @@ extension ResourceManager {
   /// transfer. Cancelling the subscription, or releasing its `AnyCancellable`, cancels the load. The subscriber then
   /// receives nothing more, not even a completion. A call that has already begun on another thread may still run.
   ///
-  /// The value is that of ``CacheManager/ResourceManager/load(_:options:)``. With the policy `staleWhileRevalidate` it
+  /// The value is that of `ResourceManager.load(_:options:)`. With the policy `staleWhileRevalidate` it
   /// may be stale; see ``eventsPublisher(for:options:)``.
   ///
   /// The subscriber is called on the `CallbackQueue` of the options or of the manager, like the callbacks of a load. On

@@ -10,10 +10,10 @@ internal import Foundation
 /// reason.
 ///
 /// ```swift
-/// do {
-///   let resource = try await manager.load(url)
-/// } catch where error.code == .unacceptableStatus {
-///   print(error.status ?? 0, error.url ?? "")
+/// do throws(CacheError) {
+///   show(try await manager.load(url).data)
+/// } catch {
+///   if error.code == .unacceptableStatus { print(error.status ?? 0, error.url ?? "") }
 /// }
 /// ```
 public struct CacheError: Error, Sendable {

@@ -13,7 +13,7 @@ public import Foundation
 /// import LoopbackOrigin
 ///
 /// let origin = try await OriginServer.start()
-/// origin.setRoute("/a.png", Route(image, contentType: "image/png", etag: "v1"))
+/// origin.setRoute("/a.png", Route(bytes, contentType: "image/png", etag: "v1"))
 /// origin.setRoute("/broken", .fault(.cut(afterBodyBytes: 3)))
 ///
 /// let first = try await load(origin.url("/a.png"))        // 200, ETag: "v1"

@@ -7,7 +7,7 @@ public import CacheCore
 ///
 /// ```swift
 /// let cache = MemoryCache(limits: .init(cost: 64 << 20, count: 10_000))
-/// cache.insert(MemoryEntry(thumbnail, cost: thumbnail.count, revision: .random()), for: CacheKey(resource: "avatar/7"))
+/// cache.insert(MemoryEntry(bytes, cost: bytes.count, revision: .random()), for: CacheKey(resource: "avatar/7"))
 /// let again = cache.entry(for: CacheKey(resource: "avatar/7"))?.value(as: Data.self)
 /// ```
 public final class MemoryCache: MemoryStoring {

@@ -7,7 +7,7 @@ public import Foundation
 /// Another source for a resource, requested if the original cannot be loaded.
 ///
 /// ```swift
-/// let options = RequestOptions { $0.alternatives = [.mirror(elsewhere), .lowData(thumbnail)] }
+/// let options = RequestOptions { $0.alternatives = [.mirror(elsewhere), .lowData(preview)] }
 /// ```
 ///
 /// The request to it has the load's method and fields, without conditions. At another origin it also has no credentials and no

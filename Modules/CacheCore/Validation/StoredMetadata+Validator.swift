@@ -4,8 +4,8 @@ extension StoredMetadata {
   /// Creates the metadata of a response for a cache of your own, or returns `nil` if the response must not be stored.
   ///
   /// ```swift
-  /// let metadata = StoredMetadata(request: request, response: response, at: SystemClock().now, validator: validator)
-  /// let key = CacheKey(resource: url.absoluteString, variant: validator.variant(of: response, to: request))
+  /// let metadata = StoredMetadata(request: request, response: response.head, at: SystemClock().now, validator: validator)
+  /// let key = CacheKey(resource: url.absoluteString, variant: validator.variant(of: response.head, to: request))
   /// if let metadata { try await store.store(body, for: key, metadata: metadata) }
   /// ```
   ///

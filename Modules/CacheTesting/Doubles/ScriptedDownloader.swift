@@ -12,7 +12,7 @@ public import Foundation
 /// ```swift
 /// let network = ScriptedDownloader()
 /// network.answer(url, .ok("old", etag: #""1""#), .notModified())
-/// …
+/// // … the code under test …
 /// try network.verify()   // throws after an unscripted request or with unused responses
 /// ```
 public final class ScriptedDownloader: Downloader {

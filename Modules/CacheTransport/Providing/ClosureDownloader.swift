@@ -14,7 +14,7 @@ public import Foundation
 ///   try await library.jpeg(named: request.head.path ?? "")
 /// }
 /// configuration.schemeHandlers["photo"] = photos  // photo: URLs use the same path as the network's
-/// let options = RequestOptions { $0.downloader = .use(ClosureDownloader { _ in thumbnail }) }
+/// let options = RequestOptions { $0.downloader = .use(ClosureDownloader { _ in bytes }) }
 /// ```
 ///
 /// An error of the closure ends the load. A `CacheError` is passed on, a `CancellationError` becomes `CacheError.cancelled`, and

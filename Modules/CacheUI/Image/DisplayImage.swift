@@ -11,7 +11,7 @@ public import CoreGraphics
 ///
 /// ```swift
 /// let resource = try await manager.load(url, as: .displayImage(.resize(.fit(400, 400)), scale: 2))
-/// layer.contents = resource.value.cgImage
+/// show(resource.value)  // its cgImage can be the contents of a layer
 /// ```
 ///
 /// Copies share their pixels.

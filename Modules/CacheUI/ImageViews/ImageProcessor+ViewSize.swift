@@ -1,7 +1,7 @@
 public import Etagere
 
 extension ImageProcessor {
-  /// Returns a resize to the smallest size that covers a view, or ``none`` if the view has no size yet. The image keeps
+  /// Returns a resize to the smallest size that covers a view, or `none` if the view has no size yet. The image keeps
   /// its aspect ratio and is not enlarged, so it suits views that fit or fill their content.
   ///
   /// - Parameters:
