@@ -25,7 +25,7 @@ extension Telemetry.Outlet {
 
   /// Creates the spans of a finished load.
   private static func trace(_ record: LoadRecord, in context: ServiceContext, by tracer: any Tracer) {
-    let span = tracer.startAnySpan("etagere.load", at: record.instant(.zero), context: context)
+    let span = tracer.startSpan("etagere.load", context: context, at: record.instant(.zero))
     span.attributes["url.full"] = record.url.withoutQuery
     span.attributes["etagere.source"] = record.source?.rawValue
     span.attributes["etagere.load"] = "\(record.load)"
@@ -43,7 +43,7 @@ extension Telemetry.Outlet {
   private static func tracePhases(of record: LoadRecord, in context: ServiceContext, by tracer: any Tracer) {
     for phase in record.phases {
       let kind: SpanKind = if case .transfer = phase.work { .client } else { .internal }
-      let span = tracer.startAnySpan(phase.work.spanName, at: record.instant(phase.start), context: context, ofKind: kind)
+      let span = tracer.startSpan(phase.work.spanName, context: context, ofKind: kind, at: record.instant(phase.start))
       span.attributes["etagere.load"] = "\(record.load)"
       switch phase.work {
       case .transfer(let transfer):
