@@ -103,7 +103,7 @@ struct HummingbirdCacheTests {
         let response = try await client.execute(uri: "/price/USD", method: .get)
         #expect(String(buffer: response.body) == "11.0 USD (rates from: \(source))\n")
       }
-      let unknown = try await client.execute(uri: "/price/XXX", method: .get)
+      let unknown = try await client.execute(uri: "/price/ABC", method: .get)
       #expect(unknown.status == .notFound)
     }
     try upstream.verify()
