@@ -6,8 +6,8 @@ import Foundation
 // A scripted origin in place of a server. A real client omits it: `standard(folder:)` loads from the network.
 let origin = ScriptedDownloader()
 let url = URL(string: "https://api.example.com/articles") ?? URL(filePath: "/")
-origin.answer(
-  url, .ok(#"[{"id": 1, "title": "Dawn"}]"#, etag: "\"1\"", cacheControl: "max-age=0"), .notModified(),
+origin.respond(
+  to: url, with: .ok(#"[{"id": 1, "title": "Dawn"}]"#, etag: "\"1\"", cacheControl: "max-age=0"), .notModified(),
   .ok(#"[{"id": 2, "title": "Noon"}, {"id": 1, "title": "Dawn"}]"#, etag: "\"2\"", cacheControl: "max-age=0"),
   .failure(.offline, reason: "no network"))
 

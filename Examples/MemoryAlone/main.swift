@@ -43,7 +43,8 @@ expect(cache.count == 0 && held?.pixels.count == 400, "the cache is empty, and a
 
 let counters = cache.counters
 let evictions = counters.evictions.map { "\($0.value) \($0.key.rawValue)" }.sorted().joined(separator: ", ")
-print("hits \(counters.hits), misses \(counters.misses), insertions \(counters.insertions), refusals \(counters.refusals)")
+print(
+  "hits \(counters.hits), misses \(counters.misses), insertions \(counters.insertions), refusals \(counters.refusedInsertions)")
 print("evictions by reason: \(evictions)")
-expect(counters.hits == 2 && counters.misses == 1 && counters.refusals == 1, "2 hits, 1 miss, 1 refusal")
+expect(counters.hits == 2 && counters.misses == 1 && counters.refusedInsertions == 1, "2 hits, 1 miss, 1 refusal")
 expect(counters.evictions == [.size: 1, .trimmed: 2], "1 entry was evicted for size, 2 were trimmed")

@@ -174,13 +174,13 @@ public final class AsyncHTTPDownloader: Downloader {
     let plain = body == nil || body?.length == 0 ? try outgoing.request(tls: tls) : nil
     // The upload client has separate connections, so an upload must not take a stream of the other client's HTTP/2 connection.
     let host = plain == nil && owner.hasUploadClient ? "upload \(outgoing.hostAndPort)" : outgoing.hostAndPort
-    let transfer = Transfer(state, owner: owner) { transfer, hadTurn in
-      if hadTurn { queue.leave(host) }
+    let transfer = Transfer(state, owner: owner) { transfer, hadSlot in
+      if hadSlot { queue.leave(host) }
       owner.leave(transfer)
     }
     guard owner.enter(transfer) else { throw Self.closed }
     queue.enter(host) {
-      transfer.enqueue { queue.lastTurn(host) }
+      transfer.enqueue { queue.lastProgress(host) }
     } start: {
       transfer.start {
         if let plain {

@@ -16,9 +16,9 @@ struct Chunk: Sendable {
 
   var isEmpty: Bool { count == 0 }
 
-  mutating func append(_ piece: ByteBuffer) {
-    count += piece.readableBytes
-    if first == nil { first = piece } else { others.append(piece) }
+  mutating func append(_ part: ByteBuffer) {
+    count += part.readableBytes
+    if first == nil { first = part } else { others.append(part) }
   }
 
   /// All bytes, copied once. A buffer is a slice of a larger buffer of the connection, which a stored body must not retain.
@@ -29,7 +29,7 @@ struct Chunk: Sendable {
     guard let first else { return Data() }
     guard !others.isEmpty else { return first.withUnsafeReadableBytes { Data($0) } }
     var data = Data(capacity: count)
-    for piece in CollectionOfOne(first) + others { piece.withUnsafeReadableBytes { data.append(contentsOf: $0) } }
+    for part in CollectionOfOne(first) + others { part.withUnsafeReadableBytes { data.append(contentsOf: $0) } }
     return data
   }
 }

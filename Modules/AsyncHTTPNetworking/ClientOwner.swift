@@ -26,7 +26,7 @@ final class ClientOwner: Sendable {
   var hasUploadClient: Bool { uploadClient !== client }
 
   private let state = Lock(State())
-  private let alarm = Alarm()
+  private let timeoutSchedule = TimeoutSchedule()
 
   /// Creates an owner for the caller's client, which the caller shuts down.
   init(borrowing client: HTTPClient) {
@@ -74,18 +74,18 @@ final class ClientOwner: Sendable {
 
   /// Schedules a check of the transfers at the given time.
   func expect(_ due: NIODeadline) {
-    guard alarm.set(for: due) else { return }
+    guard timeoutSchedule.set(for: due) else { return }
     client.eventLoopGroup.any().scheduleTask(deadline: due) { [weak self] in
-      guard let self, alarm.isDue(due) else { return }
-      look()
+      guard let self, timeoutSchedule.isDue(due) else { return }
+      checkTimeouts()
     }
   }
 
   /// Checks all transfers. Checks that are due within 2 ms are combined, so that many transfers with different times do not cause
   /// a pass each.
-  private func look() {
+  private func checkTimeouts() {
     let now = NIODeadline.now()
-    let next = state.withLock { Array($0.running.values) }.compactMap { $0.look(at: now) }.min()
+    let next = state.withLock { Array($0.running.values) }.compactMap { $0.checkTimeouts(at: now) }.min()
     if let next { expect(max(next, now + .milliseconds(2))) }
   }
 

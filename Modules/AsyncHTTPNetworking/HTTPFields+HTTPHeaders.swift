@@ -21,7 +21,7 @@ extension HTTPFields {
 extension HTTPHeaders {
   /// The fields that describe the connection (RFC 9110 §7.6.1) or frame the body. The client sets them, and HTTP/2 forbids most
   /// of them (RFC 9113 §8.2.2).
-  private static let ownAffairs: Set<HTTPField.Name> = Set(
+  private static let connectionFields: Set<HTTPField.Name> = Set(
     [
       "Connection", "Keep-Alive", "Proxy-Connection", "TE", "Upgrade", "Transfer-Encoding", "Content-Length", "Trailer",
       ExactTarget.fieldName,
@@ -30,7 +30,7 @@ extension HTTPHeaders {
 
   /// Creates the headers of the message, unchanged.
   init(sending fields: HTTPFields) {
-    var dropped = Self.ownAffairs
+    var dropped = Self.connectionFields
     if let named = fields[.connection] {
       dropped.formUnion(named.split(separator: ",").compactMap { HTTPField.Name(String(Substring($0.utf8.trimmingBlanks()))) })
     }

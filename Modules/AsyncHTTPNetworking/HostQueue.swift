@@ -11,7 +11,7 @@ final class HostQueue: Sendable {
     var running = 0
     /// Whether HTTP/2 was seen. Streams of one connection are then counted instead of connections.
     var isMultiplexed = false
-    var lastTurn = NIODeadline.now()
+    var lastProgress = NIODeadline.now()
     var waiting: [@Sendable () -> Bool] = []
     /// The number of requests at the start of `waiting` that have started. They are removed in batches.
     var served = 0
@@ -20,14 +20,14 @@ final class HostQueue: Sendable {
 
     /// Passes the slot of a request that has ended to the next request, or frees it.
     mutating func passOn(limit: (Host) -> Int) -> (@Sendable () -> Bool)? {
-      lastTurn = .now()
+      lastProgress = .now()
       let next = running <= limit(self) ? popFirst() : nil
       if next == nil { running -= 1 }
       return next
     }
 
     /// Gives a free slot to the next request.
-    mutating func takeTurn(limit: (Host) -> Int) -> (@Sendable () -> Bool)? {
+    mutating func takeSlot(limit: (Host) -> Int) -> (@Sendable () -> Bool)? {
       guard running < limit(self), let next = popFirst() else { return nil }
       running += 1
       return next
@@ -79,22 +79,22 @@ final class HostQueue: Sendable {
 
   /// Notes that the host uses HTTP/2, so that many requests share a connection.
   func noteMultiplexing(_ host: String) {
-    let isNews = hosts.withLock { hosts in
+    let isNew = hosts.withLock { hosts in
       guard hosts[host]?.isMultiplexed == false else { return false }
       hosts[host]?.isMultiplexed = true
       return true
     }
-    guard isNews else { return }
-    while let next = takeTurn(host) {
+    guard isNew else { return }
+    while let next = takeSlot(host) {
       if !next() { leave(host) }
     }
   }
 
   /// The time at which a request of the host last started or ended.
-  func lastTurn(_ host: String) -> NIODeadline { hosts.withLock { $0[host]?.lastTurn } ?? .now() }
+  func lastProgress(_ host: String) -> NIODeadline { hosts.withLock { $0[host]?.lastProgress } ?? .now() }
 
-  private func takeTurn(_ host: String) -> (@Sendable () -> Bool)? {
-    hosts.withLock { $0[host]?.takeTurn(limit: limit) }
+  private func takeSlot(_ host: String) -> (@Sendable () -> Bool)? {
+    hosts.withLock { $0[host]?.takeSlot(limit: limit) }
   }
 
   private func enter(_ host: inout Host, _ start: @escaping @Sendable () -> Bool) -> Bool {

@@ -19,7 +19,7 @@ final class Transfer: Sendable {
 
   private let state: Lock<TransferState>
   private let owner: ClientOwner
-  private let didEnd: @Sendable (Transfer, _ hadTurn: Bool) -> Void
+  private let didEnd: @Sendable (Transfer, _ hadSlot: Bool) -> Void
 
   /// - Parameters:
   ///   - state: A new state.
@@ -27,7 +27,7 @@ final class Transfer: Sendable {
   ///   - didEnd: A closure called once at the end, outside any lock. Its argument tells whether the request was passed to the
   ///     client.
   init(
-    _ state: sending TransferState, owner: ClientOwner, didEnd: @escaping @Sendable (Transfer, _ hadTurn: Bool) -> Void
+    _ state: sending TransferState, owner: ClientOwner, didEnd: @escaping @Sendable (Transfer, _ hadSlot: Bool) -> Void
   ) {
     self.state = Lock(state)
     self.owner = owner
@@ -39,7 +39,7 @@ final class Transfer: Sendable {
   /// Waits for the head. Called once.
   func head() async throws(CacheError) -> ReceivedHead {
     while true {
-      if let answer = state.withLock({ $0.answer }) { return try answer.get() }
+      if let response = state.withLock({ $0.response }) { return try response.get() }
       await wait { state, waiter in (state.awaitHead(waiter), TransferState.Consequences()) }
     }
   }
@@ -101,7 +101,7 @@ final class Transfer: Sendable {
   func enqueue(progress: @escaping @Sendable () -> NIODeadline) { perform { $0.enqueue(progress: progress, at: .now()) } }
 
   /// Notes that the request was sent. `isReused` is `true` only if its connection certainly existed before.
-  func sent(overKeptConnection isReused: Bool) { perform { $0.sent(overKeptConnection: isReused, at: .now()) } }
+  func sent(overReusedConnection isReused: Bool) { perform { $0.sent(overReusedConnection: isReused, at: .now()) } }
 
   /// Returns whether a failed request is to be sent again. If so, the attempt is counted.
   func maySendAgain(after error: any Error) -> Bool { state.withLock { $0.sendAgain(after: error) } }
@@ -146,13 +146,13 @@ final class Transfer: Sendable {
     if let stop = consequences.stop { stop() }
     if let demand = consequences.demand { demand.succeed() }
     // Before the reader is woken, so that its next request finds the slot free.
-    if let end = consequences.end { didEnd(self, end.hadTurn) }
+    if let end = consequences.end { didEnd(self, end.hadSlot) }
     consequences.wake?.resume()
   }
 
   /// Ends the transfer if it has timed out. Otherwise returns the time of the next check, or `nil` if there is none.
-  func look(at now: NIODeadline) -> NIODeadline? {
-    var consequences = state.withLock { $0.look(at: now) }
+  func checkTimeouts(at now: NIODeadline) -> NIODeadline? {
+    var consequences = state.withLock { $0.checkTimeouts(at: now) }
     let due = consequences.due
     consequences.due = nil
     carryOut(consequences)

@@ -29,7 +29,7 @@ final class TransferDelegate: HTTPClientResponseDelegate {
     }
     // A second head means a redirect, which only a caller's client follows.
     guard !isSecond else { return transfer.fail(.followsRedirects) }
-    transfer.sent(overKeptConnection: connectionsMade != nil && connectionsMade == plain.connections?.made)
+    transfer.sent(overReusedConnection: connectionsMade != nil && connectionsMade == plain.connections?.made)
   }
 
   func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {

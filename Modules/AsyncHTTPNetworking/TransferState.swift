@@ -23,7 +23,7 @@ struct TransferState {
     var wake: Transfer.Waiter?
     var demand: EventLoopPromise<Void>?
     var stop: (@Sendable () -> Void)?
-    /// The time of the next call to ``TransferState/look(at:)``, unless an earlier one was returned.
+    /// The time of the next call to ``TransferState/checkTimeouts(at:)``, unless an earlier one was returned.
     var due: NIODeadline?
     var end: End?
   }
@@ -41,7 +41,7 @@ struct TransferState {
   /// The end of the transfer.
   struct End {
     /// Whether the request was passed to the client.
-    var hadTurn: Bool
+    var hadSlot: Bool
   }
 
   /// The received part of a response.
@@ -100,7 +100,7 @@ struct TransferState {
   }
 
   /// The head or an error, or `nil` while there is neither.
-  var answer: Result<ReceivedHead, CacheError>? {
+  var response: Result<ReceivedHead, CacheError>? {
     switch stage {
     case .queued, .awaitingHead: nil
     // A body that failed before its first read still has a head.
@@ -110,7 +110,7 @@ struct TransferState {
   }
 
   mutating func awaitHead(_ waiter: Transfer.Waiter) -> Wait {
-    guard answer == nil else { return .ready }
+    guard response == nil else { return .ready }
     self.waiter = waiter
     return .waiting
   }
@@ -169,7 +169,7 @@ struct TransferState {
     }
   }
 
-  mutating func sent(overKeptConnection isReused: Bool, at now: NIODeadline) -> Consequences {
+  mutating func sent(overReusedConnection isReused: Bool, at now: NIODeadline) -> Consequences {
     isSent = true
     metrics.isReusedConnection = isReused ? true : nil
     lastActivity = now
@@ -256,7 +256,7 @@ struct TransferState {
 
   private mutating func settle() -> Consequences {
     let consequences = Consequences(
-      wake: releaseWaiter(), demand: releaseDemand(), stop: stop, end: End(hadTurn: startedAt != nil))
+      wake: releaseWaiter(), demand: releaseDemand(), stop: stop, end: End(hadSlot: startedAt != nil))
     (stop, progressOfQueue) = (nil, nil)
     return consequences
   }
@@ -300,7 +300,7 @@ struct TransferState {
   }
 
   /// Fails the transfer if it has timed out. Otherwise returns the time of the next check.
-  mutating func look(at now: NIODeadline) -> Consequences {
+  mutating func checkTimeouts(at now: NIODeadline) -> Consequences {
     guard !hasEnded else { return Consequences() }
     if let total = limits.total, now >= calledAt + total { return fail(limits.totalPassed(total)) }
     if waitsForPeer, let dueTime, now >= dueTime {

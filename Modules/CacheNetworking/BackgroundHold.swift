@@ -6,7 +6,7 @@ final class BackgroundHold: Sendable {
   private struct State {
     var running = 0
     /// The number of the current period. It tells a late expiration from one of the current period.
-    var piece = 0
+    var period = 0
     var giveBack: (@Sendable () -> Void)?
   }
 
@@ -18,17 +18,17 @@ final class BackgroundHold: Sendable {
   /// Records the start of a transfer. The first running transfer requests background time.
   func enter() {
     guard let time else { return }
-    let piece: Int? = state.withLock { state in
+    let period: Int? = state.withLock { state in
       state.running += 1
       guard state.running == 1 else { return nil }
-      state.piece += 1
-      return state.piece
+      state.period += 1
+      return state.period
     }
-    guard let piece else { return }
-    let giveBack = time.begin { [weak self] in self?.end(piece) }
+    guard let period else { return }
+    let giveBack = time.begin { [weak self] in self?.end(period) }
     let isOver = state.withLock { state in
       // All transfers may have ended meanwhile, or a new period may have begun.
-      guard state.piece == piece, state.running > 0 else { return true }
+      guard state.period == period, state.running > 0 else { return true }
       state.giveBack = giveBack
       return false
     }
@@ -49,11 +49,11 @@ final class BackgroundHold: Sendable {
 
   /// Returns the time that the system has reclaimed. Running transfers continue when the app does. No new period is requested
   /// until all of them have ended.
-  private func end(_ piece: Int) {
+  private func end(_ period: Int) {
     let giveBack: (@Sendable () -> Void)? = state.withLock { state in
-      guard state.piece == piece else { return nil }
+      guard state.period == period else { return nil }
       // A concurrent `enter()` that is about to store its closure sees that the period is over.
-      state.piece += 1
+      state.period += 1
       defer { state.giveBack = nil }
       return state.giveBack
     }

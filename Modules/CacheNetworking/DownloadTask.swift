@@ -22,7 +22,7 @@ package final class DownloadTask: Sendable {
     /// The reason of the cancellation.
     var cancellation: CacheError?
     /// Whether a hook has yet to judge the response.
-    var awaitsJudgement = false
+    var awaitsJudgment = false
     /// Cancels the hook that judges the response.
     var judging: (@Sendable () -> Void)?
     /// Whether a transfer was started, or `nil` while that is not decided.
@@ -49,8 +49,8 @@ package final class DownloadTask: Sendable {
   /// Cancels the download because its time limit has passed. Does nothing if the response is complete and was judged, even if it
   /// was not read yet.
   func expire(after limit: Duration) {
-    let (transfer, awaitsJudgement) = state.withLock { ($0.transfer, $0.awaitsJudgement) }
-    guard transfer?.endedAt == nil || awaitsJudgement else { return }
+    let (transfer, awaitsJudgment) = state.withLock { ($0.transfer, $0.awaitsJudgment) }
+    guard transfer?.endedAt == nil || awaitsJudgment else { return }
     cancel(because: CacheError(.timedOut, reason: "the response was not complete within \(limit)"))
   }
 
@@ -142,7 +142,7 @@ package final class DownloadTask: Sendable {
   }
 
   /// Notes that a hook is going to judge the response.
-  func awaitJudgement() { state.withLock { $0.awaitsJudgement = true } }
+  func awaitJudgment() { state.withLock { $0.awaitsJudgment = true } }
 
   /// Registers the hook that judges the response. If the download was cancelled already, `cancel` is called at once.
   func beginJudging(_ cancel: @escaping @Sendable () -> Void) {
@@ -155,7 +155,7 @@ package final class DownloadTask: Sendable {
   }
 
   /// Notes that the response was judged.
-  func endJudging() { state.withLock { ($0.awaitsJudgement, $0.judging) = (false, nil) } }
+  func endJudging() { state.withLock { ($0.awaitsJudgment, $0.judging) = (false, nil) } }
 
   /// Notes that the transfer has started.
   func didStart() {

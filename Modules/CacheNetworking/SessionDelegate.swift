@@ -167,7 +167,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
       return completionHandler(.useCredential, credential)
     }
     #endif
-    guard let challengeHandler, mayAsk(challenge, transfer) else { return decline(transfer, completionHandler) }
+    guard let challengeHandler, allowsChallengeHandler(challenge, transfer) else { return decline(transfer, completionHandler) }
     let queue = session.delegateQueue
     let question = AuthenticationChallenge(challenge, url: transfer.url)
     Task {
@@ -194,7 +194,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
 
   /// Returns whether the handler may be called. Basic only (RFC 7617), because Foundation on Linux traps on a credential for
   /// Digest.
-  private func mayAsk(_ challenge: URLAuthenticationChallenge, _ transfer: SessionDataTask) -> Bool {
+  private func allowsChallengeHandler(_ challenge: URLAuthenticationChallenge, _ transfer: SessionDataTask) -> Bool {
     challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodHTTPBasic
       && challenge.previousFailureCount < Self.attemptsPerChallenge && transfer.isHolding
   }
@@ -211,7 +211,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
   #else
   private var holdsUnauthorized: Bool { false }
 
-  private func mayAsk(_ challenge: URLAuthenticationChallenge, _ transfer: SessionDataTask) -> Bool {
+  private func allowsChallengeHandler(_ challenge: URLAuthenticationChallenge, _ transfer: SessionDataTask) -> Bool {
     challenge.previousFailureCount < Self.attemptsPerChallenge
   }
 

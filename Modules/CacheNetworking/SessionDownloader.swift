@@ -207,7 +207,7 @@ public final class SessionDownloader: Downloader {
     guard let hooks else { return try await send(request, in: engine, handle, deadline, began) }
     let exchange = HookedExchange(hooks, request)
     exchange.willStart()
-    handle.awaitJudgement()
+    handle.awaitJudgment()
     let response: DownloadResponse
     do {
       response = try await send(request, in: engine, handle, deadline, began)

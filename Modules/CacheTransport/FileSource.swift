@@ -18,15 +18,15 @@ internal import Musl
 /// The queues for file calls, which block and must not run on the cooperative pool. There are several, so that one slow file
 /// system does not block the others.
 enum FileQueue {
-  private static let lanes = (0..<4).map { DispatchQueue(label: "etagere.files.\($0)", qos: .utility) }
+  private static let queues = (0..<4).map { DispatchQueue(label: "etagere.files.\($0)", qos: .utility) }
   private static let turn = Lock(0)
 
   static func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
-    let lane = turn.withLock { turn in
-      turn = (turn + 1) % lanes.count
+    let index = turn.withLock { turn in
+      turn = (turn + 1) % queues.count
       return turn
     }
-    return await withCheckedContinuation { continuation in lanes[lane].async { continuation.resume(returning: work()) } }
+    return await withCheckedContinuation { continuation in queues[index].async { continuation.resume(returning: work()) } }
   }
 }
 

@@ -5,7 +5,7 @@ extension DiskCache {
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     let name = EntryName(CacheKey(resource: resource), hashKey: engine.folder.key)
     if engine.surelyLacks(resource: name.resource) { return [] }
-    if let entry = engine.entryAtOnce(CacheKey(resource: resource), name, alone: true) { return [entry] }
+    if let entry = engine.entryWithoutWaiting(CacheKey(resource: resource), name, alone: true) { return [entry] }
     return try await inLane(name) { engine, name throws(CacheError) in try engine.variants(of: resource, name) }
   }
 
@@ -13,7 +13,7 @@ extension DiskCache {
   /// platforms other than Linux.
   public func variantsWithoutWaiting(of resource: String) -> [StoredEntry]? {
     let key = CacheKey(resource: resource)
-    return engine.entryAtOnce(key, EntryName(key, hashKey: engine.folder.key), alone: true).map { [$0] }
+    return engine.entryWithoutWaiting(key, EntryName(key, hashKey: engine.folder.key), alone: true).map { [$0] }
   }
 
   /// Lists the resource's folder and reads the start of each transformed value in it.
@@ -26,20 +26,20 @@ extension DiskCache {
   public func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     let name = EntryName(key, hashKey: engine.folder.key)
     if engine.surelyLacks(name) { return nil }
-    if range == nil, let entry = engine.entryAtOnce(key, name, alone: false) { return entry }
+    if range == nil, let entry = engine.entryWithoutWaiting(key, name, alone: false) { return entry }
     return try await inLane(name) { engine, name throws(CacheError) in try engine.open(key, name, range) }
   }
 
   /// Opens all entries in a few jobs, each of which handles many of them.
   public func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
-    let asked: [Asked] = Set(keys).compactMap { key in
+    let items: [BatchItem] = Set(keys).compactMap { key in
       let name = EntryName(key, hashKey: engine.folder.key)
-      return engine.surelyLacks(name) ? nil : Asked(key: key, name: name)
+      return engine.surelyLacks(name) ? nil : BatchItem(key: key, name: name)
     }
-    var (found, busy) = try await looked(at: asked)
+    var (found, busy) = try await lookUp(items)
     // Other operations on these resources are in progress, so these keys wait for their turns.
-    for asked in busy {
-      found[asked.key] = try await inLane(asked.name) { engine, name throws(CacheError) in try engine.open(asked.key, name, nil) }
+    for item in busy {
+      found[item.key] = try await inLane(item.name) { engine, name throws(CacheError) in try engine.open(item.key, name, nil) }
     }
     return found
   }
@@ -51,7 +51,7 @@ extension DiskCache {
   /// - Throws: `CacheError.Code.readOnly`, `CacheError.Code.closed`, `CacheError.Code.overloaded` while too many stores wait, or
   ///   `CacheError.Code.entryTooLarge` if the metadata states a length above the limit.
   public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
-    try engine.requireWritable(asks: false)
+    try engine.requireWritable(checksAgain: false)
     guard !engine.executor.isClosed else { throw CacheError(.closed, reason: "the store is closed", path: engine.folder.root) }
     guard !engine.executor.isFull else {
       engine.count { $0.refusedWrites += 1 }
@@ -69,7 +69,7 @@ extension DiskCache {
     let name = EntryName(key, hashKey: engine.folder.key)
     do throws(CacheError) {
       return try await engine.executor.run(.storing(name.lane, bytes: MetadataRecord.slot)) {
-        [engine] () throws(CacheError) in try engine.refresh(key, name, metadata, ifRevision: ifRevision)
+        [engine] () throws(CacheError) in try engine.updateMetadata(key, name, metadata, ifRevision: ifRevision)
       }
     } catch {
       if error.code == .overloaded { engine.count { $0.refusedWrites += 1 } }
@@ -83,7 +83,7 @@ extension DiskCache {
 
   /// Removes every entry committed before the call. A writer that began before the call and commits after it keeps its entry.
   public func removeAll() async throws(CacheError) {
-    try await upkeep { engine throws(CacheError) in try engine.removeAll() }
+    try await performMaintenance { engine throws(CacheError) in try engine.removeAll() }
   }
 
   /// Returns the entries, the least recently used first. It reads one or two pages of every file, which is slow for many files
@@ -91,35 +91,35 @@ extension DiskCache {
   public func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry] {
-    try await upkeep { engine throws(CacheError) in try engine.entries(where: isWanted) }
+    try await performMaintenance { engine throws(CacheError) in try engine.entries(where: isWanted) }
   }
 
   // MARK: Batches
 
-  private struct Asked: Sendable {
+  private struct BatchItem: Sendable {
     let key: CacheKey
     let name: EntryName
   }
 
-  private typealias Looked = (found: [CacheKey: StoredEntry], busy: [Asked])
+  private typealias BatchResult = (found: [CacheKey: StoredEntry], busy: [BatchItem])
 
   /// The number of entries that one thread opens before waking another thread pays off.
-  private static let looksAtOnce = 16
+  private static let itemsPerThread = 16
 
-  private func looked(at asked: [Asked]) async throws(CacheError) -> Looked {
-    guard !asked.isEmpty else { return ([:], []) }
-    let parts = min(configuration.ioWidth, (asked.count + Self.looksAtOnce - 1) / Self.looksAtOnce)
-    let size = (asked.count + parts - 1) / parts
-    let results = await withTaskGroup(of: Result<Looked, CacheError>.self) { group in
-      for start in stride(from: 0, to: asked.count, by: size) {
-        let part = asked[start..<min(start + size, asked.count)]
+  private func lookUp(_ items: [BatchItem]) async throws(CacheError) -> BatchResult {
+    guard !items.isEmpty else { return ([:], []) }
+    let parts = min(configuration.ioWidth, (items.count + Self.itemsPerThread - 1) / Self.itemsPerThread)
+    let size = (items.count + parts - 1) / parts
+    let results = await withTaskGroup(of: Result<BatchResult, CacheError>.self) { group in
+      for start in stride(from: 0, to: items.count, by: size) {
+        let part = items[start..<min(start + size, items.count)]
         group.addTask { [self] in
-          do throws(CacheError) { return .success(try await lookInOrder(at: part)) } catch { return .failure(error) }
+          do throws(CacheError) { return .success(try await lookUpInOrder(part)) } catch { return .failure(error) }
         }
       }
       return await group.reduce(into: []) { $0.append($1) }
     }
-    var all: Looked = ([:], [])
+    var all: BatchResult = ([:], [])
     for result in results {
       let part = try result.get()
       all.found.merge(part.found) { first, _ in first }
@@ -128,20 +128,20 @@ extension DiskCache {
     return all
   }
 
-  private func lookInOrder(at part: ArraySlice<Asked>) async throws(CacheError) -> Looked {
+  private func lookUpInOrder(_ part: ArraySlice<BatchItem>) async throws(CacheError) -> BatchResult {
     try await engine.executor.run(.unordered) { [engine] () throws(CacheError) in
-      var looked: Looked = ([:], [])
-      for asked in part {
-        let result = engine.executor.inTurn(asked.name.lane) {
-          Result { () throws(CacheError) in try engine.open(asked.key, asked.name, nil) }
+      var batch: BatchResult = ([:], [])
+      for item in part {
+        let result = engine.executor.inTurn(item.name.lane) {
+          Result { () throws(CacheError) in try engine.open(item.key, item.name, nil) }
         }
         guard let result else {
-          looked.busy.append(asked)
+          batch.busy.append(item)
           continue
         }
-        looked.found[asked.key] = try result.get()
+        batch.found[item.key] = try result.get()
       }
-      return looked
+      return batch
     }
   }
 

@@ -56,7 +56,7 @@ public final class DiskCache: CacheStore {
       configuration.clock is SystemClock
       ? ComponentID(DiskCache.self, parameters: "\(configuration.expiration.text) \(engine.folder.parent)")
       : .unique(DiskCache.self)
-    engine.executor.start(.upkeep) { [engine] in engine.settle() }
+    engine.executor.start(.maintenance) { [engine] in engine.settle() }
   }
 
   /// An identifier that is equal for caches with the same folder and time to live that use the system clock.

@@ -16,15 +16,15 @@ final class DiskEngine: Sendable {
   let checksBodies: Bool
   let index: EntryIndex
   let indexFile = Lock(IndexFileState())
-  let firstAnswers = StartupGate()
+  let startupGate = StartupGate()
   private let counted = Lock(DiskCounters())
   // Separate from the other counters, because every lookup increments one of them.
   private let hits = Atomic<Int>(0)
   private let misses = Atomic<Int>(0)
   /// Whether the system is believed to support reads of cached pages that never wait.
-  let readsAtOnce = Atomic<Bool>(true)
+  let supportsNonblockingReads = Atomic<Bool>(true)
   private let isTrimming = Lock(false)
-  private let isMakingRoom = Lock(false)
+  private let isEvictingAfterDiskFull = Lock(false)
 
   init(_ path: String, _ configuration: DiskCache.Configuration, _ calls: FileCalls) throws(CacheError) {
     folder = try StoreFolder(path, calls, syncsFolders: configuration.durability == .fileAndFolder)
@@ -76,7 +76,7 @@ final class DiskEngine: Sendable {
   }
 
   func open(_ key: CacheKey, _ name: EntryName, _ range: Range<Int64>?) throws(CacheError) -> StoredEntry? {
-    folder.look(at: clock.uptime)
+    folder.checkCounters(at: clock.uptime)
     guard let file = try find(name, expecting: key), let entry = entry(file, key, name, range) else {
       return miss()
     }
@@ -102,7 +102,7 @@ final class DiskEngine: Sendable {
 
   private func miss() -> StoredEntry? {
     misses.add(1, ordering: .relaxed)
-    if index.wantsListAfterMiss(folder.foreignChanges) { executor.start(.upkeep) { [self] in try? list() } }
+    if index.wantsListAfterMiss(folder.foreignChanges) { executor.start(.maintenance) { [self] in try? list() } }
     return nil
   }
 
@@ -123,7 +123,7 @@ final class DiskEngine: Sendable {
   func variants(
     of resource: String, _ plain: EntryName
   ) throws(CacheError) -> [StoredEntry] {
-    folder.look(at: clock.uptime)
+    folder.checkCounters(at: clock.uptime)
     var found: [StoredEntry] = []
     let key = CacheKey(resource: resource)
     if let file = try find(plain, expecting: key), let entry = entry(file, key, plain, nil) {
@@ -217,15 +217,15 @@ final class DiskEngine: Sendable {
     try? list()
   }
 
-  /// - Parameter asks: Whether to check with the system even if the folder was writable at the last check.
-  func requireWritable(asks: Bool = true) throws(CacheError) {
-    guard asks ? folder.isWritable : folder.isProbablyWritable else {
+  /// - Parameter checksAgain: Whether to check with the system even if the folder was writable at the last check.
+  func requireWritable(checksAgain: Bool = true) throws(CacheError) {
+    guard checksAgain ? folder.isWritable : folder.isProbablyWritable else {
       throw CacheError(.readOnly, reason: "the folder is not writable", path: folder.root, errno: SystemError.readOnly.number)
     }
   }
 
   /// Appends a metadata record to the entry of that revision. Returns `false` if there is none.
-  func refresh(
+  func updateMetadata(
     _ key: CacheKey, _ name: EntryName, _ metadata: StoredMetadata, ifRevision revision: Revision
   ) throws(CacheError) -> Bool {
     try requireWritable()
@@ -236,7 +236,7 @@ final class DiskEngine: Sendable {
     } catch {
       if [.notFound, .notAFolder, .isLink].contains(error) { return false }
       let failure = error.error("append metadata", path)
-      if failure.code == .diskFull { makeRoom() }
+      if failure.code == .diskFull { evictAfterDiskFull() }
       throw failure
     }
     guard outcome != .tooLarge else {
@@ -286,7 +286,7 @@ final class DiskEngine: Sendable {
     let place = MetadataArea.place(
       slots: MetadataRecord.slots(payload: payload.count), after: file.newest,
       areaSlots: Int((file.status.size - start + slot - 1) / slot))
-    if place.wantsBarrier, configuration.durability != .none { try folder.calls.synchronise(file.descriptor) }
+    if place.wantsBarrier, configuration.durability != .none { try folder.calls.synchronize(file.descriptor) }
     forgetIndexFile()
     let record = MetadataRecord.encoded(sequence: place.sequence, revision: file.header.revision, payload: payload)
     let offset = start + Int64(place.firstSlot) * slot
@@ -321,22 +321,22 @@ final class DiskEngine: Sendable {
       return !isTrimming
     }
     guard starts else { return }
-    executor.start(.upkeep) { [self] in
+    executor.start(.maintenance) { [self] in
       isTrimming.withLock { $0 = false }
       enforceLimit()
     }
   }
 
   /// Evicts a tenth of the cache in the background after the disk was found full, so that later stores succeed.
-  func makeRoom() {
+  func evictAfterDiskFull() {
     count { $0.fullDisk += 1 }
-    let starts = isMakingRoom.withLock { isMakingRoom in
-      defer { isMakingRoom = true }
-      return !isMakingRoom
+    let starts = isEvictingAfterDiskFull.withLock { isEvictingAfterDiskFull in
+      defer { isEvictingAfterDiskFull = true }
+      return !isEvictingAfterDiskFull
     }
     guard starts else { return }
-    executor.start(.upkeep) { [self] in
-      isMakingRoom.withLock { $0 = false }
+    executor.start(.maintenance) { [self] in
+      isEvictingAfterDiskFull.withLock { $0 = false }
       evictTenth()
     }
   }

@@ -31,8 +31,8 @@ package struct DiskWork: Sendable {
   }
 
   /// Appends metadata. Returns `false` if there is no such entry.
-  package func refresh(_ key: CacheKey, _ metadata: StoredMetadata) throws(CacheError) -> Bool {
-    try engine.refresh(key, name(key), metadata, ifRevision: metadata.revision)
+  package func updateMetadata(_ key: CacheKey, _ metadata: StoredMetadata) throws(CacheError) -> Bool {
+    try engine.updateMetadata(key, name(key), metadata, ifRevision: metadata.revision)
   }
 
   /// Removes an entry.

@@ -12,7 +12,7 @@ public import HTTPTypes
 /// switch validator.plan(request, policy: .standard, stored: stored, now: clock.now) {
 /// case .use(let index, _): send(validator.reply(to: request, from: stored[index], now: clock.now))
 /// case .fetch(let conditional, _, _): send(conditional)
-/// case .answer(let response): show(response)
+/// case .respond(let response): show(response)
 /// }
 /// ```
 public struct ETagValidator: ResponseValidator {
@@ -23,7 +23,7 @@ public struct ETagValidator: ResponseValidator {
   public static let defaultTargets: [HTTPField.Name] = ["CDN-Cache-Control"].compactMap { HTTPField.Name($0) }
 
   /// The use of partial responses (206).
-  public let parts: PartialAnswers
+  public let parts: PartialResponses
   /// The maximum number of stored responses of a resource, including partial ones. The oldest are removed first.
   public let variantLimit: Int
   let rules: ResponseRules
@@ -48,7 +48,7 @@ public struct ETagValidator: ResponseValidator {
   ///   - digestSecret: The key for digests of credentials. A persistent store needs the same one at each start.
   public init(
     mode: CacheMode = .private, defaultLifetime: Duration? = nil, targets: [HTTPField.Name] = defaultTargets,
-    variantLimit: Int = defaultVariantLimit, parts: PartialAnswers = .ignored, digestSecret: DigestSecret = .random()
+    variantLimit: Int = defaultVariantLimit, parts: PartialResponses = .ignored, digestSecret: DigestSecret = .random()
   ) {
     self.init(
       mode: mode, heuristics: mode.heuristics, defaultLifetime: defaultLifetime, targets: targets, variantLimit: variantLimit,
@@ -67,7 +67,7 @@ public struct ETagValidator: ResponseValidator {
   ///   - digestSecret: The key for digests of credentials. A persistent store needs the same one at each start.
   public init(
     mode: CacheMode = .private, heuristics: Heuristics?, defaultLifetime: Duration? = nil,
-    targets: [HTTPField.Name] = defaultTargets, variantLimit: Int = defaultVariantLimit, parts: PartialAnswers = .ignored,
+    targets: [HTTPField.Name] = defaultTargets, variantLimit: Int = defaultVariantLimit, parts: PartialResponses = .ignored,
     digestSecret: DigestSecret = .random()
   ) {
     rules = ResponseRules(

@@ -17,7 +17,7 @@ final class ConnectionHandler: ChannelInboundHandler {
   private enum Entry {
     case request(ReceivedRequest)
     /// An invalid request. The connection is closed after the response.
-    case refusal(OriginAnswer)
+    case refusal(OriginResponse)
   }
 
   private struct Incoming {
@@ -28,9 +28,9 @@ final class ConnectionHandler: ChannelInboundHandler {
   }
 
   /// The response in progress. Between two events it always waits for something.
-  private struct Answering {
+  private struct ActiveResponse {
     var path: String?
-    var steps: ArraySlice<AnswerScript.Step> = []
+    var steps: ArraySlice<ResponseScript.Step> = []
     var cancel: (() -> Void)?
   }
 
@@ -42,7 +42,7 @@ final class ConnectionHandler: ChannelInboundHandler {
   private var context: ChannelHandlerContext?
   private var incoming: Incoming?
   private var entries: CircularBuffer<Entry> = []
-  private var answering: Answering?
+  private var activeResponse: ActiveResponse?
   /// The number of the current wait. It identifies a late wake-up.
   private var turn = 0
   private var isProcessing = false
@@ -67,7 +67,7 @@ final class ConnectionHandler: ChannelInboundHandler {
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     guard error is HTTPParserError else { return context.close(promise: nil) }
     incoming = nil
-    entries.append(.refusal(OriginAnswer(text: "not an HTTP/1.1 request\n", status: .badRequest)))
+    entries.append(.refusal(OriginResponse(text: "not an HTTP/1.1 request\n", status: .badRequest)))
     process()
   }
 
@@ -76,7 +76,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     hasInputEnded = true
     // TCP does not distinguish a client that has gone from one that only stopped sending. A client whose response is waiting is
     // treated as gone, because an abandoned load would otherwise occupy its connection forever.
-    if answering != nil {
+    if activeResponse != nil {
       context.close(promise: nil)
     } else {
       process()
@@ -88,11 +88,11 @@ final class ConnectionHandler: ChannelInboundHandler {
     case .head(let head):
       let target = RequestTarget(head.uri, method: HTTPRequest.Method(head.method.rawValue) ?? .get).path ?? "/"
       incoming = Incoming(
-        head: head, path: String(target.prefix { $0 != "?" }), body: ReceivedBody(kept: core.keptBodyLimit))
-      if answering == nil, entries.isEmpty,
+        head: head, path: String(target.prefix { $0 != "?" }), body: ReceivedBody(recordedLimit: core.recordedBodyLimit))
+      if activeResponse == nil, entries.isEmpty,
         head.headers[canonicalForm: "expect"].contains(where: { $0.lowercased() == "100-continue" })
       {
-        link.send(.bytes(AnswerScript.head(.continue, [:]), isBody: false, path: nil))
+        link.send(.bytes(ResponseScript.head(.continue, [:]), isBody: false, path: nil))
         link.flush()
       }
     case .body(let part):
@@ -101,7 +101,7 @@ final class ConnectionHandler: ChannelInboundHandler {
       core.recorder.receivedBody(bytes: part.readableBytes, path: path)
       if part.readableBytes > core.requestBodyLimit - length {
         incoming?.isTooLarge = true
-        incoming?.body = ReceivedBody(kept: 0)
+        incoming?.body = ReceivedBody(recordedLimit: 0)
       } else if incoming?.isTooLarge == false {
         incoming?.body.append(part)
       }
@@ -117,11 +117,11 @@ final class ConnectionHandler: ChannelInboundHandler {
 
   private func entry(_ incoming: Incoming) -> Entry {
     guard !incoming.isTooLarge else {
-      return .refusal(OriginAnswer(text: "the request body is too large\n", status: .contentTooLarge))
+      return .refusal(OriginResponse(text: "the request body is too large\n", status: .contentTooLarge))
     }
     let head = incoming.head
     guard let method = HTTPRequest.Method(head.method.rawValue) else {
-      return .refusal(OriginAnswer(text: "unknown method\n", status: .badRequest))
+      return .refusal(OriginResponse(text: "unknown method\n", status: .badRequest))
     }
     var fields = HTTPFields()
     for (name, value) in head.headers {
@@ -136,7 +136,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     (request.bodyLength, request.bodyDigest) = (incoming.body.length, incoming.body.digest)
     if target.isForProxy { request.proxyTarget = head.uri }
     request.isHTTP10 = head.version == .http1_0
-    request.asksToClose = !head.isKeepAlive
+    request.requestsClose = !head.isKeepAlive
     return .request(core.recorder.record(request, bytes: link.attributeBytes()))
   }
 
@@ -146,63 +146,63 @@ final class ConnectionHandler: ChannelInboundHandler {
     guard !isProcessing else { return }
     isProcessing = true
     defer { isProcessing = false }
-    while answering == nil, let entry = entries.popFirst() { start(entry) }
+    while activeResponse == nil, let entry = entries.popFirst() { start(entry) }
     pauseOrResume()
-    if answering == nil, entries.isEmpty, hasInputEnded { link.send(.close) }
+    if activeResponse == nil, entries.isEmpty, hasInputEnded { link.send(.close) }
     link.flush()
   }
 
   private func start(_ entry: Entry) {
     turn += 1
     switch entry {
-    case .refusal(var answer):
-      answer.delivery.closesAfterwards = true
-      answering = Answering(path: nil)
-      begin(answer, ReceivedRequest(head: HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)))
+    case .refusal(var response):
+      response.delivery.closesAfterwards = true
+      activeResponse = ActiveResponse(path: nil)
+      begin(response, ReceivedRequest(head: HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)))
     case .request(let request):
-      answering = Answering(path: request.path)
+      activeResponse = ActiveResponse(path: request.path)
       switch core.routes.route(for: request).source {
-      case .fixed(let answer): begin(answer, request)
+      case .fixed(let response): begin(response, request)
       case .turns(let turns): begin(turns.take(), request)
-      case .closure(let closure): ask(closure, request)
+      case .closure(let closure): callHandler(closure, request)
       }
     }
   }
 
-  private func ask(_ closure: @escaping @Sendable (ReceivedRequest) async -> OriginAnswer, _ request: ReceivedRequest) {
+  private func callHandler(_ closure: @escaping @Sendable (ReceivedRequest) async -> OriginResponse, _ request: ReceivedRequest) {
     guard let loop = context?.eventLoop else { return }
     let handler = NIOLoopBound(self, eventLoop: loop)
     let turn = turn
     let task = Task {
-      let answer = await closure(request)
+      let response = await closure(request)
       loop.execute {
         let handler = handler.value
-        guard handler.turn == turn, handler.answering != nil else { return }
-        handler.begin(answer, request)
+        guard handler.turn == turn, handler.activeResponse != nil else { return }
+        handler.begin(response, request)
         handler.process()
       }
     }
-    answering?.cancel = { task.cancel() }
+    activeResponse?.cancel = { task.cancel() }
   }
 
-  private func begin(_ answer: OriginAnswer, _ request: ReceivedRequest) {
-    answering?.steps = AnswerScript(answer, to: request, date: core.now()).steps[...]
+  private func begin(_ response: OriginResponse, _ request: ReceivedRequest) {
+    activeResponse?.steps = ResponseScript(response, to: request, date: core.now()).steps[...]
     run()
   }
 
   private func resume(_ turn: Int) {
-    guard self.turn == turn, answering != nil else { return }
+    guard self.turn == turn, activeResponse != nil else { return }
     run()
     process()
   }
 
   /// Runs steps until one must wait or all are done.
   private func run() {
-    let path = answering?.path
-    while let step = answering?.steps.popFirst() {
+    let path = activeResponse?.path
+    while let step = activeResponse?.steps.popFirst() {
       switch step {
       case .head(let bytes, let isNotModified):
-        if isNotModified, let path { core.recorder.answeredNotModified(path) }
+        if isNotModified, let path { core.recorder.recordNotModified(path) }
         link.send(.bytes(bytes, isBody: false, path: path))
       case .bytes(let bytes, let isBody): link.send(.bytes(bytes, isBody: isBody, path: path))
       case .trickle(var bytes, let isBody, let pause):
@@ -222,20 +222,20 @@ final class ConnectionHandler: ChannelInboundHandler {
       case .hold(let gate): return wait(at: gate)
       }
     }
-    answering = nil
+    activeResponse = nil
   }
 
   /// Inserts a step, or its remainder, before the next one.
-  private func repeats(_ step: AnswerScript.Step) {
-    guard let next = answering?.steps.startIndex else { return }
-    answering?.steps.insert(step, at: next)
+  private func repeats(_ step: ResponseScript.Step) {
+    guard let next = activeResponse?.steps.startIndex else { return }
+    activeResponse?.steps.insert(step, at: next)
   }
 
   /// Ends the connection. Other requests on it get no response.
   private func end(_ item: ConnectionLink.Item) {
     link.send(item)
     entries = []
-    answering = nil
+    activeResponse = nil
   }
 
   /// Sends the queued bytes, then begins to wait. `start` returns a closure that cancels the wait.
@@ -243,10 +243,10 @@ final class ConnectionHandler: ChannelInboundHandler {
     link.flush()
     if hasInputEnded { context?.close(promise: nil) }
     // Both calls may have ended the connection and the response.
-    guard answering != nil else { return }
+    guard activeResponse != nil else { return }
     turn += 1
     let cancel = start()
-    answering?.cancel = cancel
+    activeResponse?.cancel = cancel
   }
 
   private func wait(for duration: Duration) {
@@ -272,8 +272,8 @@ final class ConnectionHandler: ChannelInboundHandler {
     entries = []
     incoming = nil
     turn += 1
-    let cancel = answering?.cancel
-    answering = nil
+    let cancel = activeResponse?.cancel
+    activeResponse = nil
     cancel?()
   }
 

@@ -20,7 +20,7 @@ final class OriginCore: Sendable {
   let routes: RouteTable
   let recorder: OriginRecorder
   let requestBodyLimit: Int
-  let keptBodyLimit: Int
+  let recordedBodyLimit: Int
   let now: @Sendable () -> Date
 
   private let loop: any EventLoop
@@ -30,12 +30,13 @@ final class OriginCore: Sendable {
   private let reservation = Lock<ReservedPort?>(nil)
 
   init(
-    routes: RouteTable, recorder: OriginRecorder, requestBodyLimit: Int, keptBodyLimit: Int, now: @escaping @Sendable () -> Date,
+    routes: RouteTable, recorder: OriginRecorder, requestBodyLimit: Int, recordedBodyLimit: Int,
+    now: @escaping @Sendable () -> Date,
     link: NetworkLink?
   ) async throws {
     let loop = Self.threads.next()
     (self.routes, self.recorder, self.now) = (routes, recorder, now)
-    (self.requestBodyLimit, self.keptBodyLimit) = (max(0, requestBodyLimit), max(0, keptBodyLimit))
+    (self.requestBodyLimit, self.recordedBodyLimit) = (max(0, requestBodyLimit), max(0, recordedBodyLimit))
     self.loop = loop
     pipe = try await loop.submit { NIOLoopBound(LinkPipe(loop: loop, link: link), eventLoop: loop) }.get()
   }

@@ -57,7 +57,7 @@ final class OriginRecorder: Sendable {
     }
   }
 
-  func answeredNotModified(_ path: String) { state.update { $0.count(path) { $0.notModified += 1 } } }
+  func recordNotModified(_ path: String) { state.update { $0.count(path) { $0.notModified += 1 } } }
 
   /// Counts sent bytes. The numbers are negative if bytes that were counted could not be sent.
   func sent(bytes: Int, ofBody: Int, path: String?) {

@@ -12,10 +12,10 @@ public import Foundation
 extension OriginServer: ContractOrigin {
   public var hasSockets: Bool { true }
 
-  public func serve(_ answers: [ContractAnswer]) async throws -> URL {
+  public func serve(_ responses: [ContractResponse]) async throws -> URL {
     let path = "/contract/\(Revision.random())"
-    guard !answers.isEmpty else { throw ContractViolation("the origin has no response to serve") }
-    setRoute(path, Route(inTurn: answers.map(Self.answer)))
+    guard !responses.isEmpty else { throw ContractViolation("the origin has no response to serve") }
+    setRoute(path, Route(inTurn: responses.map(Self.originResponse)))
     return url(path)
   }
 
@@ -42,21 +42,21 @@ extension OriginServer: ContractOrigin {
     return url
   }
 
-  private static func answer(_ answer: ContractAnswer) -> OriginAnswer {
+  private static func originResponse(_ response: ContractResponse) -> OriginResponse {
     var delivery = OriginDelivery(
-      interim: answer.interim.map { OriginDelivery.Interim($0.status, fields: $0.headerFields) }, gate: answer.gate,
-      bodyGate: answer.bodyGate, bodyGateOffset: answer.body.count / 2, fault: fault(answer.ending))
-    switch answer.framing {
+      interim: response.interim.map { OriginDelivery.Interim($0.status, fields: $0.headerFields) }, gate: response.gate,
+      bodyGate: response.bodyGate, bodyGateOffset: response.body.count / 2, fault: fault(response.ending))
+    switch response.framing {
     case .length: break
     case .chunks: delivery.framing = .chunked(of: 16_384)
     case .connection: delivery.framing = .untilClose
     case .claimed(let length): delivery.framing = .claimedLength(length)
     }
-    return OriginAnswer(
-      answer.body, fields: answer.fields, status: answer.status, honoursConditions: false, delivery: delivery)
+    return OriginResponse(
+      response.body, fields: response.fields, status: response.status, honorsConditions: false, delivery: delivery)
   }
 
-  private static func fault(_ ending: ContractAnswer.Ending) -> OriginFault? {
+  private static func fault(_ ending: ContractResponse.Ending) -> OriginFault? {
     switch ending {
     case .complete: nil
     case .closesAfterwards: .closeAfterwards

@@ -35,12 +35,13 @@ public final class OriginServer: Sendable {
   private let core: OriginCore
 
   init(
-    port: Int, link: NetworkLink?, now: @escaping @Sendable () -> Date, requestBodyLimit: Int, keptBodyLimit: Int, logLimit: Int
+    port: Int, link: NetworkLink?, now: @escaping @Sendable () -> Date, requestBodyLimit: Int, recordedBodyLimit: Int,
+    logLimit: Int
   ) async throws(OriginError) {
     do {
       core = try await OriginCore(
         routes: RouteTable(fallback: Route { Self.notFound($0) }), recorder: OriginRecorder(logLimit: logLimit),
-        requestBodyLimit: requestBodyLimit, keptBodyLimit: keptBodyLimit, now: now, link: link)
+        requestBodyLimit: requestBodyLimit, recordedBodyLimit: recordedBodyLimit, now: now, link: link)
       self.port = try await core.listen(port: port)
     } catch {
       throw OriginError(port: port, underlying: error)
@@ -72,8 +73,8 @@ public final class OriginServer: Sendable {
   public func removeRoute(_ path: String) { core.routes.set(nil, for: Self.target(path)) }
 
   /// Sets the handler for paths without a route. `nil` restores the default, a 404 with a short text.
-  public func setFallback(_ handler: (@Sendable (ReceivedRequest) async -> OriginAnswer)?) {
-    core.routes.setFallback(Route(answering: handler ?? { Self.notFound($0) }))
+  public func setFallback(_ handler: (@Sendable (ReceivedRequest) async -> OriginResponse)?) {
+    core.routes.setFallback(Route(handler: handler ?? { Self.notFound($0) }))
   }
 
   /// Sets the credential that proxy requests must have in `Proxy-Authorization`, or `nil` (the default) for none. Without it,
@@ -128,8 +129,8 @@ public final class OriginServer: Sendable {
 
   // MARK: URLs
 
-  private static func notFound(_ request: ReceivedRequest) -> OriginAnswer {
-    OriginAnswer(text: "nothing at \(request.path)\n", status: .notFound)
+  private static func notFound(_ request: ReceivedRequest) -> OriginResponse {
+    OriginResponse(text: "nothing at \(request.path)\n", status: .notFound)
   }
 
   /// Converts a string that is always a valid URL. The file URL only satisfies the type.

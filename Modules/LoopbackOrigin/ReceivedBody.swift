@@ -10,12 +10,12 @@ internal import Foundation
 /// The body of a request as it arrives. Its first bytes are stored and all are counted. A digest is computed if some are not
 /// stored.
 struct ReceivedBody {
-  private let kept: Int
+  private let recordedLimit: Int
   private var buffer = ByteBuffer()
   private var hash: UInt64?
   private(set) var length = 0
 
-  init(kept: Int) { self.kept = max(0, kept) }
+  init(recordedLimit: Int) { self.recordedLimit = max(0, recordedLimit) }
 
   /// The stored bytes.
   var start: Data { Data(buffer.readableBytesView) }
@@ -25,10 +25,10 @@ struct ReceivedBody {
 
   mutating func append(_ part: ByteBuffer) {
     length += part.readableBytes
-    if hash == nil, length > kept { hash = Self.hash(buffer.readableBytesView, from: Self.offsetBasis) }
+    if hash == nil, length > recordedLimit { hash = Self.hash(buffer.readableBytesView, from: Self.offsetBasis) }
     if let hash { self.hash = Self.hash(part.readableBytesView, from: hash) }
-    let room = max(0, kept - buffer.readableBytes)
-    if var slice = part.getSlice(at: part.readerIndex, length: min(room, part.readableBytes)) { buffer.writeBuffer(&slice) }
+    let space = max(0, recordedLimit - buffer.readableBytes)
+    if var slice = part.getSlice(at: part.readerIndex, length: min(space, part.readableBytes)) { buffer.writeBuffer(&slice) }
   }
 
   /// Computes the 64-bit FNV-1a digest. It detects lost, duplicated and swapped bytes, which is sufficient for tests.

@@ -10,7 +10,7 @@ public import Foundation
 public struct ReceivedRequest: Sendable, Hashable {
   /// The method, the path with the query (as received), and the fields.
   public var head: HTTPRequest
-  /// The body without chunk framing, up to the origin's `keptBodyLimit`.
+  /// The body without chunk framing, up to the origin's `recordedBodyLimit`.
   public var body: Data
   /// The number of bytes of the whole body.
   public var bodyLength: Int
@@ -26,7 +26,7 @@ public struct ReceivedRequest: Sendable, Hashable {
   public var proxyTarget: String?
 
   var isHTTP10 = false
-  var asksToClose = false
+  var requestsClose = false
 
   /// Creates a request for a test of a handler.
   public init(head: HTTPRequest, body: Data = Data(), order: Int = 0, connection: Int = 0) {

@@ -28,12 +28,14 @@ final class RouteTable: Sendable {
       if request.isProxied {
         if let credential = state.proxyCredential, !credential.accepts(request.fields[.proxyAuthorization]) {
           return Route(
-            OriginAnswer(
+            OriginResponse(
               text: "proxy credential required\n", status: .proxyAuthenticationRequired,
               fields: [.proxyAuthenticate: credential.challenge]))
         }
         // A tunnel would need a second server at its other end.
-        if request.method == .connect { return Route(OriginAnswer(text: "CONNECT is not supported\n", status: .notImplemented)) }
+        if request.method == .connect {
+          return Route(OriginResponse(text: "CONNECT is not supported\n", status: .notImplemented))
+        }
       }
       return state.routes[request.target] ?? state.routes[request.path] ?? state.fallback
     }

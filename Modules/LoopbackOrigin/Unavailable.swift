@@ -6,7 +6,7 @@
 @available(*, unavailable, message: "enable the trait 'Origin' of the package etagere")
 public struct OriginServer {
   public static func start(
-    link: Any? = nil, port: Int = 0, now: Any? = nil, requestBodyLimit: Int = 0, keptBodyLimit: Int = 0, logLimit: Int = 0
+    link: Any? = nil, port: Int = 0, now: Any? = nil, requestBodyLimit: Int = 0, recordedBodyLimit: Int = 0, logLimit: Int = 0
   ) {}
 }
 
@@ -17,8 +17,8 @@ public struct Route {
     _ body: Any, contentType: Any? = nil, etag: Any? = nil, lastModified: Any? = nil, fields: Any? = nil, status: Any? = nil,
     acceptsRanges: Bool = false, credential: Any? = nil, delivery: Any? = nil
   ) {}
-  public init(inTurn answers: Any) {}
-  public init(answering: Any) {}
+  public init(inTurn responses: Any) {}
+  public init(handler: Any) {}
 }
 
 /// Unavailable without the trait `Origin`.
@@ -29,7 +29,7 @@ public struct NetworkLink {
 
 /// Unavailable without the trait `Origin`.
 @available(*, unavailable, message: "enable the trait 'Origin' of the package etagere")
-public struct OriginAnswer {}
+public struct OriginResponse {}
 
 /// Unavailable without the trait `Origin`.
 @available(*, unavailable, message: "enable the trait 'Origin' of the package etagere")

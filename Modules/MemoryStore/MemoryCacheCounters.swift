@@ -9,7 +9,7 @@ public struct MemoryCacheCounters: Hashable, Sendable {
   /// The number of inserted entries.
   public var insertions = 0
   /// The number of entries that were refused because of a limit, or because other threads kept the space busy.
-  public var refusals = 0
+  public var refusedInsertions = 0
   /// The number of entries that left, by reason.
   public var evictions: [EvictionReason: Int] = [:]
 }

@@ -126,11 +126,11 @@ struct Shard<Policy: EvictionPolicy> {
   }
 
   mutating func evict(_ reason: EvictionReason, toFit cost: Int, _ left: inout EvictedEntries) -> Weight? {
-    var nobody: Int?
-    return evict(reason, toFit: cost, sparing: &nobody, &left)
+    var noPredecessor: Int?
+    return evict(reason, toFit: cost, sparing: &noPredecessor, &left)
   }
 
-  mutating func refuse() { counters.refusals += 1 }
+  mutating func refuse() { counters.refusedInsertions += 1 }
 
   // MARK: Removing
 

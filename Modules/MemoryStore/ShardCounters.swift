@@ -3,7 +3,7 @@ struct ShardCounters {
   var hits = 0
   var misses = 0
   var insertions = 0
-  var refusals = 0
+  var refusedInsertions = 0
   private var size = 0
   private var count = 0
   private var expired = 0
@@ -27,7 +27,7 @@ struct ShardCounters {
     counters.hits += hits
     counters.misses += misses
     counters.insertions += insertions
-    counters.refusals += refusals
+    counters.refusedInsertions += refusedInsertions
     let reasons: [(EvictionReason, Int)] = [
       (.size, size), (.count, count), (.expired, expired), (.trimmed, trimmed), (.replaced, replaced), (.removed, removed),
     ]

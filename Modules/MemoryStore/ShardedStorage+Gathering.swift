@@ -21,7 +21,7 @@ extension ShardedStorage {
     while roundsLeft > 0 {
       let part = lack(of: newEntry, owned) / givers
       var given = 0
-      var isSomeoneBusy = false
+      var isAnyShardBusy = false
       for step in 0..<shardCount {
         let visited = (first + step) % shardCount
         let contribution =
@@ -29,17 +29,17 @@ extension ShardedStorage {
           ? take(part, for: newEntry, from: &own, sparing: &predecessor, &owned, &left)
           : withShardIfFree(visited) { shard in
             // The slots of another shard are unrelated to the predecessor's.
-            var nobody: Int?
-            return take(part, for: newEntry, from: &shard, sparing: &nobody, &owned, &left)
+            var noPredecessor: Int?
+            return take(part, for: newEntry, from: &shard, sparing: &noPredecessor, &owned, &left)
           }
         switch contribution {
         case .enough: return true
         case .something: given += 1
         case .nothing: break
-        case nil: isSomeoneBusy = true
+        case nil: isAnyShardBusy = true
         }
       }
-      guard given > 0 || isSomeoneBusy else { return false }
+      guard given > 0 || isAnyShardBusy else { return false }
       if given == 0 {
         roundsLeft -= 1
         HostResources.yield()
@@ -54,7 +54,7 @@ extension ShardedStorage {
   private func rounds(for number: Int) -> Int { 64 + number }
 
   private func first(for newEntry: NewEntry, _ number: Int, _ own: borrowing Shard<Policy>) -> Int {
-    holdsClearlyLess(own, .size) ? other(than: number, for: newEntry) : number
+    holdsClearlyLess(own, .size) ? anotherShard(than: number, for: newEntry) : number
   }
 
   /// Returns the number of bytes that must still be freed.

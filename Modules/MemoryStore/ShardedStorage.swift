@@ -10,7 +10,7 @@ internal import CacheCore
 /// unspecialized and look up its types each time.
 final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sendable {
   // The padding prevents two shards from sharing a cache line, which would make threads with different locks wait for each other.
-  struct Place: ~Copyable {
+  struct ShardCell: ~Copyable {
     let lock: Lock<Shard<Policy>>
     private let padding: (Int, Int, Int, Int, Int, Int, Int, Int) = (0, 0, 0, 0, 0, 0, 0, 0)
 
@@ -20,7 +20,7 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
   let shardCount: Int
   let budget: Budget
   let ttl: TTLPolicy
-  private let shards: UnsafeMutablePointer<Place>
+  private let shards: UnsafeMutablePointer<ShardCell>
 
   init(_ policy: Policy, _ limits: MemoryCache.Limits, _ ttl: TTLPolicy, shards count: Int) {
     shardCount = count
@@ -30,7 +30,7 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
     policy.bound(
       cost: Self.share(of: limits.cost, among: count), count: Self.share(of: limits.count, among: count))
     shards = .allocate(capacity: count)
-    for number in 0..<count { (shards + number).initialize(to: Place(policy)) }
+    for number in 0..<count { (shards + number).initialize(to: ShardCell(policy)) }
   }
 
   deinit {

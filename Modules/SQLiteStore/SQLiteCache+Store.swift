@@ -27,7 +27,7 @@ extension SQLiteCache {
   ///   `CacheError.Code.entryTooLarge` if the metadata states a length above the limit.
   public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     guard !engine.file.isClosed else { throw CacheError(.closed, reason: "the store is closed", path: engine.file.path) }
-    guard engine.backlog.hasRoom else {
+    guard engine.backlog.hasCapacity else {
       engine.count { $0.refusedWrites += 1 }
       throw engine.overload
     }

@@ -10,7 +10,7 @@ internal import Foundation
 
 extension SQLiteEngine {
   /// Throws if the metadata is too large or the entry alone would exceed the limit.
-  func requireRoom(_ key: CacheKey, _ metadata: StoredMetadata) throws(CacheError) {
+  func requireAllowedSize(_ key: CacheKey, _ metadata: StoredMetadata) throws(CacheError) {
     let payload = metadata.encoded()
     guard payload.count <= EntryTable.metadataLimit else {
       throw CacheError(.entryTooLarge, reason: "the metadata is larger than \(EntryTable.metadataLimit) bytes", path: file.path)
@@ -32,8 +32,8 @@ extension SQLiteEngine {
       var metadata = metadata
       metadata.revision = revision
       metadata.bodyLength = row.length
-      try requireRoom(key, metadata)
-      try EntryTable.refresh(database, row, metadata, used: now)
+      try requireAllowedSize(key, metadata)
+      try EntryTable.updateMetadata(database, row, metadata, used: now)
       guard let limit = configuration.sizeLimit else { return (true, 0) }
       return (true, try EntryTable.shrink(database, to: limit, sparing: row.id, retention(at: now)))
     }

@@ -11,18 +11,18 @@ internal import Foundation
 /// The state that a cache shares with its writers and bodies.
 final class SQLiteEngine: Sendable {
   /// The maximum size in bytes of a body that is returned in memory with its entry.
-  static let atHand: Int64 = 131_072
+  static let inMemoryBodyLimit: Int64 = 131_072
   /// The time for which a larger body stays for readers in other processes after its entry was replaced or removed.
   static let retention = Duration.seconds(60)
   /// The time without a write after which the writer's process is considered dead.
-  static let patience = Duration.seconds(600)
+  static let writeTimeout = Duration.seconds(600)
 
   let file: DatabaseFile
   let configuration: SQLiteCache.Configuration
   let leases = EntryLeases()
   let backlog: WriteBacklog
   private let counted = Lock(SQLiteCounters())
-  private let uses = Lock<[EntryLeases.Place: Timestamp]>([:])
+  private let uses = Lock<[EntryLeases.EntryIdentity: Timestamp]>([:])
   let isCollecting = Lock(false)
   /// The entries to remove that lookups found, and the task that removes them.
   let clearing = Lock<(cleanup: CleanupQueue?, task: Task<Void, Never>?)>((nil, nil))
@@ -48,7 +48,7 @@ final class SQLiteEngine: Sendable {
   }
 
   func retention(at now: Timestamp) -> EntryTable.RetentionDeadline {
-    EntryTable.RetentionDeadline(small: Self.atHand, now: now, end: now + Self.retention)
+    EntryTable.RetentionDeadline(small: Self.inMemoryBodyLimit, now: now, end: now + Self.retention)
   }
 
   // MARK: Changing
@@ -85,7 +85,7 @@ final class SQLiteEngine: Sendable {
   var overload: CacheError { CacheError(.overloaded, reason: "too many stores are waiting", path: file.path) }
 
   /// Notes a use, which the next change records. If nothing can be written, the notes are discarded.
-  func use(_ place: EntryLeases.Place, at now: Timestamp) {
+  func use(_ place: EntryLeases.EntryIdentity, at now: Timestamp) {
     let isFull = uses.withLock { uses in
       uses.updateValue(now, forKey: place) == nil && uses.count.isMultiple(of: 4_096)
     }

@@ -29,17 +29,17 @@ extension LayeredStore {
 
   /// Copies stored entries into the lower layers, one after another.
   func writeBack(_ key: CacheKey) {
-    guard copyTable.owe(key) else { return }
+    guard copyTable.enqueueWriteBack(key) else { return }
     Task { [self] in
-      while let key = copyTable.nextOwed() {
+      while let key = copyTable.nextWriteBack() {
         await settle(key)
-        copyTable.endOwed()
+        copyTable.endWriteBack()
       }
     }
   }
 
   private func settle(_ key: CacheKey) async {
-    await barrier.calm(key.resource)
+    await barrier.waitUntilIdle(key.resource)
     let snapshot = barrier.snapshot(key.resource)
     var source: (index: Int, revision: Revision)?
     for (index, layer) in layers.enumerated() where source == nil {

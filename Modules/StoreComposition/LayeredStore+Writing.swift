@@ -7,7 +7,7 @@ extension LayeredStore {
   ///   none.
   public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
     var writers: [Int: any EntryWriter] = [:]
-    var owed: Range<Int> = 0..<0
+    var deferredLayers: Range<Int> = 0..<0
     var refusal: CacheError?
     for (index, layer) in layers.enumerated() {
       do throws(CacheError) {
@@ -21,12 +21,12 @@ extension LayeredStore {
         continue
       }
       if configuration.writing == .back {
-        owed = index + 1..<layers.count
+        deferredLayers = index + 1..<layers.count
         break
       }
     }
     guard !writers.isEmpty else { throw refusal ?? CacheError(.readOnly, reason: "no layer accepts entries") }
-    return LayeredWriter(key, metadata, writers, owed: owed, self)
+    return LayeredWriter(key, metadata, writers, deferredLayers: deferredLayers, self)
   }
 
   /// Starts an entry in one layer. A layer that could not be emptied is emptied first, so that its old entries do not reappear.

@@ -33,13 +33,13 @@ final class EarlyServer: Sendable {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    private var hasAnswered = false
+    private var hasResponded = false
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-      guard !hasAnswered else { return }
-      hasAnswered = true
-      let answer = "HTTP/1.1 413 Content Too Large\r\nTransfer-Encoding: chunked\r\n\r\n8\r\ntoo much\r\n0\r\n\r\n"
-      context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: answer)), promise: nil)
+      guard !hasResponded else { return }
+      hasResponded = true
+      let response = "HTTP/1.1 413 Content Too Large\r\nTransfer-Encoding: chunked\r\n\r\n8\r\ntoo much\r\n0\r\n\r\n"
+      context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: response)), promise: nil)
       _ = context.channel.setOption(.autoRead, value: false)
     }
   }

@@ -28,7 +28,7 @@ struct ProxyTests {
     credential: String? = nil, _ body: (OriginServer, TunnelProxy) async throws -> Void
   ) async throws {
     let origin = try await OriginServer.start()
-    origin.setRoute("/echo", Route(answering: { OriginAnswer($0.body) }))
+    origin.setRoute("/echo", Route(handler: { OriginResponse($0.body) }))
     origin.setRoute("/a", Route(Data("through".utf8)))
     let proxy = try await TunnelProxy.start(to: origin.port, credential: credential)
     let outcome: Result<Void, any Error>
@@ -42,13 +42,13 @@ struct ProxyTests {
   func plain() async throws {
     try await run { origin, proxy in
       let downloader = try downloader(.init(host: "127.0.0.1", port: proxy.port))
-      let answers = [
+      let responses = [
         try await downloader.download(request("http://far.example/a")).body.collect(),
         try await downloader.download(request("http://far.example:8080/echo", body: ResourceBody(Data("sent".utf8)))).body
           .collect(),
       ]
       await downloader.close()
-      #expect(answers == [Data("through".utf8), Data("sent".utf8)])
+      #expect(responses == [Data("through".utf8), Data("sent".utf8)])
       #expect(
         proxy.log.heads.map { String($0.prefix { $0 != "\r\n" }) } == [
           "CONNECT far.example:80 HTTP/1.1", "CONNECT far.example:8080 HTTP/1.1",

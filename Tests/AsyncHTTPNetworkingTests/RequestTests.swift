@@ -108,7 +108,7 @@ struct RequestTests {
   }
 
   @Test("a response before the end of the request body is returned, and the body is cancelled")
-  func earlyAnswer() async throws {
+  func earlyResponse() async throws {
     let server = try await EarlyServer.start()
     let downloader = AsyncHTTPDownloader()
     let endless = EndlessBody()

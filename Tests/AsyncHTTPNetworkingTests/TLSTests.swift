@@ -28,15 +28,15 @@ private struct SecureServer {
   ) async throws -> (DownloadResponse, Data) {
     let downloader = try AsyncHTTPDownloader(configuration: .init(change))
     let head = try HTTPRequest(resource: url(path), method: body == nil ? .get : .post)
-    let answer: Result<(DownloadResponse, Data), CacheError>
+    let result: Result<(DownloadResponse, Data), CacheError>
     do throws(CacheError) {
       let response = try await downloader.download(DownloadRequest(head: head, body: body))
-      answer = .success((response, try await response.body.collect()))
+      result = .success((response, try await response.body.collect()))
     } catch {
-      answer = .failure(error)
+      result = .failure(error)
     }
     await downloader.close()
-    return try answer.get()
+    return try result.get()
   }
 }
 
@@ -123,8 +123,8 @@ struct TLSTests {
   func upload(isKnown: Bool) async throws {
     let piece = Data(repeating: 1, count: 50_000)
     let body = ResourceBody(length: isKnown ? 100_000 : nil, source: Pieces([piece, piece]))
-    let (_, answer) = try await server.load("/who", body: body) { $0.tls.additionalRoots = [server.authority] }
-    #expect(String(decoding: answer, as: UTF8.self) == "HTTP/1.1")
+    let (_, result) = try await server.load("/who", body: body) { $0.tls.additionalRoots = [server.authority] }
+    #expect(String(decoding: result, as: UTF8.self) == "HTTP/1.1")
   }
 
   @Test("a refused peer is also refused with TLS and HTTP/2")

@@ -22,7 +22,7 @@ struct TransferStateTests {
     let limits = TransferLimits(idle: .seconds(idle), total: total.map { .seconds($0) }, unreadBytes: 100)
     var state = TransferState(limits: limits, calledAt: at(0))
     _ = state.start(at: at(0))
-    _ = state.sent(overKeptConnection: true, at: at(0))
+    _ = state.sent(overReusedConnection: true, at: at(0))
     return state
   }
 
@@ -42,7 +42,7 @@ struct TransferStateTests {
     _ = Self.receive(4, at: Self.at(0), in: &state)
     _ = state.finish(at: Self.at(0))
     var cancelled = state
-    #expect(try state.answer?.get().bodyLength == 10)
+    #expect(try state.response?.get().bodyLength == 10)
     #expect(try state.take(at: Self.at(0)).0?.get()?.count == 4)
     #expect(error(of: &state)?.code == .truncatedBody)
     _ = cancelled.cancel()
@@ -52,10 +52,10 @@ struct TransferStateTests {
   @Test("a server that is silent before the head fails at the idle timeout")
   func silentBeforeHead() {
     var state = Self.sent()
-    let early = state.look(at: Self.at(9))
+    let early = state.checkTimeouts(at: Self.at(9))
     #expect(early.end == nil)
     #expect(early.due == Self.at(10))
-    #expect(state.look(at: Self.at(10)).end != nil)
+    #expect(state.checkTimeouts(at: Self.at(10)).end != nil)
     #expect(error(of: &state)?.code == .timedOut)
     #expect(error(of: &state)?.reason == "no data arrived for 10 s")
   }
@@ -64,9 +64,9 @@ struct TransferStateTests {
   func connecting() {
     var state = TransferState(limits: TransferLimits(idle: .seconds(10)), calledAt: Self.at(0))
     _ = state.start(at: Self.at(0))
-    #expect(state.look(at: Self.at(50)).end == nil)
-    _ = state.sent(overKeptConnection: false, at: Self.at(55))
-    #expect(state.look(at: Self.at(65)).end != nil)
+    #expect(state.checkTimeouts(at: Self.at(50)).end == nil)
+    _ = state.sent(overReusedConnection: false, at: Self.at(55))
+    #expect(state.checkTimeouts(at: Self.at(65)).end != nil)
   }
 
   @Test("every byte restarts the idle timeout")
@@ -75,7 +75,7 @@ struct TransferStateTests {
     _ = state.receive(Self.head(length: 1_000), at: Self.at(9))
     await withUnsafeContinuation { (waiter: Transfer.Waiter) in
       #expect(state.awaitBytes(waiter, at: Self.at(9)).0 == .waiting)
-      #expect(state.look(at: Self.at(12)).due == Self.at(19))
+      #expect(state.checkTimeouts(at: Self.at(12)).due == Self.at(19))
       Self.receive(5, at: Self.at(18), in: &state).wake?.resume()
     }
     #expect(try state.take(at: Self.at(18)).0?.get()?.count == 5)
@@ -85,13 +85,13 @@ struct TransferStateTests {
   func slowReader() async {
     var state = Self.sent()
     _ = state.receive(Self.head(length: 1_000), at: Self.at(1))
-    let unread = state.look(at: Self.at(100))
+    let unread = state.checkTimeouts(at: Self.at(100))
     #expect(unread.end == nil)
     #expect(unread.due == nil)
     await withUnsafeContinuation { (waiter: Transfer.Waiter) in
       #expect(state.awaitBytes(waiter, at: Self.at(200)).1.due == Self.at(210))
-      #expect(state.look(at: Self.at(209)).end == nil)
-      state.look(at: Self.at(210)).wake?.resume()
+      #expect(state.checkTimeouts(at: Self.at(209)).end == nil)
+      state.checkTimeouts(at: Self.at(210)).wake?.resume()
     }
     let error = error(of: &state)
     #expect(error?.code == .timedOut)
@@ -102,31 +102,31 @@ struct TransferStateTests {
   func slowUpload() {
     var state = Self.sent()
     _ = state.produces(true, at: Self.at(1))
-    #expect(state.look(at: Self.at(50)).end == nil)
+    #expect(state.checkTimeouts(at: Self.at(50)).end == nil)
     #expect(state.produces(false, at: Self.at(60)).due == Self.at(70))
-    #expect(state.look(at: Self.at(70)).end != nil)
+    #expect(state.checkTimeouts(at: Self.at(70)).end != nil)
   }
 
   @Test("the total limit counts from the call, regardless of the slow side")
   func total() {
     var state = Self.sent(idle: 10, total: 30)
     _ = state.receive(Self.head(length: nil), at: Self.at(1))
-    #expect(state.look(at: Self.at(10)).due == Self.at(30))
-    #expect(state.look(at: Self.at(30)).end != nil)
+    #expect(state.checkTimeouts(at: Self.at(10)).due == Self.at(30))
+    #expect(state.checkTimeouts(at: Self.at(30)).end != nil)
     #expect(error(of: &state)?.reason == "the response was not complete after 30 s")
   }
 
   @Test("a queued request may wait as long as others make progress")
   func queue() {
     var state = TransferState(limits: TransferLimits(idle: .seconds(10)), calledAt: Self.at(0))
-    let lastTurn = Lock(Self.at(0))
-    _ = state.enqueue(progress: { lastTurn.withLock { $0 } }, at: Self.at(0))
-    lastTurn.withLock { $0 = Self.at(8) }
-    let consequences = state.look(at: Self.at(10))
+    let lastProgress = Lock(Self.at(0))
+    _ = state.enqueue(progress: { lastProgress.withLock { $0 } }, at: Self.at(0))
+    lastProgress.withLock { $0 = Self.at(8) }
+    let consequences = state.checkTimeouts(at: Self.at(10))
     #expect(consequences.end == nil)
     #expect(consequences.due == Self.at(18))
-    let end = state.look(at: Self.at(18)).end
-    #expect(end?.hadTurn == false)
+    let end = state.checkTimeouts(at: Self.at(18)).end
+    #expect(end?.hadSlot == false)
     #expect(!state.start(at: Self.at(19)).0)
   }
 
@@ -178,7 +178,7 @@ struct TransferStateTests {
   @Test("a transfer that is cancelled before its request can be stopped stops it later")
   func latchedStop() {
     var state = Self.sent()
-    #expect(state.cancel().end?.hadTurn == true)
+    #expect(state.cancel().end?.hadSlot == true)
     #expect(state.launched {}.stop != nil)
     #expect(state.cancel().end == nil)
   }
@@ -202,19 +202,19 @@ struct TransferStateTests {
     var state = TransferState(limits: limits, calledAt: Self.at(0))
     _ = state.start(at: Self.at(0))
     for _ in 0..<2 {
-      _ = state.sent(overKeptConnection: true, at: Self.at(0))
+      _ = state.sent(overReusedConnection: true, at: Self.at(0))
       #expect(state.sendAgain(after: HTTPParserError.invalidEOFState) == false)
       #expect(state.sendAgain(after: ChannelError.connectTimeout(.seconds(1))) == false)
       #expect(state.sendAgain(after: ChannelError.eof) == true)
     }
-    _ = state.sent(overKeptConnection: true, at: Self.at(0))
+    _ = state.sent(overReusedConnection: true, at: Self.at(0))
     #expect(state.sendAgain(after: ChannelError.eof) == false)
     #expect(state.metrics.attempts == 3)
 
     // A new connection that is lost after the request was sent. The server may have processed the request.
     var fresh = TransferState(limits: limits, calledAt: Self.at(0))
     _ = fresh.start(at: Self.at(0))
-    _ = fresh.sent(overKeptConnection: false, at: Self.at(0))
+    _ = fresh.sent(overReusedConnection: false, at: Self.at(0))
     #expect(fresh.sendAgain(after: ChannelError.eof) == false)
 
     var unsent = TransferState(limits: TransferLimits(idle: .seconds(10)), calledAt: Self.at(0))
@@ -224,14 +224,14 @@ struct TransferStateTests {
 
     var once = TransferState(limits: TransferLimits(idle: .seconds(10)), calledAt: Self.at(0))
     _ = once.start(at: Self.at(0))
-    _ = once.sent(overKeptConnection: true, at: Self.at(0))
+    _ = once.sent(overReusedConnection: true, at: Self.at(0))
     #expect(once.sendAgain(after: ChannelError.eof) == false)
 
-    var answered = TransferState(limits: limits, calledAt: Self.at(0))
-    _ = answered.start(at: Self.at(0))
-    _ = answered.sent(overKeptConnection: true, at: Self.at(0))
-    _ = answered.receive(Self.head(length: 3), at: Self.at(0))
-    #expect(answered.sendAgain(after: ChannelError.eof) == false)
+    var responded = TransferState(limits: limits, calledAt: Self.at(0))
+    _ = responded.start(at: Self.at(0))
+    _ = responded.sent(overReusedConnection: true, at: Self.at(0))
+    _ = responded.receive(Self.head(length: 3), at: Self.at(0))
+    #expect(responded.sendAgain(after: ChannelError.eof) == false)
   }
 
   @Test("a complete body can be cancelled while it is unread")

@@ -76,8 +76,8 @@ final class TunnelProxy: Sendable {
       log.note(head: head)
       if let credential, !head.lowercased().contains("proxy-authorization: \(credential.lowercased())") {
         phase = .refused
-        let answer = "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n"
-        return context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: answer)), promise: nil)
+        let response = "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n"
+        return context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: response)), promise: nil)
       }
       phase = .connecting
       connect(context)

@@ -10,13 +10,13 @@ import Testing
 struct WebDriverTests {
   private struct Interrupted: Error {}
 
-  private static func json(_ text: String, status: HTTPResponse.Status = .ok) -> OriginAnswer {
-    OriginAnswer(Data(text.utf8), contentType: "application/json; charset=utf-8", status: status)
+  private static func json(_ text: String, status: HTTPResponse.Status = .ok) -> OriginResponse {
+    OriginResponse(Data(text.utf8), contentType: "application/json; charset=utf-8", status: status)
   }
 
   /// Runs `body` with an origin that creates sessions and returns `script` for each script.
   private static func run(
-    script: OriginAnswer = json(#"{"value": null}"#), _ body: (WebDriver, OriginServer) async throws -> Void
+    script: OriginResponse = json(#"{"value": null}"#), _ body: (WebDriver, OriginServer) async throws -> Void
   ) async throws {
     let origin = try await OriginServer.start()
     origin.setFallback { _ in json(#"{"value": null}"#) }
@@ -78,8 +78,8 @@ struct WebDriverTests {
 
   @Test("an error of the driver contains the command, the code and the first line of the message")
   func refusal() async throws {
-    let answer = #"{"value": {"error": "javascript error", "message": "x is not defined\n  (Session info)", "stacktrace": ""}}"#
-    try await Self.run(script: Self.json(answer, status: .internalServerError)) { driver, _ in
+    let response = #"{"value": {"error": "javascript error", "message": "x is not defined\n  (Session info)", "stacktrace": ""}}"#
+    try await Self.run(script: Self.json(response, status: .internalServerError)) { driver, _ in
       let error = await #expect(throws: BrowserError.self) { try await driver.withSession { try await $0.run("x") } }
       #expect(error?.description == "POST /session/s1/execute/sync: javascript error: x is not defined")
     }

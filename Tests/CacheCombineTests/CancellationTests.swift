@@ -26,7 +26,7 @@ struct CancellationTests {
   @Test("cancelling before the response cancels the request and delivers nothing", .timeLimit(.minutes(1)))
   func beforeResponse() async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("late").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("late").held(by: gate))
     let subscriber = BytesSubscriber(demand: .unlimited)
     fixture.manager.publisher(for: fixture.url).subscribe(subscriber)
     await gate.arrived()
@@ -41,7 +41,7 @@ struct CancellationTests {
   @Test("cancelling during the body cancels the transfer and delivers nothing", arguments: [true, false])
   func duringBody(ofEvents: Bool) async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("late").chunked(by: 1).bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("late").chunked(by: 1).bodyHeld(by: gate))
     let bytes = BytesSubscriber(demand: .unlimited)
     let events = RecordingSubscriber<ResourceEvent<Data>>(demand: .max(1))
     if ofEvents {
@@ -62,7 +62,7 @@ struct CancellationTests {
   @Test("releasing the cancellable cancels the transfer", arguments: [true, false])
   func release(ofEvents: Bool) async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("late").bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("late").bodyHeld(by: gate))
     let completions = Lock(0)
     var cancellable: AnyCancellable? =
       ofEvents
@@ -87,7 +87,7 @@ struct CancellationTests {
   @Test("cancelling one of two subscribers does not affect the other")
   func oneOfTwo() async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("hello").bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("hello").bodyHeld(by: gate))
     let publisher = fixture.manager.publisher(for: fixture.url)
     let (leaving, staying) = (BytesSubscriber(demand: .unlimited), BytesSubscriber(demand: .unlimited))
     publisher.subscribe(leaving)
@@ -103,7 +103,7 @@ struct CancellationTests {
 
   @Test("cancelling inside receive delivers nothing more, not even a completion", arguments: [true, false])
   func reentrant(ofEvents: Bool) async throws {
-    fixture.network.answer(fixture.url, .ok("hello").chunked(by: 1))
+    fixture.network.respond(to: fixture.url, with: .ok("hello").chunked(by: 1))
     let bytes = BytesSubscriber(demand: .unlimited) { subscriber, _ in
       subscriber.cancel()
       subscriber.request(.unlimited)
@@ -127,7 +127,7 @@ struct CancellationTests {
 
   @Test("cancelling inside the closures of sink delivers nothing more")
   func sink() async throws {
-    fixture.network.answer(fixture.url, .ok("hello", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("hello", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
     let calls = Lock<[String]>([])
     // The operator cancels upstream inside `receive(_:)`, when it has its value.
@@ -143,7 +143,7 @@ struct CancellationTests {
 
   @Test("cancelling after the completion has no effect")
   func afterCompletion() async throws {
-    fixture.network.answer(fixture.url, .ok("hello"))
+    fixture.network.respond(to: fixture.url, with: .ok("hello"))
     let subscriber = BytesSubscriber(demand: .unlimited)
     fixture.manager.publisher(for: fixture.url).subscribe(subscriber)
     await subscriber.ended()
@@ -159,7 +159,7 @@ struct CancellationTests {
   @Test("an ended subscription that is still retained releases its subscriber", arguments: ["completed", "cancelled"])
   func subscriberIsReleased(_ end: String) async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("hello").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("hello").held(by: gate))
     let holder = SubscriptionHolder()
     weak var released: BytesSubscriber?
     do {
@@ -182,7 +182,7 @@ struct CancellationTests {
   @Test("a released subscription that was not cancelled finishes its load and is then deallocated")
   func dropped() async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("hello").chunked(by: 1).bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("hello").chunked(by: 1).bodyHeld(by: gate))
     weak var released: RecordingSubscriber<ResourceEvent<Data>>?
     do {
       let subscriber = RecordingSubscriber<ResourceEvent<Data>>(demand: .max(1))

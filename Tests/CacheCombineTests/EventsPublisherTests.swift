@@ -15,7 +15,9 @@ struct EventsPublisherTests {
   init() throws { fixture = try PublisherFixture() }
 
   /// Scripts a body of five chunks of one byte, each of which waits at the gate.
-  private func script(_ gate: Gate) { fixture.network.answer(fixture.url, .ok("hello").chunked(by: 1).bodyHeld(by: gate)) }
+  private func script(_ gate: Gate) {
+    fixture.network.respond(to: fixture.url, with: .ok("hello").chunked(by: 1).bodyHeld(by: gate))
+  }
 
   @Test("a subscriber receives progress, the final response and the completion")
   func allEvents() async throws {
@@ -36,7 +38,7 @@ struct EventsPublisherTests {
   @Test("a stale response is delivered before the final one", arguments: [LoadPolicy.staleWhileRevalidate, .standard])
   func stale(policy: LoadPolicy) async throws {
     try await fixture.cacheStale("old")
-    fixture.network.answer(fixture.url, .notModified(etag: "\"old\"", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .notModified(etag: "\"old\"", cacheControl: "max-age=60"))
     let subscriber = EventsSubscriber(demand: .unlimited)
     fixture.manager.eventsPublisher(for: fixture.url, options: .policy(policy)).subscribe(subscriber)
     await subscriber.ended()
@@ -45,7 +47,7 @@ struct EventsPublisherTests {
 
   @Test("the events of a transform are delivered")
   func transform() async throws {
-    fixture.network.answer(fixture.url, .ok("hello"))
+    fixture.network.respond(to: fixture.url, with: .ok("hello"))
     let transform = ResourceTransform(id: "count", cost: { (_: Int) in 8 }) { body, _ throws(CacheError) in
       try await body.collect().count
     }
@@ -90,7 +92,7 @@ struct EventsPublisherTests {
   func staleWaits() async throws {
     try await fixture.cacheStale("old")
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("hello", etag: "\"new\"").chunked(by: 1).bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("hello", etag: "\"new\"").chunked(by: 1).bodyHeld(by: gate))
     // The first demand is for the stale response. The subscriber then demands no more, so all other events wait.
     let subscriber = EventsSubscriber(demand: .max(1))
     fixture.manager.eventsPublisher(for: fixture.url, options: .policy(.staleWhileRevalidate)).subscribe(subscriber)
@@ -130,7 +132,7 @@ struct EventsPublisherTests {
   @Test("an error needs no demand, and follows all undelivered events", arguments: [true, false])
   func failure(isWaiting: Bool) async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("hello").chunked(by: 1).bodyHeld(by: gate).cut(after: isWaiting ? 3 : 1))
+    fixture.network.respond(to: fixture.url, with: .ok("hello").chunked(by: 1).bodyHeld(by: gate).cut(after: isWaiting ? 3 : 1))
     let subscriber = EventsSubscriber(demand: .max(1))
     fixture.manager.eventsPublisher(for: fixture.url).subscribe(subscriber)
     gate.letThrough()

@@ -30,7 +30,7 @@ struct PublisherFixture {
 
   /// Caches a response and advances the clock by a minute, so that it becomes stale.
   func cacheStale(_ text: String) async throws {
-    network.answer(url, .ok(text, etag: "\"old\"", cacheControl: "max-age=60, stale-while-revalidate=600"))
+    network.respond(to: url, with: .ok(text, etag: "\"old\"", cacheControl: "max-age=60, stale-while-revalidate=600"))
     _ = try await manager.load(url)
     clock.advance(by: .seconds(61))
   }

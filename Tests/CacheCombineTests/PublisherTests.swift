@@ -17,7 +17,7 @@ struct PublisherTests {
 
   @Test("the value is delivered, then the completion")
   func value() async throws {
-    fixture.network.answer(fixture.url, .ok("hello"))
+    fixture.network.respond(to: fixture.url, with: .ok("hello"))
     let subscriber = BytesSubscriber(demand: .unlimited)
     fixture.manager.publisher(for: fixture.url).subscribe(subscriber)
     await subscriber.ended()
@@ -28,7 +28,7 @@ struct PublisherTests {
 
   @Test("the value of a transform is delivered")
   func transform() async throws {
-    fixture.network.answer(fixture.url, .ok("hello"))
+    fixture.network.respond(to: fixture.url, with: .ok("hello"))
     let transform = ResourceTransform(id: "count", cost: { (_: Int) in 8 }) { body, _ throws(CacheError) in
       try await body.collect().count
     }
@@ -40,7 +40,7 @@ struct PublisherTests {
 
   @Test("the error of a failed load is delivered as the only completion")
   func failure() async throws {
-    fixture.network.answer(fixture.url, .failure(.connectionLost, reason: "reset by peer"))
+    fixture.network.respond(to: fixture.url, with: .failure(.connectionLost, reason: "reset by peer"))
     let subscriber = BytesSubscriber(demand: .unlimited)
     fixture.manager.publisher(for: fixture.url).subscribe(subscriber)
     await subscriber.ended()
@@ -61,7 +61,7 @@ struct PublisherTests {
 
   @Test("a memory hit is delivered before sink returns")
   func memoryHit() async throws {
-    fixture.network.answer(fixture.url, .ok("hello", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("hello", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
     var calls: [String] = []
     let cancellable = fixture.manager.publisher(for: fixture.url)
@@ -78,7 +78,7 @@ struct PublisherTests {
   func stale() async throws {
     try await fixture.cacheStale("old")
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("new", etag: "\"new\"", cacheControl: "max-age=60").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("new", etag: "\"new\"", cacheControl: "max-age=60").held(by: gate))
     let subscriber = BytesSubscriber(demand: .unlimited)
     fixture.manager.publisher(for: fixture.url, options: .policy(.staleWhileRevalidate)).subscribe(subscriber)
     await subscriber.ended()
@@ -90,7 +90,7 @@ struct PublisherTests {
 
   @Test("a publisher can be mapped to AnyPublisher<Data?, any Error>")
   func mapped() async throws {
-    fixture.network.answer(fixture.url, .ok("hello", cacheControl: "no-store"), .failure(.offline))
+    fixture.network.respond(to: fixture.url, with: .ok("hello", cacheControl: "no-store"), .failure(.offline))
     let publisher: AnyPublisher<Data?, any Error> = fixture.manager.publisher(for: fixture.url)
       .map { Optional($0.data) }.mapError { $0 as any Error }.eraseToAnyPublisher()
     let first = MappedSubscriber()
@@ -106,7 +106,7 @@ struct PublisherTests {
 
   @Test("no load starts before the first demand")
   func noDemand() async throws {
-    fixture.network.answer(fixture.url, .ok("hello"))
+    fixture.network.respond(to: fixture.url, with: .ok("hello"))
     let subscriber = BytesSubscriber()
     fixture.manager.publisher(for: fixture.url).subscribe(subscriber)
     subscriber.request(.none)
@@ -118,7 +118,7 @@ struct PublisherTests {
   @Test("repeated demand starts the load once")
   func repeatedDemand() async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("hello").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("hello").held(by: gate))
     let subscriber = BytesSubscriber(demand: .max(1)) { subscriber, _ in
       subscriber.request(.max(1))
       return .unlimited
@@ -140,7 +140,7 @@ struct PublisherTests {
   @Test("two subscriptions are two loads that share one request")
   func shared() async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("hello").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("hello").held(by: gate))
     let publisher = fixture.manager.publisher(for: fixture.url)
     let subscribers = [BytesSubscriber(demand: .unlimited), BytesSubscriber(demand: .unlimited)]
     for subscriber in subscribers { publisher.subscribe(subscriber) }
@@ -155,7 +155,7 @@ struct PublisherTests {
 
   @Test("a later subscription loads again")
   func cold() async throws {
-    fixture.network.answer(fixture.url, .ok("one"), .ok("two"))
+    fixture.network.respond(to: fixture.url, with: .ok("one"), .ok("two"))
     let publisher = fixture.manager.publisher(for: fixture.url, options: .policy(.reload))
     for text in ["one", "two"] {
       let subscriber = BytesSubscriber(demand: .unlimited)
@@ -172,7 +172,7 @@ struct PublisherTests {
   func released() async throws {
     let network = ScriptedDownloader()
     let gate = Gate()
-    network.answer(fixture.url, .ok("one").held(by: gate), .ok("two"))
+    network.respond(to: fixture.url, with: .ok("one").held(by: gate), .ok("two"))
     let publisher = ResourceManager(.init { $0.downloader = network }).publisher(for: fixture.url)
     let subscriber = BytesSubscriber(demand: .unlimited)
     publisher.subscribe(subscriber)
@@ -198,7 +198,7 @@ struct PublisherTests {
   @Test("a manager that is closed during the load is a failure")
   func closedMeanwhile() async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("late").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("late").held(by: gate))
     let subscriber = BytesSubscriber(demand: .unlimited)
     fixture.manager.publisher(for: fixture.url).subscribe(subscriber)
     await gate.arrived()

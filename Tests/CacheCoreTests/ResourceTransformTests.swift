@@ -8,7 +8,7 @@ import Foundation
 #endif
 
 @Suite("Transforms")
-struct FormTests {
+struct ResourceTransformTests {
   private struct Text: ResourceDecoder {
     var encoding = "utf8"
     var id: ComponentID { ComponentID(Text.self, parameters: encoding) }

@@ -21,9 +21,9 @@ struct AlternativeMetricsTests {
 
   @Test("the metrics include the requests and the bytes of the sources that failed")
   func failedSources() async throws {
-    fixture.network.answer(fixture.url, .ok(Data(count: 1_000)).cut(after: 10))
-    fixture.network.answer(mirror, .failure(.connectionRefused))
-    fixture.network.answer(second, .ok("second"))
+    fixture.network.respond(to: fixture.url, with: .ok(Data(count: 1_000)).cut(after: 10))
+    fixture.network.respond(to: mirror, with: .failure(.connectionRefused))
+    fixture.network.respond(to: second, with: .ok("second"))
 
     let resource = try await fixture.manager.load(fixture.url, options: options)
 
@@ -34,8 +34,8 @@ struct AlternativeMetricsTests {
 
   @Test("the metrics include the time of a failed source, and the time to the head is that of the response")
   func time() async throws {
-    fixture.network.answer(fixture.url, .failure(.timedOut).after(.seconds(5)))
-    fixture.network.answer(mirror, .ok("mirrored").after(.seconds(2)))
+    fixture.network.respond(to: fixture.url, with: .failure(.timedOut).after(.seconds(5)))
+    fixture.network.respond(to: mirror, with: .ok("mirrored").after(.seconds(2)))
 
     async let load = fixture.manager.load(fixture.url, options: options)
     for seconds in [5, 2] {
@@ -67,8 +67,8 @@ struct AlternativeMetricsTests {
 
   @Test("a refusal without a request is not an attempt")
   func restricted() async throws {
-    fixture.network.answer(fixture.url, .failure(.networkRestricted))
-    fixture.network.answer(mirror, .ok("small"))
+    fixture.network.respond(to: fixture.url, with: .failure(.networkRestricted))
+    fixture.network.respond(to: mirror, with: .ok("small"))
     let options = RequestOptions { $0.alternatives = [.lowData(mirror)] }
 
     #expect(try await fixture.manager.load(fixture.url, options: options).metrics.attempts == 1)
@@ -76,9 +76,9 @@ struct AlternativeMetricsTests {
 
   @Test("a stored response that replaces all failed sources has the metrics of their requests")
   func standIn() async throws {
-    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\""), .failure(.offline))
-    fixture.network.answer(mirror, .ok(Data(count: 100)).cut(after: 20))
-    fixture.network.answer(second, .failure(.offline))
+    fixture.network.respond(to: fixture.url, with: .ok("old", etag: "\"1\""), .failure(.offline))
+    fixture.network.respond(to: mirror, with: .ok(Data(count: 100)).cut(after: 20))
+    fixture.network.respond(to: second, with: .failure(.offline))
     _ = try await fixture.manager.load(fixture.url)
 
     let stale = try await fixture.manager.load(fixture.url, options: options)

@@ -29,7 +29,7 @@ struct AlternativeTests {
 
   @Test("alternative sources receive no request while the original is available")
   func original() async throws {
-    fixture.network.answer(fixture.url, .ok("original"))
+    fixture.network.respond(to: fixture.url, with: .ok("original"))
 
     #expect(try await fixture.manager.load(fixture.url, options: options()).text == "original")
     #expect(fixture.network.requests.count == 1)
@@ -42,9 +42,9 @@ struct AlternativeTests {
       .networkRestricted,
     ])
   func order(_ code: CacheError.Code) async throws {
-    fixture.network.answer(fixture.url, .failure(code))
-    fixture.network.answer(mirror, .response(.serviceUnavailable))
-    fixture.network.answer(second, .ok("second"))
+    fixture.network.respond(to: fixture.url, with: .failure(code))
+    fixture.network.respond(to: mirror, with: .response(.serviceUnavailable))
+    fixture.network.respond(to: second, with: .ok("second"))
 
     let resource = try await fixture.manager.load(fixture.url, options: options())
 
@@ -53,9 +53,9 @@ struct AlternativeTests {
   }
 
   @Test("an alternative is loaded if the original's status is not accepted, or its body is cut short")
-  func badAnswers() async throws {
-    fixture.network.answer(fixture.url, .response(.notFound), .ok(Data(count: 1_000)).cut(after: 10))
-    fixture.network.answer(mirror, .ok("first"), .ok("second"))
+  func badResponses() async throws {
+    fixture.network.respond(to: fixture.url, with: .response(.notFound), .ok(Data(count: 1_000)).cut(after: 10))
+    fixture.network.respond(to: mirror, with: .ok("first"), .ok("second"))
     let options = options { $0.policy = .reload }
 
     #expect(try await fixture.manager.load(fixture.url, options: options).text == "first")
@@ -64,9 +64,9 @@ struct AlternativeTests {
 
   @Test("if all sources fail, the error is the original's and lists all failures")
   func failures() async throws {
-    fixture.network.answer(fixture.url, .response(.notFound))
-    fixture.network.answer(mirror, .failure(.connectionRefused))
-    fixture.network.answer(second, .failure(.timedOut))
+    fixture.network.respond(to: fixture.url, with: .response(.notFound))
+    fixture.network.respond(to: mirror, with: .failure(.connectionRefused))
+    fixture.network.respond(to: second, with: .failure(.timedOut))
 
     let error = try await fixture.failure(fixture.url, options())
 
@@ -81,7 +81,7 @@ struct AlternativeTests {
     "alternative sources receive no request after a refusal or a cancellation",
     arguments: [CacheError.Code.refused, .addressRefused, .cancelled])
   func decisions(_ code: CacheError.Code) async throws {
-    fixture.network.answer(fixture.url, .failure(code))
+    fixture.network.respond(to: fixture.url, with: .failure(code))
 
     #expect(try await fixture.failure(fixture.url, options()).code == code)
     #expect(fixture.network.requests.count == 1)
@@ -90,8 +90,8 @@ struct AlternativeTests {
   @Test("alternative sources receive no request if the caller's file cannot be written")
   func fullDisk() async throws {
     let folder = try DownloadFolder()
-    fixture.network.answer(fixture.url, .ok("original"))
-    fixture.network.answer(mirror, .ok("mirrored"))
+    fixture.network.respond(to: fixture.url, with: .ok("original"))
+    fixture.network.respond(to: mirror, with: .ok("mirrored"))
     var calls = FileSystemCalls.system
     calls.write = { _, _, _ in .failure(.init(number: 28)) }  // ENOSPC
 
@@ -111,7 +111,7 @@ struct AlternativeTests {
 
   @Test("alternative sources receive no request after an unsafe method")
   func unsafe() async throws {
-    fixture.network.answer(fixture.url, .failure(.connectionLost))
+    fixture.network.respond(to: fixture.url, with: .failure(.connectionLost))
 
     await #expect(throws: CacheError.self) {
       try await fixture.manager.load(ResourceRequest(fixture.url, method: .post, options: options()))
@@ -122,8 +122,8 @@ struct AlternativeTests {
   @Test("a cancellation stops the alternative sources at once")
   func cancelling() async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .failure(.connectionLost))
-    fixture.network.answer(mirror, .ok("late").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .failure(.connectionLost))
+    fixture.network.respond(to: mirror, with: .ok("late").held(by: gate))
     let load = Task { try await fixture.manager.load(fixture.url, options: options()).text }
     await gate.arrived()
 
@@ -137,8 +137,8 @@ struct AlternativeTests {
 
   @Test("a mirror's response is stored under the original's URL, and every look-up states its source", arguments: [false, true])
   func stored(fromDisk: Bool) async throws {
-    fixture.network.answer(fixture.url, .failure(.connectionRefused))
-    fixture.network.answer(mirror, .ok("bytes", etag: "\"m\"", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .failure(.connectionRefused))
+    fixture.network.respond(to: mirror, with: .ok("bytes", etag: "\"m\"", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url, options: options())
     if fromDisk { fixture.restart() }
 
@@ -151,10 +151,10 @@ struct AlternativeTests {
 
   @Test("validators of a mirror are never sent to the original, nor those of the original to a mirror")
   func validators() async throws {
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"o\""), .failure(.connectionLost), .ok("new", etag: "\"o2\""))
-    fixture.network.answer(
-      mirror, .ok("mirrored", etag: "\"m\"", fields: [.lastModified: "Thu, 01 Jan 2026 00:00:00 GMT"]))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"o\""), .failure(.connectionLost), .ok("new", etag: "\"o2\""))
+    fixture.network.respond(
+      to: mirror, with: .ok("mirrored", etag: "\"m\"", fields: [.lastModified: "Thu, 01 Jan 2026 00:00:00 GMT"]))
     _ = try await fixture.manager.load(fixture.url)
     fixture.clock.advance(by: .seconds(1))
 
@@ -170,9 +170,9 @@ struct AlternativeTests {
 
   @Test("a stored response that cannot be confirmed is shown only if all alternatives fail")
   func staleLast() async throws {
-    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\""), .failure(.offline), .failure(.offline))
-    fixture.network.answer(mirror, .failure(.offline), .ok("mirrored"))
-    fixture.network.answer(second, .failure(.offline))
+    fixture.network.respond(to: fixture.url, with: .ok("old", etag: "\"1\""), .failure(.offline), .failure(.offline))
+    fixture.network.respond(to: mirror, with: .failure(.offline), .ok("mirrored"))
+    fixture.network.respond(to: second, with: .failure(.offline))
     _ = try await fixture.manager.load(fixture.url)
 
     let stale = try await fixture.manager.load(fixture.url, options: options())
@@ -186,8 +186,8 @@ struct AlternativeTests {
   func staleInFile(_ cut: Int) async throws {
     let folder = try DownloadFolder()
     let old = Data(repeating: 1, count: 300_000)
-    fixture.network.answer(fixture.url, .ok(old, etag: "\"1\""), .failure(.offline))
-    fixture.network.answer(mirror, .ok(Data(repeating: 2, count: 500_000)).cut(after: cut))
+    fixture.network.respond(to: fixture.url, with: .ok(old, etag: "\"1\""), .failure(.offline))
+    fixture.network.respond(to: mirror, with: .ok(Data(repeating: 2, count: 500_000)).cut(after: cut))
     _ = try await fixture.manager.load(fixture.url)
 
     let request = ResourceRequest(fixture.url, options: options([.mirror(mirror)]))
@@ -197,13 +197,13 @@ struct AlternativeTests {
   }
 
   @Test("an alternative's error or redirect is not stored as the original's")
-  func otherAnswers() async throws {
+  func otherResponses() async throws {
     fixture.network.serve(fixture.url) { _ in .failure(.connectionLost) }
-    fixture.network.answer(mirror, .response(.notFound, fields: [.cacheControl: "max-age=600"]))
-    fixture.network.answer(
-      second, .response(.movedPermanently, fields: [.location: "/there", .cacheControl: "max-age=600"]))
+    fixture.network.respond(to: mirror, with: .response(.notFound, fields: [.cacheControl: "max-age=600"]))
+    fixture.network.respond(
+      to: second, with: .response(.movedPermanently, fields: [.location: "/there", .cacheControl: "max-age=600"]))
     let there = try #require(URL(string: "https://second.example/there"))
-    fixture.network.answer(there, .ok("there", cacheControl: "max-age=600"))
+    fixture.network.respond(to: there, with: .ok("there", cacheControl: "max-age=600"))
 
     let resource = try await fixture.manager.load(fixture.url, options: options())
 
@@ -215,9 +215,9 @@ struct AlternativeTests {
   @Test("the caller's credentials, cookies and conditions are sent only to the original")
   func credentials() async throws {
     let sibling = try fixture.url("/sibling.png")
-    fixture.network.answer(fixture.url, .failure(.connectionLost))
-    fixture.network.answer(sibling, .failure(.connectionLost))
-    fixture.network.answer(mirror, .ok("bytes"))
+    fixture.network.respond(to: fixture.url, with: .failure(.connectionLost))
+    fixture.network.respond(to: sibling, with: .failure(.connectionLost))
+    fixture.network.respond(to: mirror, with: .ok("bytes"))
     let fields: HTTPFields = [.authorization: "secret", .cookie: "a=b", .ifNoneMatch: "\"1\"", .accept: "image/*"]
 
     _ = try await fixture.manager.load(
@@ -232,7 +232,7 @@ struct AlternativeTests {
   @Test("an alternative source may use a scheme handler")
   func provider() async throws {
     let fixture = try ManagerFixture { $0.schemeHandlers = ["data": DataURLDownloader()] }
-    fixture.network.answer(fixture.url, .failure(.offline))
+    fixture.network.respond(to: fixture.url, with: .failure(.offline))
     let options = RequestOptions { $0.alternatives = [.mirror(URL(string: "data:,placeholder") ?? fixture.url)] }
 
     let resource = try await fixture.manager.load(fixture.url, options: options)
@@ -242,7 +242,7 @@ struct AlternativeTests {
 
   // MARK: Low data
 
-  private func lowDataHouse(_ thumbnail: URL) throws -> (ManagerFixture, ClosureDownloader) {
+  private func lowDataFixture(_ thumbnail: URL) throws -> (ManagerFixture, ClosureDownloader) {
     let network = ClosureDownloader { seen throws(CacheError) in
       if seen.head.path == thumbnail.path() {
         return .streaming(["small"], fields: [.cacheControl: "max-age=60", .eTag: "\"s\""])
@@ -258,7 +258,7 @@ struct AlternativeTests {
   @Test("a low-data alternative is loaded if the network is restricted, and is not stored as the original")
   func lowData() async throws {
     let thumbnail = try fixture.url("/thumbnail.png")
-    let (fixture, network) = try lowDataHouse(thumbnail)
+    let (fixture, network) = try lowDataFixture(thumbnail)
 
     let small = try await fixture.manager.load(fixture.url, options: options([.lowData(thumbnail)]))
     let again = try await fixture.manager.load(fixture.url, options: options([.lowData(thumbnail)]))
@@ -273,7 +273,7 @@ struct AlternativeTests {
   @Test("a low-data alternative is not loaded after any other failure")
   func lowDataUnused() async throws {
     let thumbnail = try fixture.url("/thumbnail.png")
-    fixture.network.answer(fixture.url, .failure(.connectionLost))
+    fixture.network.respond(to: fixture.url, with: .failure(.connectionLost))
 
     let error = try await fixture.failure(fixture.url, options([.lowData(thumbnail)]))
 
@@ -283,7 +283,7 @@ struct AlternativeTests {
 
   @Test("the downloader receives the networks that a load may use")
   func networkAccess() async throws {
-    let (fixture, network) = try lowDataHouse(fixture.url("/thumbnail.png"))
+    let (fixture, network) = try lowDataFixture(fixture.url("/thumbnail.png"))
 
     _ = try await fixture.failure(fixture.url, RequestOptions { $0.networkAccess = [.cellular] })
 

@@ -11,13 +11,13 @@ final class ClosureDownloader: Downloader {
     var networkAccess: NetworkAccess
   }
 
-  typealias Answer = @Sendable (Seen) async throws(CacheError) -> DownloadResponse
+  typealias Handler = @Sendable (Seen) async throws(CacheError) -> DownloadResponse
 
   let id = ComponentID.unique(ClosureDownloader.self)
-  private let answer: Answer
+  private let handler: Handler
   private let log = Lock<[Seen]>([])
 
-  init(_ answer: @escaping Answer) { self.answer = answer }
+  init(_ handler: @escaping Handler) { self.handler = handler }
 
   var seen: [Seen] { log.withLock { $0 } }
 
@@ -27,7 +27,7 @@ final class ClosureDownloader: Downloader {
       head: request.head, body: body.map { String(decoding: $0, as: UTF8.self) }, attempt: request.attempt,
       networkAccess: request.networkAccess)
     log.withLock { $0.append(seen) }
-    return try await answer(seen)
+    return try await handler(seen)
   }
 }
 

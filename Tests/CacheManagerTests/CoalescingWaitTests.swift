@@ -7,13 +7,13 @@ import HTTPTypes
 import Testing
 
 /// The layers that store the response. They decide how waiting requests receive it.
-enum Keeping: CaseIterable, Sendable { case everywhere, memory, disk }
+enum StorageKind: CaseIterable, Sendable { case everywhere, memory, disk }
 
 extension ManagerFixture {
-  init(_ keeping: Keeping, _ change: (inout ResourceManager.Configuration) -> Void = { _ in }) throws {
+  init(_ kind: StorageKind, _ change: (inout ResourceManager.Configuration) -> Void = { _ in }) throws {
     try self.init {
-      if keeping == .memory { $0.store = nil }
-      if keeping == .disk { $0.memory = nil }
+      if kind == .memory { $0.store = nil }
+      if kind == .disk { $0.memory = nil }
       change(&$0)
     }
   }
@@ -22,50 +22,52 @@ extension ManagerFixture {
 }
 
 @Suite("Request coalescing in respond(to:)")
-struct CollapsingTests {
+struct CoalescingWaitTests {
   @Test(
-    "forty requests for a resource that is not stored make one request to the origin", arguments: Keeping.allCases, [true, false])
-  func missing(_ keeping: Keeping, statesLength: Bool) async throws {
-    let fixture = try ManagerFixture(keeping)
+    "forty requests for a resource that is not stored make one request to the origin", arguments: StorageKind.allCases,
+    [true, false])
+  func missing(_ kind: StorageKind, statesLength: Bool) async throws {
+    let fixture = try ManagerFixture(kind)
     let gate = Gate()
     let text = String(repeating: "0123456789", count: 30)
-    let answer = ScriptedAnswer.ok(text, cacheControl: "max-age=60").chunked(by: 100).held(by: gate)
-    fixture.network.answer(fixture.url, statesLength ? answer : answer.withoutLength())
+    let response = ScriptedResponse.ok(text, cacheControl: "max-age=60").chunked(by: 100).held(by: gate)
+    fixture.network.respond(to: fixture.url, with: statesLength ? response : response.withoutLength())
 
-    let asked = fixture.ask(times: 40)
+    let exchanges = fixture.send(times: 40)
     await fixture.clock.sleepers(39)
     gate.open()
 
-    let told = try await asked.value
-    #expect(told.allSatisfy { $0.status == 200 && $0.text == text })
-    #expect(told.filter { $0.cacheField == ManagerFixture.collapsed && $0.fields[.age] == "0" }.count == 39)
-    #expect(told.filter { $0.cache == "Etagere;fwd=uri-miss;ttl=60;stored" }.count == 1)
+    let results = try await exchanges.value
+    #expect(results.allSatisfy { $0.status == 200 && $0.text == text })
+    #expect(results.filter { $0.cacheField == ManagerFixture.collapsed && $0.fields[.age] == "0" }.count == 39)
+    #expect(results.filter { $0.cache == "Etagere;fwd=uri-miss;ttl=60;stored" }.count == 1)
     try fixture.network.verify()
     #expect(fixture.network.requests.count == 1 && fixture.clock.pendingSleeps == 0)
-    #expect(try await fixture.ask().cache == "Etagere;hit;ttl=60")
+    #expect(try await fixture.send().cache == "Etagere;hit;ttl=60")
   }
 
   @Test("forty requests for a stale response make one request, and conditions and HEAD use the confirmed response")
   func stale() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .notModified(cacheControl: "max-age=60").held(by: gate))
-    _ = try await fixture.ask()
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=1"),
+      .notModified(cacheControl: "max-age=60").held(by: gate))
+    _ = try await fixture.send()
     fixture.clock.advance(by: .seconds(5))
 
-    let first = Task { try await fixture.ask([.ifNoneMatch: "\"1\""]) }
+    let first = Task { try await fixture.send([.ifNoneMatch: "\"1\""]) }
     await gate.arrived()
-    let asked = fixture.ask(times: 38) { $0 < 19 ? [.ifNoneMatch: "\"1\""] : [:] }
-    let head = Task { try await fixture.ask([:], .head) }
+    let exchanges = fixture.send(times: 38) { $0 < 19 ? [.ifNoneMatch: "\"1\""] : [:] }
+    let head = Task { try await fixture.send([:], .head) }
     await fixture.clock.sleepers(39)
     gate.open()
 
-    let told = try await asked.value
+    let results = try await exchanges.value
     #expect(try await first.value.cache == "Etagere;fwd=stale;fwd-status=304;ttl=60")
-    #expect(told.filter { $0.status == 304 && $0.text.isEmpty }.count == 19)
-    #expect(told.filter { $0.status == 200 && $0.text == "old" }.count == 19)
-    #expect(told.allSatisfy { $0.cache == "Etagere;fwd=stale;fwd-status=304;ttl=60;collapsed" })
+    #expect(results.filter { $0.status == 304 && $0.text.isEmpty }.count == 19)
+    #expect(results.filter { $0.status == 200 && $0.text == "old" }.count == 19)
+    #expect(results.allSatisfy { $0.cache == "Etagere;fwd=stale;fwd-status=304;ttl=60;collapsed" })
     #expect(try await head.value.status == 200)
     #expect(fixture.network.requests.count == 2)
   }
@@ -74,17 +76,17 @@ struct CollapsingTests {
   func changed() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=1"),
       .ok("new", etag: "\"2\"", cacheControl: "max-age=60").held(by: gate))
-    _ = try await fixture.ask()
+    _ = try await fixture.send()
     fixture.clock.advance(by: .seconds(5))
 
-    let asked = fixture.ask(times: 40)
+    let exchanges = fixture.send(times: 40)
     await fixture.clock.sleepers(39)
     gate.open()
 
-    #expect(try await asked.value.allSatisfy { $0.text == "new" })
+    #expect(try await exchanges.value.allSatisfy { $0.text == "new" })
     #expect(fixture.network.requests.count == 2)
   }
 
@@ -99,36 +101,36 @@ struct CollapsingTests {
     let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: .shared) }
     let (first, others) = (Gate(), Gate())
     let fields = lines.reduce(into: HTTPFields()) { $0.append(contentsOf: HTTPFields.field($1.key, $1.value)) }
-    fixture.network.answer(fixture.url, .ok("mine", fields: fields).held(by: first))
+    fixture.network.respond(to: fixture.url, with: .ok("mine", fields: fields).held(by: first))
     fixture.network.serve(fixture.url) { _ in .ok("mine", fields: fields).held(by: others) }
 
-    let asked = fixture.ask(times: 40)
+    let exchanges = fixture.send(times: 40)
     await fixture.clock.sleepers(39)
     first.open()
     // All requests were sent, and none has a response.
     try await Turns.until { others.arrivals == 39 }
-    let later = fixture.ask(times: 5)
+    let later = fixture.send(times: 5)
     // Later requests do not wait for a response that could not be shared a moment ago.
     try await Turns.until { others.arrivals == 44 }
     others.open()
 
-    let told = try await asked.value + later.value
-    #expect(told.count == 45 && told.allSatisfy { $0.text == "mine" && !$0.cache.contains("collapsed") })
+    let results = try await exchanges.value + later.value
+    #expect(results.count == 45 && results.allSatisfy { $0.text == "mine" && !$0.cache.contains("collapsed") })
   }
 
   @Test("requests wait for each other again as soon as a response is stored")
   func unmarked() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("mine", cacheControl: "no-store"), .ok("all's", cacheControl: "max-age=1"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("mine", cacheControl: "no-store"), .ok("all's", cacheControl: "max-age=1"),
       .ok("all's", cacheControl: "max-age=60").held(by: gate))
-    for _ in 0..<2 { _ = try await fixture.ask() }
+    for _ in 0..<2 { _ = try await fixture.send() }
     fixture.clock.advance(by: .seconds(2))
-    let asked = fixture.ask(times: 5)
+    let exchanges = fixture.send(times: 5)
     await fixture.clock.sleepers(4)
     gate.open()
-    #expect(try await asked.value.allSatisfy { $0.text == "all's" })
+    #expect(try await exchanges.value.allSatisfy { $0.text == "all's" })
     #expect(fixture.network.requests.count == 3)
   }
 
@@ -138,19 +140,19 @@ struct CollapsingTests {
     let gate = Gate()
     fixture.network.serve(fixture.url) { _ in .ok("mine", cacheControl: "no-store").held(by: gate) }
     gate.letThrough(1)
-    _ = try await fixture.ask()
+    _ = try await fixture.send()
 
-    var asked = fixture.ask(times: 2)
+    var exchanges = fixture.send(times: 2)
     try await Turns.until { gate.arrivals >= 3 }
     gate.letThrough(2)
-    _ = try await asked.value
+    _ = try await exchanges.value
     fixture.clock.advance(by: .seconds(121))
-    asked = fixture.ask(times: 2)
+    exchanges = fixture.send(times: 2)
     await fixture.clock.sleepers(1)
     await gate.arrived(4)
     #expect(gate.arrivals == 4)
     gate.open()
-    _ = try await asked.value
+    _ = try await exchanges.value
   }
 
   @Test("a response to a request with credentials is shared only by requests with equal credentials")
@@ -160,22 +162,22 @@ struct CollapsingTests {
     fixture.network.serve(fixture.url) { request in
       .ok(request.headerFields[.authorization] ?? "anonymous", cacheControl: "max-age=60").held(by: gate)
     }
-    let asked = fixture.ask(times: 4) { [.authorization: "Bearer \($0)"] }
+    let exchanges = fixture.send(times: 4) { [.authorization: "Bearer \($0)"] }
     try await Turns.until { gate.arrivals >= 4 }
     gate.open()
-    #expect(Set(try await asked.value.map(\.text)) == ["Bearer 0", "Bearer 1", "Bearer 2", "Bearer 3"])
+    #expect(Set(try await exchanges.value.map(\.text)) == ["Bearer 0", "Bearer 1", "Bearer 2", "Bearer 3"])
   }
 
-  @Test("two variants of a resource whose Vary field was unknown make two requests", arguments: Keeping.allCases)
-  func variants(_ keeping: Keeping) async throws {
-    let fixture = try ManagerFixture(keeping)
+  @Test("two variants of a resource whose Vary field was unknown make two requests", arguments: StorageKind.allCases)
+  func variants(_ kind: StorageKind) async throws {
+    let fixture = try ManagerFixture(kind)
     let gate = Gate()
     fixture.network.serve(fixture.url) { request in
       .ok(request.headerFields[.acceptLanguage] ?? "", cacheControl: "max-age=60", fields: [.vary: "Accept-Language"]).held(
         by: gate)
     }
     let languages: @Sendable (Int) -> HTTPFields = { [.acceptLanguage: $0 % 2 == 0 ? "de" : "nl"] }
-    let asked = fixture.ask(times: 20, languages)
+    let exchanges = fixture.send(times: 20, languages)
     await fixture.clock.sleepers(19)
     gate.letThrough(1)
     try await Turns.until { gate.arrivals >= 2 }
@@ -183,8 +185,8 @@ struct CollapsingTests {
     try await Turns.until { fixture.clock.pendingSleeps == 9 }
     gate.open()
 
-    let told = try await asked.value
-    #expect(told.filter { $0.text == "de" }.count == 10 && told.filter { $0.text == "nl" }.count == 10)
+    let results = try await exchanges.value
+    #expect(results.filter { $0.text == "de" }.count == 10 && results.filter { $0.text == "nl" }.count == 10)
     #expect(fixture.network.requests.count == 2)
   }
 
@@ -193,9 +195,9 @@ struct CollapsingTests {
     let fixture = try ManagerFixture()
     let gate = Gate()
     fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }
-    let leader = Task { try await fixture.ask() }
+    let leader = Task { try await fixture.send() }
     await gate.arrived()
-    let asked = fixture.ask(times: 10)
+    let exchanges = fixture.send(times: 10)
     await fixture.clock.sleepers(10)
 
     leader.cancel()
@@ -203,7 +205,7 @@ struct CollapsingTests {
     try await Turns.until { fixture.clock.pendingSleeps == 9 }
     gate.open()
 
-    #expect(try await asked.value.allSatisfy { $0.text == "text" })
+    #expect(try await exchanges.value.allSatisfy { $0.text == "text" })
     #expect(fixture.network.requests.count == 2)
     await #expect(throws: CacheError.self) { try await leader.value }
   }
@@ -214,17 +216,17 @@ struct CollapsingTests {
     let gate = Gate()
     let name = try #require(HTTPField.Name("X-Who"))
     fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }
-    let asking = (0..<8).map { who in Task { try await fixture.ask([name: "\(who)"]) } }
+    let tasks = (0..<8).map { who in Task { try await fixture.send([name: "\(who)"]) } }
     for turn in 1...5 {
       try await Turns.until { gate.arrivals == turn && fixture.clock.pendingSleeps == 8 - turn }
       guard turn < 5 else { break }
       let leader = try #require(fixture.network.requests.last?.headerFields[name].flatMap { Int($0) })
-      asking[leader].cancel()
+      tasks[leader].cancel()
     }
     gate.open()
-    var told: [String] = []
-    for task in asking { if let answer = try? await task.value { told.append(answer.text) } }
-    #expect(told == Array(repeating: "text", count: 4))
+    var results: [String] = []
+    for task in tasks { if let response = try? await task.value { results.append(response.text) } }
+    #expect(results == Array(repeating: "text", count: 4))
     #expect(fixture.network.requests.count == 5)
   }
 
@@ -233,38 +235,38 @@ struct CollapsingTests {
     let fixture = try ManagerFixture()
     let gate = Gate()
     fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }
-    let hasty = Task { try await fixture.ask(options: RequestOptions { $0.timeout = .seconds(60) }) }
-    let patient = Task { try await fixture.ask() }
+    let hasty = Task { try await fixture.send(options: RequestOptions { $0.timeout = .seconds(60) }) }
+    let patient = Task { try await fixture.send() }
     try await Turns.until { gate.arrivals == 2 }
     gate.open()
-    for asking in [hasty, patient] { #expect(try await asking.value.text == "text") }
+    for task in [hasty, patient] { #expect(try await task.value.text == "text") }
   }
 
   @Test("if the leader's request fails, all waiting requests are sent, or all are served the stale response if that is allowed")
   func failure() async throws {
     let fixture = try ManagerFixture()
     let (first, others) = (Gate(), Gate())
-    fixture.network.answer(fixture.url, .failure(.connectionLost).held(by: first))
+    fixture.network.respond(to: fixture.url, with: .failure(.connectionLost).held(by: first))
     fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=1").held(by: others) }
-    let leader = Task { try await fixture.ask() }
+    let leader = Task { try await fixture.send() }
     await first.arrived()
-    let asked = fixture.ask(times: 10)
+    let exchanges = fixture.send(times: 10)
     await fixture.clock.sleepers(10)
     first.open()
     try await Turns.until { others.arrivals >= 10 }
     others.open()
-    #expect(try await asked.value.allSatisfy { $0.text == "text" })
+    #expect(try await exchanges.value.allSatisfy { $0.text == "text" })
     await #expect(throws: CacheError.self) { try await leader.value }
 
     fixture.clock.advance(by: .seconds(5))
     let down = Gate()
-    fixture.network.answer(fixture.url, .failure(.connectionLost).held(by: down))
-    let shown = fixture.ask(times: 10)
+    fixture.network.respond(to: fixture.url, with: .failure(.connectionLost).held(by: down))
+    let shown = fixture.send(times: 10)
     await fixture.clock.sleepers(9)
     down.open()
-    let told = try await shown.value
-    #expect(told.allSatisfy { $0.text == "text" })
-    #expect(told.filter { $0.cache == "Etagere;fwd=stale;ttl=-4;collapsed;detail=connectionLost" }.count == 9)
+    let results = try await shown.value
+    #expect(results.allSatisfy { $0.text == "text" })
+    #expect(results.filter { $0.cache == "Etagere;fwd=stale;ttl=-4;collapsed;detail=connectionLost" }.count == 9)
     #expect(fixture.network.requests.count == 12)
   }
 
@@ -272,16 +274,16 @@ struct CollapsingTests {
   func staleIfError() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("old", cacheControl: "max-age=1, stale-if-error=60"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", cacheControl: "max-age=1, stale-if-error=60"),
       .response(HTTPResponse.Status(code: 503)).held(by: gate))
-    _ = try await fixture.ask()
+    _ = try await fixture.send()
     fixture.clock.advance(by: .seconds(5))
-    let asked = fixture.ask(times: 10)
+    let exchanges = fixture.send(times: 10)
     await fixture.clock.sleepers(9)
     gate.open()
-    let told = try await asked.value
-    #expect(told.filter { $0.text == "old" && $0.cache == "Etagere;fwd=stale;fwd-status=503;ttl=-4;collapsed" }.count == 9)
+    let results = try await exchanges.value
+    #expect(results.filter { $0.text == "old" && $0.cache == "Etagere;fwd=stale;fwd-status=503;ttl=-4;collapsed" }.count == 9)
     try fixture.network.verify()
   }
 
@@ -290,7 +292,7 @@ struct CollapsingTests {
     let fixture = try ManagerFixture { $0.collapseTimeout = seconds.map { .seconds($0) } }
     let gate = Gate()
     fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }
-    let asked = fixture.ask(times: 10)
+    let exchanges = fixture.send(times: 10)
     if seconds != nil {
       await fixture.clock.sleepers(9)
       await gate.arrived()
@@ -299,7 +301,7 @@ struct CollapsingTests {
     }
     try await Turns.until { gate.arrivals >= 10 }
     gate.open()
-    #expect(try await asked.value.allSatisfy { $0.text == "text" && !$0.cache.contains("collapsed") })
+    #expect(try await exchanges.value.allSatisfy { $0.text == "text" && !$0.cache.contains("collapsed") })
   }
 
   @Test(
@@ -311,10 +313,10 @@ struct CollapsingTests {
     let fixture = try ManagerFixture()
     let gate = Gate()
     fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }
-    let asked = fixture.ask(times: 3) { $0 == 0 ? [:] : fields }
+    let exchanges = fixture.send(times: 3) { $0 == 0 ? [:] : fields }
     try await Turns.until { gate.arrivals >= 3 }
     gate.open()
-    _ = try await asked.value
+    _ = try await exchanges.value
   }
 
   @Test("unsafe methods and requests with a body are each sent")
@@ -322,10 +324,10 @@ struct CollapsingTests {
     let fixture = try ManagerFixture()
     let gate = Gate()
     fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }
-    async let get = fixture.ask()
-    async let post = fixture.ask([:], .post, sending: "x")
-    async let search = fixture.ask([:], .get, sending: "y")
-    async let options = fixture.ask([:], .options)
+    async let get = fixture.send()
+    async let post = fixture.send([:], .post, sending: "x")
+    async let search = fixture.send([:], .get, sending: "y")
+    async let options = fixture.send([:], .options)
     try await Turns.until { gate.arrivals >= 4 }
     gate.open()
     _ = try await (get, post, search, options)
@@ -335,15 +337,15 @@ struct CollapsingTests {
   func purge() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("old", cacheControl: "max-age=60").held(by: gate), .ok("new", cacheControl: "max-age=60"))
-    let late = Task { try await fixture.ask() }
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", cacheControl: "max-age=60").held(by: gate), .ok("new", cacheControl: "max-age=60"))
+    let late = Task { try await fixture.send() }
     await gate.arrived()
     try await fixture.manager.purge(.url(fixture.url))
-    #expect(try await fixture.ask().text == "new")
+    #expect(try await fixture.send().text == "new")
     gate.open()
     #expect(try await late.value.text == "old")
-    #expect(try await fixture.ask().text == "new")
+    #expect(try await fixture.send().text == "new")
   }
 
   @Test("a request that looked into the stores too early finds the response that was stored since")
@@ -351,10 +353,10 @@ struct CollapsingTests {
     let (fixture, store) = try ManagerFixture.held()
     fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=60") }
     let look = store.hold(.look)
-    let late = Task { try await fixture.ask() }
+    let late = Task { try await fixture.send() }
     await look.arrived()
 
-    #expect(try await fixture.ask().cache == "Etagere;fwd=uri-miss;ttl=60;stored")
+    #expect(try await fixture.send().cache == "Etagere;fwd=uri-miss;ttl=60;stored")
     look.open()
 
     #expect(try await late.value.cache == "Etagere;hit;ttl=60")

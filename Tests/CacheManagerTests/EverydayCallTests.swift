@@ -149,7 +149,8 @@ struct EverydayCallTests {
   func lateResponse() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.serve(fixture.url) { _ in ScriptedAnswer.ok("old", etag: "\"1\"", cacheControl: "max-age=600").held(by: gate)
+    fixture.network.serve(fixture.url) { _ in
+      ScriptedResponse.ok("old", etag: "\"1\"", cacheControl: "max-age=600").held(by: gate)
     }
     let late = Task { try await fixture.manager.load(fixture.url).text }
     await gate.arrived()
@@ -164,15 +165,15 @@ struct EverydayCallTests {
   @Test("a response that is requested while bytes are being stored does not replace them")
   func responseInBetween() async throws {
     let (fixture, store) = try ManagerFixture.held()
-    let (commit, answer) = (store.hold(.commit), Gate())
+    let (commit, response) = (store.hold(.commit), Gate())
     let storing = Task { try await fixture.manager.store(Data("own".utf8), for: fixture.url) }
     await commit.arrived()
-    fixture.network.serve(fixture.url) { _ in .ok("old", etag: "\"1\"", cacheControl: "max-age=600").held(by: answer) }
+    fixture.network.serve(fixture.url) { _ in .ok("old", etag: "\"1\"", cacheControl: "max-age=600").held(by: response) }
     let late = Task { try await fixture.manager.load(fixture.url).text }
-    await answer.arrived()
+    await response.arrived()
     commit.open()
     try await storing.value
-    answer.open()
+    response.open()
     #expect(try await late.value == "old")
     #expect(try await fixture.manager.load(fixture.url).text == "own")
     fixture.restart()
@@ -279,14 +280,14 @@ struct EverydayCallTests {
   func adaptedDownloader() async throws {
     let fixture = try ManagerFixture()
     let clock = fixture.clock
-    fixture.network.answer(fixture.url, .failure(.connectionLost), .ok("second"))
+    fixture.network.respond(to: fixture.url, with: .failure(.connectionLost), .ok("second"))
     let options = RequestOptions { $0.downloader = .adapted { $0.retrying(.brief, clock: clock) } }
     let load = Task { try await fixture.manager.load(fixture.url, options: options) }
     await fixture.clock.sleepers(1)
     fixture.clock.advance(by: .seconds(60))
     #expect(try await load.value.text == "second")
 
-    fixture.network.answer(fixture.url, .failure(.connectionLost), .ok("second"))
+    fixture.network.respond(to: fixture.url, with: .failure(.connectionLost), .ok("second"))
     #expect(try await fixture.failure(fixture.url, .policy(.reload)).code == .connectionLost)
   }
 
@@ -296,7 +297,7 @@ struct EverydayCallTests {
   func closeWithin() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.serve(fixture.url) { _ in ScriptedAnswer.ok("late").held(by: gate) }
+    fixture.network.serve(fixture.url) { _ in ScriptedResponse.ok("late").held(by: gate) }
     let load = Task { () -> CacheError? in
       do throws(CacheError) {
         _ = try await fixture.manager.load(fixture.url)

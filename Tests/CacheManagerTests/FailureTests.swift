@@ -13,7 +13,7 @@ struct FailureTests {
     arguments: [404, 410, 500, 503])
   func status(_ code: Int) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("kept", etag: "\"1\""), .response(.init(code: code)))
+    fixture.network.respond(to: fixture.url, with: .ok("kept", etag: "\"1\""), .response(.init(code: code)))
     _ = try await fixture.manager.load(fixture.url)
 
     let error = try await fixture.failure(fixture.url)
@@ -27,7 +27,7 @@ struct FailureTests {
     arguments: [(404, "404 Not Found"), (503, "503 Service Unavailable"), (599, "599")])
   func phrase(_ code: Int, _ words: String) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .response(HTTPResponse.Status(code: code, reasonPhrase: "")))
+    fixture.network.respond(to: fixture.url, with: .response(HTTPResponse.Status(code: code, reasonPhrase: "")))
 
     #expect(try await fixture.failure(fixture.url).reason == "the server answered \(words)")
   }
@@ -35,8 +35,8 @@ struct FailureTests {
   @Test("a body that is cut short is an error, and nothing of it is stored")
   func truncated() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok(Data(count: 100_000), cacheControl: "max-age=60").cut(after: 70_000).chunked(by: 10_000))
+    fixture.network.respond(
+      to: fixture.url, with: .ok(Data(count: 100_000), cacheControl: "max-age=60").cut(after: 70_000).chunked(by: 10_000))
 
     let error = try await fixture.failure(fixture.url)
 
@@ -47,7 +47,8 @@ struct FailureTests {
   @Test("if a replacement is cut short, the stored response remains and is shown")
   func truncatedReplacement() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\""), .ok(Data(count: 1_000), etag: "\"2\"").cut(after: 10))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\""), .ok(Data(count: 1_000), etag: "\"2\"").cut(after: 10))
     _ = try await fixture.manager.load(fixture.url)
 
     let shown = try await fixture.manager.load(fixture.url)
@@ -59,7 +60,7 @@ struct FailureTests {
   func brokenDisk() async throws {
     let fixture = try ManagerFixture()
     fixture.disk.failure = CacheError(.diskFull, reason: "no space left", path: "/cache")
-    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .notModified())
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", etag: "\"1\""), .notModified())
 
     let first = try await fixture.manager.load(fixture.url)
     let second = try await fixture.manager.load(fixture.url)
@@ -77,8 +78,8 @@ struct FailureTests {
   @Test("a damaged entry is a miss, and one unconditional request replaces it")
   func damagedEntry() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"),
       .ok("again", etag: "\"1\"", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
     fixture.restart()
@@ -95,7 +96,7 @@ struct FailureTests {
   @Test("a 304 for a damaged stored body leads to one unconditional request")
   func notModifiedWithoutBody() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .notModified(), .ok("again", etag: "\"1\""))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", etag: "\"1\""), .notModified(), .ok("again", etag: "\"1\""))
     _ = try await fixture.manager.load(fixture.url)
     fixture.restart()
     for key in fixture.disk.keys { fixture.disk.damage(key) }
@@ -107,9 +108,9 @@ struct FailureTests {
   }
 
   @Test("a 304 to a request without a condition is an error and not an empty body")
-  func unaskedNotModified() async throws {
+  func unrequestedNotModified() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .notModified(), .notModified())
+    fixture.network.respond(to: fixture.url, with: .notModified(), .notModified())
 
     #expect(try await fixture.failure(fixture.url).code == .malformedResponse)
     #expect(fixture.disk.keys.isEmpty)
@@ -118,8 +119,8 @@ struct FailureTests {
   @Test("a body that exceeds the limit is rejected by its announced length or while it arrives", arguments: [true, false])
   func tooLarge(announced: Bool) async throws {
     let fixture = try ManagerFixture { $0.maximumBodySize = 1_000 }
-    let answer = ScriptedAnswer.ok(Data(count: 5_000)).chunked(by: 100)
-    fixture.network.answer(fixture.url, announced ? answer : answer.withoutLength())
+    let response = ScriptedResponse.ok(Data(count: 5_000)).chunked(by: 100)
+    fixture.network.respond(to: fixture.url, with: announced ? response : response.withoutLength())
 
     #expect(try await fixture.failure(fixture.url).code == .bodyTooLarge)
     #expect(fixture.disk.keys.isEmpty && fixture.network.cancelledBodies == 1)
@@ -146,8 +147,9 @@ struct FailureTests {
   func unwantedBody() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .response(.notFound, fields: [.cacheControl: "no-store"], body: Data("none".utf8)).bodyHeld(by: gate))
+    fixture.network.respond(
+      to: fixture.url, with: .response(.notFound, fields: [.cacheControl: "no-store"], body: Data("none".utf8)).bodyHeld(by: gate)
+    )
 
     #expect(try await fixture.failure(fixture.url).status == 404)
     await fixture.clock.sleepers(1)
@@ -161,7 +163,7 @@ struct FailureTests {
   func deadline() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("late").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("late").held(by: gate))
     let options = RequestOptions { $0.timeout = .seconds(5) }
 
     async let error = fixture.failure(fixture.url, options)

@@ -19,34 +19,36 @@ import Musl
 @Suite("Files that cannot be written")
 struct FileFailureTests {
   /// A path that cannot be written.
-  struct Place: Sendable, CustomTestStringConvertible {
+  struct Destination: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var errno: Int32
     var file: @Sendable (DownloadFolder) throws -> URL
 
     static let all = [
-      Place(testDescription: "in a missing folder", errno: ENOENT) { $0.file("none/film") },
-      Place(testDescription: "at the path of a folder", errno: EISDIR) { folder in
+      Destination(testDescription: "in a missing folder", errno: ENOENT) { $0.file("none/film") },
+      Destination(testDescription: "at the path of a folder", errno: EISDIR) { folder in
         try FileManager.default.createDirectory(at: folder.file("film"), withIntermediateDirectories: false)
         return folder.file("film")
       },
-      Place(testDescription: "a folder's path", errno: EISDIR) { $0.url.appending(path: "film", directoryHint: .isDirectory) },
-      Place(testDescription: "below a file", errno: ENOTDIR) { folder in
+      Destination(testDescription: "a folder's path", errno: EISDIR) {
+        $0.url.appending(path: "film", directoryHint: .isDirectory)
+      },
+      Destination(testDescription: "below a file", errno: ENOTDIR) { folder in
         try Data().write(to: folder.file("file"))
         return folder.file("file/film")
       },
     ]
   }
 
-  @Test("an unwritable path is an error with the path and the error number, and no request is sent", arguments: Place.all)
-  func place(_ place: Place) async throws {
+  @Test("an unwritable path is an error with the path and the error number, and no request is sent", arguments: Destination.all)
+  func destination(_ destination: Destination) async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
-    let file = try place.file(folder)
+    let file = try destination.file(folder)
 
     let error = await #expect(throws: CacheError.self) { try await fixture.manager.load(fixture.url, to: file) }
 
-    #expect(error?.code == .fileSystem && error?.errno == place.errno)
+    #expect(error?.code == .fileSystem && error?.errno == destination.errno)
     #expect(error?.path == file.path(percentEncoded: false) && error?.url == fixture.url.absoluteString)
     #expect(fixture.network.requests.isEmpty)
   }
@@ -67,7 +69,7 @@ struct FileFailureTests {
   func slowClose() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
-    fixture.network.answer(fixture.url, .ok("bytes"))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes"))
     var calls = FileSystemCalls.system
     let close = calls.close
     let held = DispatchSemaphore(value: 0)
@@ -101,7 +103,7 @@ struct FileFailureTests {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     try Data("old".utf8).write(to: folder.file())
-    fixture.network.answer(fixture.url, .ok(Data(count: 900_000)).chunked(by: 100_000))
+    fixture.network.respond(to: fixture.url, with: .ok(Data(count: 900_000)).chunked(by: 100_000))
     var calls = FileSystemCalls.system
     let write = calls.write
     calls.write = { descriptor, bytes, offset in
@@ -128,7 +130,7 @@ struct FileFailureTests {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     try Data("old".utf8).write(to: folder.file())
-    fixture.network.answer(fixture.url, .ok("new", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("new", cacheControl: "max-age=60"))
     var calls = FileSystemCalls.system
     if isRename { calls.rename = { _, _ in .init(number: EIO) } } else { calls.sync = { _ in .init(number: EIO) } }
 

@@ -23,7 +23,7 @@ struct FileLoadTests {
   func cold() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
-    fixture.network.answer(fixture.url, .ok(bytes, etag: "\"1\"", cacheControl: "max-age=60").chunked(by: 10_000))
+    fixture.network.respond(to: fixture.url, with: .ok(bytes, etag: "\"1\"", cacheControl: "max-age=60").chunked(by: 10_000))
 
     let film = try await fixture.manager.load(fixture.url, to: folder.file())
 
@@ -38,7 +38,7 @@ struct FileLoadTests {
   func fresh(fromMemory: Bool) async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
-    fixture.network.answer(fixture.url, .ok(bytes, cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok(bytes, cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
     if !fromMemory { fixture.restart() }
 
@@ -53,8 +53,8 @@ struct FileLoadTests {
   func notModified() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
-    fixture.network.answer(
-      fixture.url, .ok(bytes, etag: "\"1\""), .notModified(cacheControl: "max-age=60"))
+    fixture.network.respond(
+      to: fixture.url, with: .ok(bytes, etag: "\"1\""), .notModified(cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
 
     let film = try await fixture.manager.load(fixture.url, to: folder.file())
@@ -70,7 +70,8 @@ struct FileLoadTests {
   func replaced() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
-    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\""), .ok("new", etag: "\"2\"", cacheControl: "max-age=60"))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\""), .ok("new", etag: "\"2\"", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
 
     _ = try await fixture.manager.load(fixture.url, to: folder.file())
@@ -85,7 +86,7 @@ struct FileLoadTests {
   func notStorable() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
-    fixture.network.answer(fixture.url, .ok(bytes, cacheControl: "no-store"))
+    fixture.network.respond(to: fixture.url, with: .ok(bytes, cacheControl: "no-store"))
 
     _ = try await fixture.manager.load(fixture.url, to: folder.file())
 
@@ -98,11 +99,11 @@ struct FileLoadTests {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     let target = try fixture.url("/elsewhere")
-    fixture.network.answer(
-      fixture.url,
-      .response(
+    fixture.network.respond(
+      to: fixture.url,
+      with: .response(
         .movedPermanently, fields: [.location: target.absoluteString, .cacheControl: "max-age=60"], body: filePattern(400_000)))
-    fixture.network.answer(target, .ok("short"))
+    fixture.network.respond(to: target, with: .ok("short"))
 
     let film = try await fixture.manager.load(fixture.url, to: folder.file())
 
@@ -117,8 +118,8 @@ struct FileLoadTests {
     let fixture = try ManagerFixture { $0.maximumBodySize = 1_000 }
     let folder = try DownloadFolder()
     fixture.network.serve(fixture.url) { [bytes] _ in
-      let answer = ScriptedAnswer.ok(bytes)
-      return lengthIsTold ? answer : answer.withoutLength()
+      let response = ScriptedResponse.ok(bytes)
+      return lengthIsTold ? response : response.withoutLength()
     }
 
     _ = try await fixture.manager.load(fixture.url, to: folder.file())
@@ -137,8 +138,8 @@ struct FileLoadTests {
     let folder = try DownloadFolder()
     try Data("old".utf8).write(to: folder.file())
     let gate = Gate()
-    let answer = ScriptedAnswer.ok(bytes).chunked(by: 100_000).bodyHeld(by: gate)
-    fixture.network.answer(fixture.url, isCut ? answer.cut(after: 500_000) : answer)
+    let response = ScriptedResponse.ok(bytes).chunked(by: 100_000).bodyHeld(by: gate)
+    fixture.network.respond(to: fixture.url, with: isCut ? response.cut(after: 500_000) : response)
 
     let load = Task { try await fixture.manager.load(fixture.url, to: folder.file()) }
     await gate.arrived()
@@ -160,7 +161,7 @@ struct FileLoadTests {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok(bytes).chunked(by: 300_000).bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok(bytes).chunked(by: 300_000).bodyHeld(by: gate))
 
     let load = Task { try await fixture.manager.load(fixture.url, to: folder.file()) }
     await gate.arrived()
@@ -181,7 +182,7 @@ struct FileLoadTests {
     let folder = try DownloadFolder()
     let disk = try DiskCache(folder: folder.url.appending(path: "cache"))
     let fixture = try ManagerFixture { $0.store = disk }
-    fixture.network.answer(fixture.url, .ok(bytes, cacheControl: "max-age=60"), .ok("new", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok(bytes, cacheControl: "max-age=60"), .ok("new", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url, to: folder.file())
     let entry = try #require(
       FileManager.default.subpaths(atPath: folder.url.path)?.first { $0.hasSuffix(".e") }.map { folder.url.appending(path: $0) })
@@ -202,7 +203,7 @@ struct FileLoadTests {
     let small = try DiskCache(folder: folder.url.appending(path: "cache"), configuration: .init(sizeLimit: 100_000))
     let fixture = try ManagerFixture { if isTooSmall { $0.store = small } }
     fixture.disk.refusesWrites = true
-    fixture.network.answer(fixture.url, .ok(bytes))
+    fixture.network.respond(to: fixture.url, with: .ok(bytes))
 
     let film = try await fixture.manager.load(fixture.url, to: folder.file())
 
@@ -216,8 +217,8 @@ struct FileLoadTests {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\""), .ok("newer", etag: "\"2\"", cacheControl: "max-age=60").held(by: gate))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\""), .ok("newer", etag: "\"2\"", cacheControl: "max-age=60").held(by: gate))
     _ = try await fixture.manager.load(fixture.url)
     fixture.restart()
 
@@ -237,7 +238,7 @@ struct FileLoadTests {
     let folder = try DownloadFolder()
     try Data("old".utf8).write(to: folder.file())
     #expect(chmod(folder.file().path, 0o640) == 0)
-    fixture.network.answer(fixture.url, .ok("new"))
+    fixture.network.respond(to: fixture.url, with: .ok("new"))
 
     _ = try await fixture.manager.load(fixture.url, to: folder.file(), isDurable: true)
 

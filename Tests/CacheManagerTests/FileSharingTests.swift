@@ -24,7 +24,7 @@ struct FileSharingTests {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok(bytes, cacheControl: "max-age=60").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok(bytes, cacheControl: "max-age=60").held(by: gate))
 
     try await withThrowingTaskGroup(of: Void.self) { group in
       for index in 0..<20 {

@@ -35,8 +35,8 @@ struct FormsOfLoadTests {
   @Test("all forms agree on values, sources and validation", arguments: LoadForm.all)
   func agreement(_ form: LoadForm) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("a", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("a", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"),
       .ok("b", etag: "\"2\""))
     var seen: [String] = []
     func load() async throws {
@@ -66,7 +66,7 @@ struct FormsOfLoadTests {
   @Test("all forms agree on errors", arguments: LoadForm.all)
   func errors(_ form: LoadForm) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .failure(.hostNotFound), .response(.notFound))
+    fixture.network.respond(to: fixture.url, with: .failure(.hostNotFound), .response(.notFound))
 
     for expected in [CacheError.Code.hostNotFound, .unacceptableStatus] {
       let error = await #expect(throws: CacheError.self) {
@@ -79,8 +79,8 @@ struct FormsOfLoadTests {
   @Test("progress arrives in order, ends at the total, and has no total if the length is unknown", arguments: [true, false])
   func progress(lengthIsTold: Bool) async throws {
     let fixture = try ManagerFixture()
-    let answer = ScriptedAnswer.ok(Data(count: 1_000)).chunked(by: 300)
-    fixture.network.answer(fixture.url, lengthIsTold ? answer : answer.withoutLength())
+    let response = ScriptedResponse.ok(Data(count: 1_000)).chunked(by: 300)
+    fixture.network.respond(to: fixture.url, with: lengthIsTold ? response : response.withoutLength())
 
     var reports: [LoadProgress] = []
     for try await event in fixture.manager.events(for: fixture.url) {
@@ -96,7 +96,7 @@ struct FormsOfLoadTests {
   @Test("callbacks run on the requested queue, with progress first and one completion last")
   func callbackQueue() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok(Data(count: 1_000)).chunked(by: 100))
+    fixture.network.respond(to: fixture.url, with: .ok(Data(count: 1_000)).chunked(by: 100))
     let queue = DispatchQueue(label: "callbacks")
     let mark = DispatchSpecificKey<Bool>()
     queue.setSpecific(key: mark, value: true)
@@ -121,7 +121,7 @@ struct FormsOfLoadTests {
   @Test("a callback of a hit in memory on the immediate queue is called before the call returns")
   func synchronousHit() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
     let outcomes = Outcomes()
 
@@ -135,7 +135,7 @@ struct FormsOfLoadTests {
   func lazyStream() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok(Data(count: 1_000)).chunked(by: 100).bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok(Data(count: 1_000)).chunked(by: 100).bodyHeld(by: gate))
     let events = fixture.manager.events(for: fixture.url)
     #expect(fixture.network.requests.isEmpty)
 
@@ -159,7 +159,7 @@ struct DerivedValueTests {
   func madeOnce() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("abc", cacheControl: "max-age=60").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("abc", cacheControl: "max-age=60").held(by: gate))
     let made = Counter()
     let form = ResourceTransform<String>.counting(made)
 
@@ -181,8 +181,8 @@ struct DerivedValueTests {
   @Test("a 304 keeps the values that were made from the body, and a changed body makes each of them a miss")
   func tiedToTheBody() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("one", etag: "\"1\""), .notModified(), .ok("two", etag: "\"2\""))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("one", etag: "\"1\""), .notModified(), .ok("two", etag: "\"2\""))
     let made = Counter()
     let form = ResourceTransform<String>.counting(made)
 
@@ -198,7 +198,7 @@ struct DerivedValueTests {
   @Test("a value is made from the stored original, without the network")
   func fromStoredOriginal() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("abc", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("abc", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
     fixture.restart()
 
@@ -211,7 +211,7 @@ struct DerivedValueTests {
   @Test("bytes that cannot be decoded are an error with the decoder's reason, and stay cached as bytes")
   func undecodable() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("abc", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("abc", cacheControl: "max-age=60"))
     let form = ResourceTransform<Int>(id: "int", cost: { _ in 8 }) { _, _ throws(CacheError) in
       throw CacheError(.decodingFailed, reason: "not a number")
     }
@@ -227,7 +227,7 @@ struct DerivedValueTests {
   @Test("processors are applied in order, and their parameters are part of the key")
   func processors() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("abc", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("abc", cacheControl: "max-age=60"))
     func value(_ suffixes: String...) async throws -> Resource<String> {
       let form = ResourceTransform(decoder: TextDecoder(), processors: suffixes.map { Suffix(text: $0) })
       return try await fixture.manager.load(ResourceRequest(fixture.url), as: form)
@@ -243,7 +243,7 @@ struct DerivedValueTests {
   @Test("values are made on the requested executor")
   func executor() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("abc"))
+    fixture.network.respond(to: fixture.url, with: .ok("abc"))
     let executor = CountingExecutor()
     let request = ResourceRequest(fixture.url, options: RequestOptions { $0.executor = executor })
 

@@ -31,7 +31,7 @@ struct InterceptorTests {
   func resource() async throws {
     let fixture = try ManagerFixture { $0.interceptor = RequestInterceptor(willLookUp: { $0.path = "/changed" }) }
     let changed = try fixture.url("/changed")
-    fixture.network.answer(changed, .ok("bytes", cacheControl: "max-age=60"))
+    fixture.network.respond(to: changed, with: .ok("bytes", cacheControl: "max-age=60"))
 
     let resource = try await fixture.manager.load(fixture.url)
 
@@ -75,9 +75,9 @@ struct InterceptorTests {
       })
     }
     let mirror = try #require(URL(string: "https://mirror.example/x"))
-    fixture.network.answer(fixture.url, .redirect(to: "/second"))
-    fixture.network.answer(try fixture.url("/second"), .failure(.connectionLost))
-    fixture.network.answer(mirror, .ok("bytes"))
+    fixture.network.respond(to: fixture.url, with: .redirect(to: "/second"))
+    fixture.network.respond(to: try fixture.url("/second"), with: .failure(.connectionLost))
+    fixture.network.respond(to: mirror, with: .ok("bytes"))
 
     _ = try await fixture.manager.load(fixture.url, options: RequestOptions { $0.alternatives = [.mirror(mirror)] })
 
@@ -91,7 +91,7 @@ struct InterceptorTests {
     let fixture = try ManagerFixture {
       $0.interceptor = RequestInterceptor(willLookUp: { request in seen.withLock { $0.append(request) } })
     }
-    fixture.network.answer(fixture.url, .ok("bytes"))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes"))
     let request = try HTTPRequest(resource: fixture.url, headerFields: [.accept: "text/plain"])
 
     _ = try await fixture.manager.respond(to: request).body.collect()
@@ -112,11 +112,11 @@ struct InterceptorTests {
     }
     let second = try fixture.url("/second")
     let mirror = try #require(URL(string: "https://mirror.example/x"))
-    fixture.network.answer(fixture.url, .redirect(to: "/second"))
-    fixture.network.answer(second, .failure(.connectionLost))
-    fixture.network.answer(mirror, .ok("bytes"))
+    fixture.network.respond(to: fixture.url, with: .redirect(to: "/second"))
+    fixture.network.respond(to: second, with: .failure(.connectionLost))
+    fixture.network.respond(to: mirror, with: .ok("bytes"))
     let stale = try fixture.url("/stale")
-    fixture.network.answer(stale, .ok("bytes", etag: "\"1\""), .notModified(etag: "\"1\""))
+    fixture.network.respond(to: stale, with: .ok("bytes", etag: "\"1\""), .notModified(etag: "\"1\""))
 
     let options = RequestOptions { $0.alternatives = [.mirror(mirror)] }
     _ = try await fixture.manager.load(fixture.url, options: options)
@@ -146,7 +146,7 @@ struct InterceptorTests {
   func sendingKeepsHitsPlain() async throws {
     let calls = Counter()
     let fixture = try ManagerFixture { $0.interceptor = RequestInterceptor(willSend: { _ in calls.increment() }) }
-    fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
 
     #expect(fixture.manager.cachedInMemory(fixture.url)?.text == "bytes")

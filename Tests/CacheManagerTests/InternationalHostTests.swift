@@ -74,8 +74,8 @@ struct InternationalHostTests {
     arguments: ["//bücher.example/b", "https://b%C3%BCcher.example/b", "/b"])
   func redirect(location: String) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(try url(Self.spellings[3]), .redirect(to: location))
-    fixture.network.answer(try url("https://xn--bcher-kva.example/b"), .ok("there", cacheControl: "max-age=600"))
+    fixture.network.respond(to: try url(Self.spellings[3]), with: .redirect(to: location))
+    fixture.network.respond(to: try url("https://xn--bcher-kva.example/b"), with: .ok("there", cacheControl: "max-age=600"))
     let fields: HTTPFields = [.authorization: "Bearer secret", .cookie: "a=b"]
 
     let resource = try await fixture.manager.load(ResourceRequest(url(Self.spellings[3]), headerFields: fields))
@@ -89,9 +89,9 @@ struct InternationalHostTests {
   @Test("credentials are not sent to another international host")
   func otherOrigin() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(try url(Self.spellings[0]), .redirect(to: "https://bucher.example/b"))
-    fixture.network.answer(try url("https://bucher.example/b"), .redirect(to: "https://büchər.example/c"))
-    fixture.network.answer(try url("https://büchər.example/c"), .ok("there"))
+    fixture.network.respond(to: try url(Self.spellings[0]), with: .redirect(to: "https://bucher.example/b"))
+    fixture.network.respond(to: try url("https://bucher.example/b"), with: .redirect(to: "https://büchər.example/c"))
+    fixture.network.respond(to: try url("https://büchər.example/c"), with: .ok("there"))
     let fields: HTTPFields = [.authorization: "Bearer secret"]
 
     _ = try await fixture.manager.load(ResourceRequest(url(Self.spellings[0]), headerFields: fields))
@@ -102,7 +102,7 @@ struct InternationalHostTests {
   @Test("a redirect to a host without an ASCII form is refused by name", arguments: ["https://ü..example/b", "https://a%2Fb/"])
   func refusedRedirect(location: String) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .redirect(to: location))
+    fixture.network.respond(to: fixture.url, with: .redirect(to: location))
     let error = try await fixture.failure(fixture.url)
     #expect(error.code == .redirectRefused && error.reason.contains("the host '"))
   }

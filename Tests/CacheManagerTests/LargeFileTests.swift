@@ -92,7 +92,7 @@ struct LargeFileTests {
   func lateCancel() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
-    fixture.network.answer(fixture.url, .ok("bytes"))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes"))
     let cancel = Lock<(@Sendable () -> Void)?>(nil)
     var calls = FileSystemCalls.system
     let rename = calls.rename

@@ -44,7 +44,7 @@ struct LoadEventTests {
 
   @Test("a load from the network starts, sends, receives, stores and ends, in this order")
   func network() async throws {
-    fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
     #expect(
       words == ["started", "requested", "200", "5 bytes", "on disk", "in memory", "finished: network"])
@@ -52,7 +52,7 @@ struct LoadEventTests {
 
   @Test("a hit in memory has one event")
   func hits() async throws {
-    fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
     let before = words.count
     _ = try await fixture.manager.load(fixture.url)
@@ -66,7 +66,7 @@ struct LoadEventTests {
     _ = fixture.manager.cachedInMemory(fixture.url, options: options)
     #expect(observer.events.isEmpty)
 
-    fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
     fixture.clock.advance(by: .seconds(61))
     let before = words.count
@@ -76,7 +76,7 @@ struct LoadEventTests {
 
   @Test("a revalidation that is confirmed has a transfer without bytes")
   func confirmed() async throws {
-    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .notModified())
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", etag: "\"1\""), .notModified())
     _ = try await fixture.manager.load(fixture.url)
     let before = words.count
     _ = try await fixture.manager.load(fixture.url)
@@ -86,8 +86,9 @@ struct LoadEventTests {
 
   @Test("an unreachable origin, a cut body and a refused status each end their transfer once")
   func failures() async throws {
-    fixture.network.answer(
-      fixture.url, .failure(.connectionRefused), .ok("bytes").cut(after: 2), .response(.notFound, body: Data("gone".utf8)))
+    fixture.network.respond(
+      to: fixture.url, with: .failure(.connectionRefused), .ok("bytes").cut(after: 2),
+      .response(.notFound, body: Data("gone".utf8)))
     for _ in 1...3 { _ = try await fixture.failure(fixture.url, .policy(.reload)) }
     #expect(transfers.sent == 3)
     // A short unwanted body is read after the load has ended.
@@ -99,7 +100,7 @@ struct LoadEventTests {
   @Test("a cancelled load ends its transfer once, with a cancellation")
   func cancelled() async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("bytes").bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes").bodyHeld(by: gate))
     let load = Task { try await fixture.manager.load(fixture.url) }
     await gate.arrived()
     load.cancel()
@@ -113,8 +114,8 @@ struct LoadEventTests {
 
   @Test("each redirect of a chain has its own transfer, with its own metrics")
   func redirects() async throws {
-    fixture.network.answer(fixture.url, .redirect(to: "/second"))
-    fixture.network.answer(try fixture.url("/second"), .ok("bytes"))
+    fixture.network.respond(to: fixture.url, with: .redirect(to: "/second"))
+    fixture.network.respond(to: try fixture.url("/second"), with: .ok("bytes"))
     _ = try await fixture.manager.load(fixture.url)
     try await Turns.until { transfers.ended == 2 }
     let ended = observer.events.compactMap { event in
@@ -138,7 +139,7 @@ struct LoadEventTests {
   func durations() async throws {
     let store = HeldStore(clock: fixture.clock)
     let commit = store.hold(.commit)
-    fixture.network.answer(fixture.url, .ok("bytes"))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes"))
     let (clock, url) = (fixture.clock, fixture.url)
     let slow = ResourceTransform<String>(id: "slow", cost: { _ in 1 }) { _, _ throws(CacheError) in
       clock.advance(by: .seconds(3))
@@ -164,24 +165,24 @@ struct LoadEventTests {
 
   @Test("an HTTP request starts and ends with its response, and its transfer ends with its body")
   func response() async throws {
-    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"), .notModified())
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"), .notModified())
     let response = try await fixture.exchange()
     #expect(words == ["started", "requested", "200", "finished: network"])
     _ = try await response.body.collect()
     #expect(words.dropFirst(4).first == "5 bytes")
 
     let before = words.count
-    _ = try await fixture.ask()
+    _ = try await fixture.send()
     #expect(Array(words.dropFirst(before)) == ["hit: memory"])
 
     fixture.clock.advance(by: .seconds(61))
-    _ = try await fixture.ask()
+    _ = try await fixture.send()
     #expect(words.last == "finished: revalidated")
   }
 
   @Test("an HTTP request whose body is abandoned ends its transfer with a cancellation")
   func abandoned() async throws {
-    fixture.network.answer(fixture.url, .ok("bytes").chunked(by: 1))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes").chunked(by: 1))
     var response: CachedResponse? = try await fixture.exchange()
     _ = try await response?.body.source.next()
     response?.body.source.cancel()
@@ -191,11 +192,11 @@ struct LoadEventTests {
   }
 
   @Test("a generated 504 and a failed origin end an HTTP request with an error")
-  func unanswered() async throws {
-    fixture.network.answer(fixture.url, .failure(.connectionRefused))
-    _ = try await fixture.ask([.cacheControl: "only-if-cached"])
+  func withoutResponse() async throws {
+    fixture.network.respond(to: fixture.url, with: .failure(.connectionRefused))
+    _ = try await fixture.send([.cacheControl: "only-if-cached"])
     #expect(words == ["started", "finished: notCached"])
-    await #expect(throws: CacheError.self) { try await fixture.ask() }
+    await #expect(throws: CacheError.self) { try await fixture.send() }
     #expect(words.last == "finished: connectionRefused")
   }
 
@@ -212,8 +213,8 @@ struct LoadEventTests {
   @Test("the work of a load ends once, as its last event, after a background revalidation")
   func background() async throws {
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=60"),
       .ok("new", cacheControl: "max-age=60").bodyHeld(by: gate))
     _ = try await fixture.manager.load(fixture.url)
     #expect(try await lastEvent() == 7)
@@ -232,7 +233,7 @@ struct LoadEventTests {
   func slowCommit() async throws {
     let store = HeldStore(clock: fixture.clock)
     let commit = store.hold(.commit)
-    fixture.network.answer(fixture.url, .ok("bytes"))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes"))
     async let load = fixture.manager.load(fixture.url, options: RequestOptions { $0.store = .use(store) })
     await commit.arrived()
     await fixture.clock.sleepers(1)
@@ -249,7 +250,7 @@ struct LoadEventTests {
 
   @Test("the work of an HTTP request ends when its body is released")
   func responseEnd() async throws {
-    fixture.network.answer(fixture.url, .ok("bytes").withoutLength())
+    fixture.network.respond(to: fixture.url, with: .ok("bytes").withoutLength())
     var response: CachedResponse? = try await fixture.exchange()
     while try await response?.body.source.next() != nil {}
     response = nil

@@ -34,7 +34,7 @@ struct LoadIdentifierTests {
   @Test("a load that joins another one names it, and the request belongs to the load that sent it")
   func joined() async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("bytes").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes").held(by: gate))
 
     async let first = fixture.manager.load(fixture.url)
     await gate.arrived()
@@ -56,9 +56,9 @@ struct LoadIdentifierTests {
   @Test("redirects, alternatives and the stores' events belong to the load that causes them")
   func stages() async throws {
     let mirror = try #require(URL(string: "https://mirror.example/x"))
-    fixture.network.answer(fixture.url, .redirect(to: "/second"))
-    fixture.network.answer(try fixture.url("/second"), .failure(.connectionLost))
-    fixture.network.answer(mirror, .ok("bytes", etag: "\"1\""))
+    fixture.network.respond(to: fixture.url, with: .redirect(to: "/second"))
+    fixture.network.respond(to: try fixture.url("/second"), with: .failure(.connectionLost))
+    fixture.network.respond(to: mirror, with: .ok("bytes", etag: "\"1\""))
 
     _ = try await fixture.manager.load(fixture.url, options: RequestOptions { $0.alternatives = [.mirror(mirror)] })
 
@@ -68,8 +68,8 @@ struct LoadIdentifierTests {
 
   @Test("a background revalidation belongs to the load that started it")
   func background() async throws {
-    fixture.network.answer(
-      fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=1, stale-while-revalidate=60"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("bytes", etag: "\"1\"", cacheControl: "max-age=1, stale-while-revalidate=60"),
       .notModified(etag: "\"1\""))
     _ = try await fixture.manager.load(fixture.url)
     fixture.clock.advance(by: .seconds(10))
@@ -83,7 +83,7 @@ struct LoadIdentifierTests {
 
   @Test("a task has the identifier of its load's events, from the network and from memory")
   func task() async throws {
-    fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", cacheControl: "max-age=60"))
     var tasks: [LoadTask] = []
     for _ in 1...2 {
       await withCheckedContinuation { continuation in
@@ -96,7 +96,7 @@ struct LoadIdentifierTests {
 
   @Test("the task of a load into a file has the identifier of its load's events")
   func fileTask() async throws {
-    fixture.network.answer(fixture.url, .ok("bytes"))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes"))
     let folder = try DownloadFolder()
     let ended = Gate()
 
@@ -111,7 +111,7 @@ struct LoadIdentifierTests {
     let gate = Gate()
     fixture.network.serve(fixture.url) { _ in .ok("bytes", cacheControl: "max-age=60").held(by: gate) }
 
-    let both = fixture.ask(times: 2)
+    let both = fixture.send(times: 2)
     await observer.joined()
     gate.open()
     #expect(try await both.value.map(\.text) == ["bytes", "bytes"])

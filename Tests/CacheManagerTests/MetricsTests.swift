@@ -38,7 +38,7 @@ struct MetricsTests {
   func ownClock() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("bytes").after(.seconds(2)).bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes").after(.seconds(2)).bodyHeld(by: gate))
 
     async let load = fixture.manager.load(fixture.url)
     await fixture.clock.sleepers(1)
@@ -60,7 +60,7 @@ struct MetricsTests {
   @Test("the metrics of a hit are empty, and those of a 304 have one request and no body")
   func hits() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"), .notModified())
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"), .notModified())
     _ = try await fixture.manager.load(fixture.url)
 
     let hit = try await fixture.manager.load(fixture.url)
@@ -73,7 +73,7 @@ struct MetricsTests {
   @Test("the metrics are complete when the body has ended, and not with its head")
   func completeness() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok(Data(count: 10_000)).chunked(by: 100))
+    fixture.network.respond(to: fixture.url, with: .ok(Data(count: 10_000)).chunked(by: 100))
 
     #expect(try await fixture.manager.load(fixture.url).metrics.bytesDecoded == 10_000)
   }
@@ -81,7 +81,7 @@ struct MetricsTests {
   @Test("an error states the number of its attempt, unless nothing was sent")
   func attempts() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .failure(.connectionLost), .response(.notFound))
+    fixture.network.respond(to: fixture.url, with: .failure(.connectionLost), .response(.notFound))
 
     #expect(try await fixture.failure(fixture.url).attempt == 1)
     #expect(try await fixture.failure(fixture.url).attempt == 1)
@@ -134,7 +134,7 @@ struct ProcessingPlaceTests {
   func sharing() async throws {
     let fixture = try ManagerFixture { $0.memory = nil }
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("bytes").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes").held(by: gate))
     func load(_ name: String) async throws -> String {
       try await fixture.manager.load(
         fixture.url, as: Self.place, options: RequestOptions { $0.executor = Self.queue(name) }

@@ -13,11 +13,11 @@ struct PlainHitTests {
   struct Situation: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var isHit: Bool
-    var answer = ScriptedAnswer.ok("body", etag: "\"1\"", cacheControl: "max-age=60")
+    var response = ScriptedResponse.ok("body", etag: "\"1\"", cacheControl: "max-age=60")
     var path = "/image.png"
     var age = Duration.seconds(30)
     var stored = RequestOptions()
-    var asked = RequestOptions()
+    var requested = RequestOptions()
     var fields: HTTPFields = [:]
 
     init(_ description: String, isHit: Bool, _ change: (inout Situation) -> Void = { _ in }) {
@@ -30,7 +30,7 @@ struct PlainHitTests {
       Situation("a response at the end of its lifetime", isHit: false) { $0.age = .seconds(60) },
       Situation("a response just before the end of its lifetime", isHit: true) { $0.age = .milliseconds(59_999) },
       Situation("a response that must be revalidated each time", isHit: false) {
-        $0.answer = .ok("body", etag: "\"1\"", cacheControl: "no-cache")
+        $0.response = .ok("body", etag: "\"1\"", cacheControl: "no-cache")
       },
       Situation("a response past its own time to live", isHit: false) {
         ($0.stored.expiration, $0.age) = (.after(.seconds(10)), .seconds(10))
@@ -40,53 +40,57 @@ struct PlainHitTests {
       },
       Situation("a URL with a query", isHit: true) { $0.path = "/search?q=a%20b" },
       Situation("a URL with a fragment", isHit: true) { $0.path = "/page#part" },
-      Situation("a response of the same partition", isHit: true) { ($0.stored.partition, $0.asked.partition) = ("ann", "ann") },
-      Situation("a response of another partition", isHit: false) { ($0.stored.partition, $0.asked.partition) = ("ann", "bob") },
-      Situation("a response under the same key", isHit: true) { ($0.stored.key, $0.asked.key) = ("k", "k") },
-      Situation("a response under another key", isHit: false) { ($0.stored.key, $0.asked.key) = ("k", nil) },
+      Situation("a response of the same partition", isHit: true) {
+        ($0.stored.partition, $0.requested.partition) = ("ann", "ann")
+      },
+      Situation("a response of another partition", isHit: false) {
+        ($0.stored.partition, $0.requested.partition) = ("ann", "bob")
+      },
+      Situation("a response under the same key", isHit: true) { ($0.stored.key, $0.requested.key) = ("k", "k") },
+      Situation("a response under another key", isHit: false) { ($0.stored.key, $0.requested.key) = ("k", nil) },
       Situation("a response of one variant, requested with its field", isHit: true) {
-        $0.answer = .ok("body", cacheControl: "max-age=60", fields: [.vary: "Accept"])
+        $0.response = .ok("body", cacheControl: "max-age=60", fields: [.vary: "Accept"])
         $0.fields = [.accept: "image/png"]
       },
       Situation("a response of one variant, requested without its field", isHit: false) {
-        $0.answer = .ok("body", cacheControl: "max-age=60", fields: [.vary: "Accept"])
+        $0.response = .ok("body", cacheControl: "max-age=60", fields: [.vary: "Accept"])
         $0.stored.interceptor = .use(RequestInterceptor(willLookUp: { $0.headerFields[.accept] = "image/png" }))
       },
       Situation("a response of the variant without the field", isHit: true) {
-        $0.answer = .ok("body", cacheControl: "max-age=60", fields: [.vary: "Accept"])
+        $0.response = .ok("body", cacheControl: "max-age=60", fields: [.vary: "Accept"])
       },
       Situation("a request with a field that is a condition", isHit: false) { $0.fields = [.ifNoneMatch: "\"1\""] },
       Situation("a request with a field that forbids the hit", isHit: false) { $0.fields = [.cacheControl: "no-cache"] },
       Situation("a status that is accepted", isHit: true) {
-        $0.answer = .response(.notFound, fields: [.cacheControl: "max-age=60"], body: Data("none".utf8))
+        $0.response = .response(.notFound, fields: [.cacheControl: "max-age=60"], body: Data("none".utf8))
         $0.stored.acceptedStatuses = AcceptedStatuses(200..<500)
-        $0.asked.acceptedStatuses = AcceptedStatuses(200..<500)
+        $0.requested.acceptedStatuses = AcceptedStatuses(200..<500)
       },
       Situation("a status that is not accepted", isHit: false) {
-        $0.answer = .response(.notFound, fields: [.cacheControl: "max-age=60"], body: Data("none".utf8))
+        $0.response = .response(.notFound, fields: [.cacheControl: "max-age=60"], body: Data("none".utf8))
         $0.stored.acceptedStatuses = AcceptedStatuses(200..<500)
       },
       Situation("a redirect that is not followed", isHit: true) {
-        $0.answer = .response(.movedPermanently, fields: [.cacheControl: "max-age=60", .location: "/b"], body: Data("b".utf8))
-        for options in [\Situation.stored, \.asked] {
+        $0.response = .response(.movedPermanently, fields: [.cacheControl: "max-age=60", .location: "/b"], body: Data("b".utf8))
+        for options in [\Situation.stored, \.requested] {
           $0[keyPath: options].acceptedStatuses = AcceptedStatuses(200..<400)
           $0[keyPath: options].redirectLimit = 0
         }
       },
       Situation("a redirect that is followed", isHit: false) {
-        $0.answer = .response(.movedPermanently, fields: [.cacheControl: "max-age=60", .location: "/b"], body: Data("b".utf8))
+        $0.response = .response(.movedPermanently, fields: [.cacheControl: "max-age=60", .location: "/b"], body: Data("b".utf8))
         $0.stored.acceptedStatuses = AcceptedStatuses(200..<400)
         $0.stored.redirectLimit = 0
-        $0.asked.acceptedStatuses = AcceptedStatuses(200..<400)
+        $0.requested.acceptedStatuses = AcceptedStatuses(200..<400)
       },
-      Situation("a request with another policy", isHit: false) { $0.asked.policy = .reload },
+      Situation("a request with another policy", isHit: false) { $0.requested.policy = .reload },
       Situation("a request with a policy that allows stale responses", isHit: true) {
-        ($0.asked.policy, $0.age) = (.cacheFirst, .seconds(1_000))
+        ($0.requested.policy, $0.age) = (.cacheFirst, .seconds(1_000))
       },
-      Situation("without memory", isHit: false) { $0.asked.memory = .disabled },
-      Situation("a request that does not read memory", isHit: false) { $0.asked.reads = .disk },
-      Situation("a request without a validator", isHit: true) { ($0.asked.validator, $0.age) = (.disabled, .seconds(1_000)) },
-      Situation("a request with its own clock", isHit: false) { $0.asked.clock = ManualClock(now: .distantFuture) },
+      Situation("without memory", isHit: false) { $0.requested.memory = .disabled },
+      Situation("a request that does not read memory", isHit: false) { $0.requested.reads = .disk },
+      Situation("a request without a validator", isHit: true) { ($0.requested.validator, $0.age) = (.disabled, .seconds(1_000)) },
+      Situation("a request with its own clock", isHit: false) { $0.requested.clock = ManualClock(now: .distantFuture) },
     ]
   }
 
@@ -104,10 +108,10 @@ struct PlainHitTests {
   func agreement(_ situation: Situation) async throws {
     let fixture = try ManagerFixture()
     let url = try fixture.url(situation.path)
-    fixture.network.answer(url, situation.answer)
+    fixture.network.respond(to: url, with: situation.response)
     _ = try await fixture.manager.load(ResourceRequest(url, headerFields: situation.fields, options: situation.stored))
     fixture.clock.advance(by: situation.age)
-    let short = ResourceRequest(url, headerFields: situation.fields, options: situation.asked)
+    let short = ResourceRequest(url, headerFields: situation.fields, options: situation.requested)
     var long = short
     long.options.interceptor = .use(RequestInterceptor(willLookUp: { _ in }))
 
@@ -121,8 +125,8 @@ struct PlainHitTests {
   func mirror() async throws {
     let fixture = try ManagerFixture()
     let elsewhere = try #require(URL(string: "https://mirror.example/image.png"))
-    fixture.network.answer(fixture.url, .failure(.connectionRefused))
-    fixture.network.answer(elsewhere, .ok("body", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .failure(.connectionRefused))
+    fixture.network.respond(to: elsewhere, with: .ok("body", cacheControl: "max-age=60"))
     let options = RequestOptions { $0.alternatives = [.mirror(elsewhere)] }
     _ = try await fixture.manager.load(fixture.url, options: options)
     let hit = fixture.manager.cachedInMemory(ResourceRequest(fixture.url), as: .bytes)
@@ -147,7 +151,7 @@ struct PlainHitTests {
   @Test("the observer receives one event for each hit, in every form of a load", arguments: LoadForm.all)
   func observed(_ form: LoadForm) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("body", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("body", cacheControl: "max-age=60"))
     _ = try await form.load(fixture.manager, fixture.url, RequestOptions())
     let before = fixture.observer.eventsOfResults.count
     _ = try await form.load(fixture.manager, fixture.url, RequestOptions())
@@ -163,7 +167,7 @@ struct PlainHitTests {
   @Test("a closed manager returns no hit", arguments: LoadForm.all)
   func closed(_ form: LoadForm) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("body", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("body", cacheControl: "max-age=60"))
     _ = try await form.load(fixture.manager, fixture.url, RequestOptions())
     await fixture.manager.close()
     let error = await #expect(throws: CacheError.self) {

@@ -11,7 +11,7 @@ struct PolicyTests {
   @Test("standard uses a fresh response from memory, and after a restart from disk, without a request")
   func freshIsUsed() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"))
 
     let first = try await fixture.manager.load(fixture.url)
     let second = try await fixture.manager.load(fixture.url)
@@ -28,8 +28,8 @@ struct PolicyTests {
   @Test("standard revalidates a stale response, and a 304 makes it fresh again in memory and on disk")
   func staleIsConfirmed() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"),
       .notModified(etag: "\"1\"", cacheControl: "max-age=60"))
     let first = try await fixture.manager.load(fixture.url)
     fixture.clock.advance(by: .seconds(61))
@@ -50,8 +50,9 @@ struct PolicyTests {
   @Test("standard replaces a stale response that has changed in every layer")
   func changedIsReplaced() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"), .ok("new", etag: "\"2\"", cacheControl: "max-age=60"))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=60"),
+      .ok("new", etag: "\"2\"", cacheControl: "max-age=60"))
     let old = try await fixture.manager.load(fixture.url)
     fixture.clock.advance(by: .seconds(61))
 
@@ -67,7 +68,7 @@ struct PolicyTests {
   @Test("standard revalidates a response without a stated lifetime each time")
   func unstatedLifetime() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .notModified(), .notModified())
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", etag: "\"1\""), .notModified(), .notModified())
 
     let sources = [
       try await fixture.manager.load(fixture.url), try await fixture.manager.load(fixture.url),
@@ -81,7 +82,7 @@ struct PolicyTests {
   @Test("standard stores no response that must not be stored, in any layer")
   func noStore() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("a", cacheControl: "no-store"), .ok("b", cacheControl: "no-store"))
+    fixture.network.respond(to: fixture.url, with: .ok("a", cacheControl: "no-store"), .ok("b", cacheControl: "no-store"))
 
     let first = try await fixture.manager.load(fixture.url)
     let second = try await fixture.manager.load(fixture.url)
@@ -93,7 +94,8 @@ struct PolicyTests {
   @Test("cacheFirst uses every stored response, even if it is stale, within its time to live")
   func cacheFirst() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=1"), .ok("later", etag: "\"2\""))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("bytes", etag: "\"1\"", cacheControl: "max-age=1"), .ok("later", etag: "\"2\""))
     let options = RequestOptions {
       $0.policy = .cacheFirst
       $0.expiration = .after(.seconds(3_600))
@@ -113,7 +115,7 @@ struct PolicyTests {
   @Test("revalidate revalidates even a fresh response")
   func revalidate() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=600"), .notModified())
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", etag: "\"1\"", cacheControl: "max-age=600"), .notModified())
     _ = try await fixture.manager.load(fixture.url)
 
     let asked = try await fixture.manager.load(fixture.url, options: .policy(.revalidate()))
@@ -125,7 +127,7 @@ struct PolicyTests {
   @Test("revalidate(atMostEvery:) sends no second request within the interval since the last confirmation")
   func revalidateAtMostEvery() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .notModified())
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", etag: "\"1\""), .notModified())
     let options = RequestOptions.policy(.revalidate(atMostEvery: .seconds(60)))
 
     var sources: [ResourceSource] = []
@@ -141,7 +143,7 @@ struct PolicyTests {
   @Test("revalidate(showCachedAfter:) shows the stored response on a slow network, and stores the new one afterwards")
   func showCachedAfter() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\""), .ok("newer", etag: "\"2\"").after(.seconds(10)))
+    fixture.network.respond(to: fixture.url, with: .ok("old", etag: "\"1\""), .ok("newer", etag: "\"2\"").after(.seconds(10)))
     _ = try await fixture.manager.load(fixture.url)
     let options = RequestOptions.policy(.revalidate(showCachedAfter: .seconds(1)))
 
@@ -159,8 +161,8 @@ struct PolicyTests {
   @Test("reload does not read the cache, and stores the response")
   func reload() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600"), .ok("new", cacheControl: "max-age=600"))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=600"), .ok("new", cacheControl: "max-age=600"))
     _ = try await fixture.manager.load(fixture.url)
 
     let reloaded = try await fixture.manager.load(fixture.url, options: .policy(.reload))
@@ -184,7 +186,8 @@ struct PolicyTests {
   @Test("memoryElseReload uses memory or the network, and does not read the disk")
   func memoryElseReload() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600"), .ok("new", etag: "\"2\""))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=600"), .ok("new", etag: "\"2\""))
     _ = try await fixture.manager.load(fixture.url)
     let inMemory = try await fixture.manager.load(fixture.url, options: .policy(.memoryElseReload))
     fixture.restart()
@@ -200,7 +203,8 @@ struct PolicyTests {
   @Test("staleWhileRevalidate yields the stored value and then the fresh one")
   func staleWhileRevalidate() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .ok("new", etag: "\"2\""))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .ok("new", etag: "\"2\""))
     _ = try await fixture.manager.load(fixture.url)
     fixture.clock.advance(by: .seconds(5))
 
@@ -223,8 +227,8 @@ struct PolicyTests {
   func backgroundRevalidation() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .ok("newer", etag: "\"2\"").held(by: gate))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .ok("newer", etag: "\"2\"").held(by: gate))
     _ = try await fixture.manager.load(fixture.url)
     fixture.clock.advance(by: .seconds(5))
 
@@ -243,7 +247,7 @@ struct PolicyTests {
   @Test("without a validator a manager is a plain cache with a time to live")
   func plainCache() async throws {
     let fixture = try ManagerFixture { $0.validator = nil }
-    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=1"))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", etag: "\"1\"", cacheControl: "max-age=1"))
     _ = try await fixture.manager.load(fixture.url)
     fixture.clock.advance(by: .seconds(1_000_000))
 
@@ -256,7 +260,7 @@ struct PolicyTests {
     arguments: [LoadPolicy.standard, .revalidate()])
   func offline(_ policy: LoadPolicy) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .failure(.offline))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", etag: "\"1\""), .failure(.offline))
     _ = try await fixture.manager.load(fixture.url)
 
     let shown = try await fixture.manager.load(fixture.url, options: .policy(policy))
@@ -267,8 +271,8 @@ struct PolicyTests {
   @Test("must-revalidate forbids a stale response if no origin responds")
   func offlineForbidden() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=0, must-revalidate"), .failure(.offline))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("bytes", etag: "\"1\"", cacheControl: "max-age=0, must-revalidate"), .failure(.offline))
     _ = try await fixture.manager.load(fixture.url)
 
     #expect(try await fixture.failure(fixture.url).code == .offline)

@@ -63,8 +63,8 @@ struct PrefetcherTests {
   func failures() async throws {
     gate.open()
     let (missing, gone) = (try fixture.url("/missing"), try fixture.url("/gone"))
-    fixture.network.answer(missing, .response(.notFound))
-    fixture.network.answer(gone, .failure(.hostNotFound))
+    fixture.network.respond(to: missing, with: .response(.notFound))
+    fixture.network.respond(to: gone, with: .failure(.hostNotFound))
     let relative = try #require(URL(string: "no-scheme"))
 
     let report = await fixture.manager.prefetch([missing, relative, urls[0], gone, urls[1]], concurrency: 1)
@@ -194,9 +194,9 @@ struct PrefetchSharingTests {
     let id = ComponentID.unique(Ranking.self)
     let gate = Gate()
     private let asked = Lock<[(path: String, priority: LoadPriority)]>([])
-    private let answer: ScriptedAnswer
+    private let response: ScriptedResponse
 
-    init(_ answer: ScriptedAnswer) { self.answer = answer }
+    init(_ response: ScriptedResponse) { self.response = response }
 
     var paths: [String] { asked.withLock { $0.map(\.path) } }
 
@@ -208,7 +208,7 @@ struct PrefetchSharingTests {
       asked.withLock { $0.append((request.head.path ?? "", request.priority)) }
       let network = ScriptedDownloader()
       guard let url = URL(string: "https://example.com\(request.head.path ?? "")") else { throw .cancelled }
-      network.answer(url, answer.held(by: gate))
+      network.respond(to: url, with: response.held(by: gate))
       return try await network.download(request)
     }
   }
@@ -341,7 +341,7 @@ struct PrefetchSharingTests {
   func storeRefuses() async throws {
     let fixture = try ManagerFixture()
     fixture.disk.refusesWrites = true
-    fixture.network.answer(fixture.url, .ok(Data(count: 500_000)).chunked(by: 1_000))
+    fixture.network.respond(to: fixture.url, with: .ok(Data(count: 500_000)).chunked(by: 1_000))
     let report = await fixture.manager.prefetch([fixture.url], into: .disk)
     #expect(report.failed.map(\.error.code) == [.diskFull])
     #expect(fixture.network.cancelledBodies == 1)

@@ -24,7 +24,7 @@ struct PriorityTests {
     let limit = try #require(limited.withLock { $0 })
     let urls = try (0..<100).map { try fixture.url("/\($0)") }
     for url in urls { fixture.network.serve(url) { _ in .ok("prefetched", cacheControl: "max-age=60").held(by: gate) } }
-    fixture.network.answer(fixture.url, .ok("visible", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("visible", cacheControl: "max-age=60"))
     let prefetcher = fixture.manager.prefetcher(concurrency: 100)
     prefetcher.append(urls)
     await gate.arrived()
@@ -71,7 +71,7 @@ struct PriorityTests {
       guard let network = configuration.downloader else { return }
       configuration.downloader = HookedPriority(network) { seen.withLock { $0.append(Task.currentPriority) } }
     }
-    fixture.network.answer(fixture.url, .ok("body", cacheControl: "max-age=60").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("body", cacheControl: "max-age=60").held(by: gate))
     let prefetcher = fixture.manager.prefetcher()
     prefetcher.append([fixture.url])
     await gate.arrived()

@@ -10,11 +10,11 @@ import Testing
 private let tagged = HTTPFields.field("Cache-Tag", "t")
 
 /// The way to request a response.
-enum Asking: String, CaseIterable, Sendable { case load, exchange, prefetch }
+enum LoadMethod: String, CaseIterable, Sendable { case load, exchange, prefetch }
 
 extension ManagerFixture {
-  fileprivate func ask(_ asking: Asking) async throws -> String {
-    switch asking {
+  fileprivate func send(_ method: LoadMethod) async throws -> String {
+    switch method {
     case .load: return try await manager.load(url).text
     case .exchange:
       let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/image.png")
@@ -28,14 +28,14 @@ extension ManagerFixture {
 struct PurgeRaceTests {
   @Test(
     "a response that was requested before a hard purge reaches its caller and is not stored",
-    arguments: Asking.allCases, [PurgeSelection.everything, .tag("t")])
-  func hard(_ asking: Asking, _ selection: PurgeSelection) async throws {
+    arguments: LoadMethod.allCases, [PurgeSelection.everything, .tag("t")])
+  func hard(_ method: LoadMethod, _ selection: PurgeSelection) async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate),
       .ok("new", etag: "\"2\"", cacheControl: "max-age=600"))
-    let late = Task { try await fixture.ask(asking) }
+    let late = Task { try await fixture.send(method) }
     await gate.arrived()
 
     try await fixture.manager.purge(selection)
@@ -46,14 +46,14 @@ struct PurgeRaceTests {
     #expect(try await fixture.manager.load(fixture.url).text == "new")
   }
 
-  @Test("a response that was requested before a soft purge is stored as a stale one", arguments: Asking.allCases)
-  func soft(_ asking: Asking) async throws {
+  @Test("a response that was requested before a soft purge is stored as a stale one", arguments: LoadMethod.allCases)
+  func soft(_ method: LoadMethod) async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate),
       .notModified(cacheControl: "max-age=600"))
-    let late = Task { try await fixture.ask(asking) }
+    let late = Task { try await fixture.send(method) }
     await gate.arrived()
 
     try await fixture.manager.purge(.tag("t"), .soft)
@@ -68,8 +68,8 @@ struct PurgeRaceTests {
   func unmet() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("old", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate))
-    let late = Task { try await fixture.ask(.load) }
+    fixture.network.respond(to: fixture.url, with: .ok("old", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate))
+    let late = Task { try await fixture.send(.load) }
     await gate.arrived()
 
     try await fixture.manager.purge(.tag("other"))
@@ -85,8 +85,8 @@ struct PurgeRaceTests {
   func replaced() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("older", etag: "\"0\"", cacheControl: "max-age=600"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("older", etag: "\"0\"", cacheControl: "max-age=600"),
       .ok("old", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate))
     _ = try await fixture.manager.load(fixture.url)
     let late = Task { try await fixture.manager.load(fixture.url, options: .policy(.revalidate())).text }
@@ -100,16 +100,16 @@ struct PurgeRaceTests {
     #expect(fixture.disk.keys.isEmpty)
   }
 
-  @Test("a 304 that was requested before a soft purge makes no response fresh", arguments: [Asking.load, .exchange])
-  func lateConfirmation(_ asking: Asking) async throws {
+  @Test("a 304 that was requested before a soft purge makes no response fresh", arguments: [LoadMethod.load, .exchange])
+  func lateConfirmation(_ method: LoadMethod) async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=1"),
       .notModified(cacheControl: "max-age=600").held(by: gate), .notModified(cacheControl: "max-age=600"))
-    _ = try await fixture.ask(asking)
+    _ = try await fixture.send(method)
     fixture.clock.advance(by: .seconds(5))
-    let late = Task { try await fixture.ask(asking) }
+    let late = Task { try await fixture.send(method) }
     await gate.arrived()
 
     try await fixture.manager.purge(.url(fixture.url), .soft)
@@ -125,8 +125,8 @@ struct PurgeRaceTests {
   func joining() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate), .ok("new", cacheControl: "max-age=600"))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate), .ok("new", cacheControl: "max-age=600"))
     let late = Task { try await fixture.manager.load(fixture.url).text }
     await gate.arrived()
 
@@ -147,7 +147,7 @@ struct PurgeRaceTests {
   func many() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate))
     let late = Task { try await fixture.manager.load(fixture.url).text }
     await gate.arrived()
 
@@ -195,7 +195,7 @@ struct PurgeFailureTests {
   @Test("a disk that fails is an error, and memory is purged", arguments: PurgeMode.allCases)
   func failing(_ mode: PurgeMode) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("a", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged))
+    fixture.network.respond(to: fixture.url, with: .ok("a", etag: "\"1\"", cacheControl: "max-age=600", fields: tagged))
     _ = try await fixture.manager.load(fixture.url)
     fixture.disk.failure = CacheError(.fileSystem, reason: "Input/output error", path: "/disk", errno: 5)
 

@@ -65,8 +65,8 @@ struct PurgeTests {
   func softThenStale() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=600, stale-while-revalidate=30"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=600, stale-while-revalidate=30"),
       .ok("new", etag: "\"2\"", cacheControl: "max-age=600").held(by: gate))
     _ = try await fixture.manager.load(fixture.url)
     try await fixture.manager.purge(.url(fixture.url), .soft)
@@ -80,14 +80,14 @@ struct PurgeTests {
   }
 
   @Test("a softly purged response is served if no origin responds, unless must-revalidate forbids it", arguments: [true, false])
-  func softOffline(_ mayStandIn: Bool) async throws {
+  func softOffline(_ mayServeStale: Bool) async throws {
     let fixture = try ManagerFixture()
-    let cacheControl = mayStandIn ? "max-age=600" : "max-age=600, must-revalidate"
-    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: cacheControl), .failure(.offline))
+    let cacheControl = mayServeStale ? "max-age=600" : "max-age=600, must-revalidate"
+    fixture.network.respond(to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: cacheControl), .failure(.offline))
     _ = try await fixture.manager.load(fixture.url)
     try await fixture.manager.purge(.url(fixture.url), .soft)
 
-    if mayStandIn {
+    if mayServeStale {
       #expect(try await fixture.manager.load(fixture.url).validation == .failed)
     } else {
       #expect(try await fixture.failure(fixture.url).code == .offline)
@@ -99,7 +99,7 @@ struct PurgeTests {
     let fixture = try ManagerFixture()
     let other = try await fixture.keep("/other")
     for (language, text) in [("de", "Hallo"), ("nl", "hoi")] {
-      fixture.network.answer(fixture.url, .ok(text, cacheControl: "max-age=600", fields: [.vary: "Accept-Language"]))
+      fixture.network.respond(to: fixture.url, with: .ok(text, cacheControl: "max-age=600", fields: [.vary: "Accept-Language"]))
       _ = try await fixture.manager.load(ResourceRequest(fixture.url, headerFields: [.acceptLanguage: language]))
     }
 

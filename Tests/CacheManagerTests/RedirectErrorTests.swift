@@ -47,7 +47,7 @@ struct RedirectErrorTests {
 
   @Test("the error names the requested URL and the failed URL, in every form of a load", arguments: Loading.allCases)
   func refused(_ loading: Loading) async throws {
-    fixture.network.answer(target, .failure(.connectionRefused, reason: "connection refused"))
+    fixture.network.respond(to: target, with: .failure(.connectionRefused, reason: "connection refused"))
 
     let error = try #require(try await failure(loading))
 
@@ -59,7 +59,7 @@ struct RedirectErrorTests {
 
   @Test("the error names the redirect if the status is not accepted", arguments: [404, 503])
   func status(_ code: Int) async throws {
-    fixture.network.answer(target, .response(.init(code: code)))
+    fixture.network.respond(to: target, with: .response(.init(code: code)))
 
     let error = try await fixture.failure(fixture.url)
 
@@ -72,8 +72,8 @@ struct RedirectErrorTests {
   @Test("the error names each redirect in order")
   func chain() async throws {
     let third = try #require(URL(string: "https://c.example/z"))
-    fixture.network.answer(target, .redirect(to: "https://c.example/z", status: .temporaryRedirect))
-    fixture.network.answer(third, .ok(Data(count: 1_000)).cut(after: 10))
+    fixture.network.respond(to: target, with: .redirect(to: "https://c.example/z", status: .temporaryRedirect))
+    fixture.network.respond(to: third, with: .ok(Data(count: 1_000)).cut(after: 10))
 
     let error = try await fixture.failure(fixture.url)
 
@@ -86,7 +86,7 @@ struct RedirectErrorTests {
 
   @Test("the error names the redirecting URL as the failed one if its redirect is not followed")
   func refusedRedirect() async throws {
-    fixture.network.answer(target, .redirect(to: "ftp://c.example/z"))
+    fixture.network.respond(to: target, with: .redirect(to: "ftp://c.example/z"))
 
     let error = try await fixture.failure(fixture.url)
 
@@ -96,7 +96,7 @@ struct RedirectErrorTests {
   @Test("the error names no redirect if the first request fails")
   func first() async throws {
     let url = try fixture.url("/other")
-    fixture.network.answer(url, .failure(.connectionRefused, reason: "connection refused"))
+    fixture.network.respond(to: url, with: .failure(.connectionRefused, reason: "connection refused"))
 
     let error = try await fixture.failure(url)
 
@@ -106,7 +106,7 @@ struct RedirectErrorTests {
 
   @Test("the error names the redirect if the bytes cannot be made into a value")
   func undecodable() async throws {
-    fixture.network.answer(target, .ok("a page"))
+    fixture.network.respond(to: target, with: .ok("a page"))
     let transform = TextTransformFixture().whole.map("fails") { (_: String) throws(CacheError) -> String in
       throw CacheError(.decodingFailed, reason: "not an image")
     }
@@ -118,7 +118,7 @@ struct RedirectErrorTests {
 
   @Test("the error names the redirect if the response may not be stored")
   func unstorable() async throws {
-    fixture.network.answer(target, .ok("bytes", cacheControl: "no-store"))
+    fixture.network.respond(to: target, with: .ok("bytes", cacheControl: "no-store"))
 
     let error = try #require(try await failure(.prefetchToDisk))
 
@@ -127,7 +127,8 @@ struct RedirectErrorTests {
 
   @Test("the fallback reason names the redirect if a stale response is served")
   func stale() async throws {
-    fixture.network.answer(target, .ok("stored", etag: "\"1\""), .failure(.connectionRefused, reason: "connection refused"))
+    fixture.network.respond(
+      to: target, with: .ok("stored", etag: "\"1\""), .failure(.connectionRefused, reason: "connection refused"))
     _ = try await fixture.manager.load(fixture.url)
 
     let resource = try await fixture.manager.load(fixture.url)
@@ -142,7 +143,7 @@ struct RedirectErrorTests {
     let url = try fixture.url("/mirrored")
     let mirror = try #require(URL(string: "https://mirror.example/"))
     fixture.network.serve(url) { _ in .failure(.connectionRefused) }
-    fixture.network.answer(mirror, .ok("mirrored", cacheControl: "max-age=60"))
+    fixture.network.respond(to: mirror, with: .ok("mirrored", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(url, options: RequestOptions { $0.alternatives = [.mirror(mirror)] })
     fixture.clock.advance(by: .seconds(61))
 
@@ -156,9 +157,9 @@ struct RedirectErrorTests {
   func alternatives() async throws {
     let mirror = try #require(URL(string: "https://mirror.example/"))
     let mirrored = try #require(URL(string: "https://mirror.example/y"))
-    fixture.network.answer(target, .failure(.connectionRefused, reason: "connection refused"))
-    fixture.network.answer(mirror, .redirect(to: "/y"))
-    fixture.network.answer(mirrored, .response(.notFound))
+    fixture.network.respond(to: target, with: .failure(.connectionRefused, reason: "connection refused"))
+    fixture.network.respond(to: mirror, with: .redirect(to: "/y"))
+    fixture.network.respond(to: mirrored, with: .response(.notFound))
 
     let error = try await fixture.failure(fixture.url, RequestOptions { $0.alternatives = [.mirror(mirror)] })
 

@@ -14,9 +14,9 @@ struct RedirectInterceptorTests {
   init() throws {
     fixture = try ManagerFixture()
     (second, third) = (try fixture.url("/second"), try fixture.url("/third"))
-    fixture.network.answer(fixture.url, .redirect(to: "/second"))
-    fixture.network.answer(second, .redirect(to: "/third", status: .temporaryRedirect))
-    fixture.network.answer(third, .ok("third"))
+    fixture.network.respond(to: fixture.url, with: .redirect(to: "/second"))
+    fixture.network.respond(to: second, with: .redirect(to: "/third", status: .temporaryRedirect))
+    fixture.network.respond(to: third, with: .ok("third"))
   }
 
   private func options(_ change: @escaping @Sendable (inout Redirection) throws -> Void) -> RequestOptions {
@@ -43,7 +43,7 @@ struct RedirectInterceptorTests {
   @Test("an interceptor may send another request instead, to another URL and with other fields")
   func rewrites() async throws {
     let other = try #require(URL(string: "https://other.example/x"))
-    fixture.network.answer(other, .ok("other"))
+    fixture.network.respond(to: other, with: .ok("other"))
     let request = try HTTPRequest(resource: other, headerFields: [.authorization: "Bearer for other"])
 
     let resource = try await fixture.manager.load(fixture.url, options: options { $0.request = request })
@@ -80,8 +80,8 @@ struct RedirectInterceptorTests {
   @Test("an interceptor also receives redirects from the cache")
   func cached() async throws {
     let moved = try fixture.url("/moved")
-    fixture.network.answer(
-      moved, .response(.movedPermanently, fields: [.location: "/third", .cacheControl: "max-age=60"]))
+    fixture.network.respond(
+      to: moved, with: .response(.movedPermanently, fields: [.location: "/third", .cacheControl: "max-age=60"]))
     _ = try await fixture.manager.load(moved)
 
     let error = try await fixture.failure(moved, options { _ in throw CacheError(.refused, reason: "no") })

@@ -14,15 +14,15 @@ extension ManagerFixture {
   fileprivate func outdate(by means: Outdating) async throws {
     switch means {
     case .unsafeRequest:
-      _ = try await ask([:], .put, sending: "x")
+      _ = try await send([:], .put, sending: "x")
     case .unsafeLoad:
       _ = try await manager.load(ResourceRequest(url, method: .delete))
     case .otherTarget:
-      network.answer(try url("/images"), .response(.created, fields: [.location: "/image.png"]))
-      _ = try await ask([:], .post, path: "/images", sending: "x")
+      network.respond(to: try url("/images"), with: .response(.created, fields: [.location: "/image.png"]))
+      _ = try await send([:], .post, path: "/images", sending: "x")
     case .storedPost:
-      network.answer(url, .ok("new", cacheControl: "max-age=600", fields: [.contentLocation: url.absoluteString]))
-      _ = try await ask([:], .post, sending: "x")
+      network.respond(to: url, with: .ok("new", cacheControl: "max-age=600", fields: [.contentLocation: url.absoluteString]))
+      _ = try await send([:], .post, sending: "x")
     case .removal: try await manager.remove(url)
     case .clearing: try await manager.clear()
     }
@@ -34,7 +34,7 @@ struct RemovalRaceTests {
   /// Responds to the first GET with a head at once and a body behind the gate. Later GETs get `new`, and other methods succeed.
   private func fixture(_ gate: Gate) throws -> ManagerFixture {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate))
     fixture.network.serve(fixture.url) { $0.method == .get ? .ok("new", cacheControl: "max-age=600") : .response(.noContent) }
     return fixture
   }
@@ -64,12 +64,12 @@ struct RemovalRaceTests {
     let fixture = try fixture(gate)
     let late = try await fixture.exchange()
     try await fixture.outdate(by: means)
-    #expect(try await fixture.ask().text == "new")
+    #expect(try await fixture.send().text == "new")
     gate.open()
     #expect(try await late.body.collect() == Data("old".utf8))
-    #expect(try await fixture.ask().text == "new")
+    #expect(try await fixture.send().text == "new")
     fixture.restart()
-    #expect(try await fixture.ask().text == "new")
+    #expect(try await fixture.send().text == "new")
   }
 
   @Test(
@@ -91,27 +91,27 @@ struct RemovalRaceTests {
     let fixture = try fixture(gate)
     let late = try await fixture.exchange()
     let other = try fixture.url("/other")
-    fixture.network.answer(other, .response(.noContent))
-    _ = try await fixture.ask([:], .put, path: "/other", sending: "x")
+    fixture.network.respond(to: other, with: .response(.noContent))
+    _ = try await fixture.send([:], .put, path: "/other", sending: "x")
     try await fixture.manager.remove(other)
     try await fixture.manager.remove(fixture.url, from: .memory)
     try await fixture.manager.clear(.memory)
     gate.open()
     _ = try await late.body.collect()
-    #expect(try await fixture.ask().cache == "Etagere;hit;ttl=600")
+    #expect(try await fixture.send().cache == "Etagere;hit;ttl=600")
   }
 
   @Test("an unsafe request that failed changes nothing")
   func failed() async throws {
     let gate = Gate()
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate), .response(.internalServerError))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate), .response(.internalServerError))
     let late = try await fixture.exchange()
-    _ = try await fixture.ask([:], .put, sending: "x")
+    _ = try await fixture.send([:], .put, sending: "x")
     gate.open()
     _ = try await late.body.collect()
-    #expect(try await fixture.ask().text == "old")
+    #expect(try await fixture.send().text == "old")
   }
 
   @Test("a response is not stored if more invalidations than a manager remembers followed its request")

@@ -15,7 +15,7 @@ extension ManagerFixture {
     case .remove: try await manager.remove(url)
     case .clear: try await manager.clear()
     case .purge: try await manager.purge(.everything)
-    case .unsafeRequest: _ = try await ask([:], .put, sending: "x")
+    case .unsafeRequest: _ = try await send([:], .put, sending: "x")
     }
   }
 }
@@ -75,8 +75,8 @@ struct RedirectRemovalTests {
     let gate = Gate()
     let target = try fixture.url("/moved.png")
     fixture.network.serve(fixture.url) { _ in .response(.found, fields: [.location: "/moved.png"]) }
-    fixture.network.answer(
-      target, .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate), .ok("new", cacheControl: "max-age=600"))
+    fixture.network.respond(
+      to: target, with: .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate), .ok("new", cacheControl: "max-age=600"))
     let late = Task { try await fixture.manager.load(fixture.url).text }
     await gate.arrived()
 

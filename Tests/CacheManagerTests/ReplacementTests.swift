@@ -23,7 +23,7 @@ struct ReplacementTests {
   @Test("a request can replace the downloader")
   func downloader() async throws {
     let other = ScriptedDownloader()
-    other.answer(fixture.url, .ok("other"))
+    other.respond(to: fixture.url, with: .ok("other"))
 
     #expect(try await load { $0.downloader = .use(other) }.text == "other")
     #expect(fixture.network.requests.isEmpty)
@@ -64,7 +64,7 @@ struct ReplacementTests {
   func validator() async throws {
     let guessing = ETagValidator(defaultLifetime: .seconds(60))
     let url = try fixture.url("/unstated")
-    fixture.network.answer(url, .ok("a"), .ok("b"))
+    fixture.network.respond(to: url, with: .ok("a"), .ok("b"))
 
     _ = try await fixture.manager.load(url, options: RequestOptions { $0.validator = .use(guessing) })
     #expect(try await fixture.manager.load(url, options: RequestOptions { $0.validator = .use(guessing) }).source == .memory)
@@ -93,7 +93,7 @@ struct ReplacementTests {
   @Test("presigned URLs with the same cache key share an entry")
   func key() async throws {
     let (first, second) = (try fixture.url("/p?signature=1"), try fixture.url("/p?signature=2"))
-    fixture.network.answer(first, .ok("bytes", cacheControl: "max-age=60"))
+    fixture.network.respond(to: first, with: .ok("bytes", cacheControl: "max-age=60"))
     let options = RequestOptions { $0.key = "avatar/7" }
 
     _ = try await fixture.manager.load(first, options: options)
@@ -106,7 +106,7 @@ struct ReplacementTests {
   func invalidatedKey() async throws {
     let options = RequestOptions { $0.key = "avatar/7" }
     let url = try fixture.url("/private")
-    fixture.network.answer(url, .ok("old", etag: "\"1\""), .ok("secret", etag: "\"2\"", cacheControl: "no-store"))
+    fixture.network.respond(to: url, with: .ok("old", etag: "\"1\""), .ok("secret", etag: "\"2\"", cacheControl: "no-store"))
     _ = try await fixture.manager.load(url, options: options)
 
     #expect(try await fixture.manager.load(url, options: options).text == "secret")
@@ -158,7 +158,7 @@ struct ReplacementTests {
   @Test("a request can set the accepted statuses")
   func acceptedStatuses() async throws {
     let url = try fixture.url("/missing")
-    fixture.network.answer(url, .response(.notFound, body: Data("not here".utf8)))
+    fixture.network.respond(to: url, with: .response(.notFound, body: Data("not here".utf8)))
 
     let page = try await fixture.manager.load(url, options: RequestOptions { $0.acceptedStatuses = AcceptedStatuses(200..<500) })
 
@@ -184,9 +184,9 @@ struct RedirectTests {
   func followed() async throws {
     let fixture = try ManagerFixture()
     let (second, third) = (try fixture.url("/second"), try fixture.url("/third?x=1"))
-    fixture.network.answer(fixture.url, .redirect(to: "/second", status: .movedPermanently), .redirect(to: "/second"))
-    fixture.network.answer(second, .redirect(to: third.absoluteString), .redirect(to: third.absoluteString))
-    fixture.network.answer(third, .ok("bytes", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .redirect(to: "/second", status: .movedPermanently), .redirect(to: "/second"))
+    fixture.network.respond(to: second, with: .redirect(to: third.absoluteString), .redirect(to: third.absoluteString))
+    fixture.network.respond(to: third, with: .ok("bytes", cacheControl: "max-age=60"))
 
     let resource = try await fixture.manager.load(fixture.url)
     let again = try await fixture.manager.load(fixture.url)
@@ -210,7 +210,7 @@ struct RedirectTests {
     arguments: ["file:///etc/passwd", "data:text/plain,x", "ftp://example.com/"])
   func otherSchemes(_ location: String) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .redirect(to: location))
+    fixture.network.respond(to: fixture.url, with: .redirect(to: location))
 
     #expect(try await fixture.failure(fixture.url).code == .redirectRefused)
   }
@@ -219,9 +219,9 @@ struct RedirectTests {
   func credentials() async throws {
     let fixture = try ManagerFixture()
     let other = try #require(URL(string: "https://other.example/image.png"))
-    fixture.network.answer(fixture.url, .redirect(to: "/here"))
-    fixture.network.answer(try fixture.url("/here"), .redirect(to: other.absoluteString))
-    fixture.network.answer(other, .ok("bytes"))
+    fixture.network.respond(to: fixture.url, with: .redirect(to: "/here"))
+    fixture.network.respond(to: try fixture.url("/here"), with: .redirect(to: other.absoluteString))
+    fixture.network.respond(to: other, with: .ok("bytes"))
     let fields: HTTPFields = [.authorization: "Bearer secret", .cookie: "a=b", .accept: "image/*"]
 
     _ = try await fixture.manager.load(ResourceRequest(fixture.url, headerFields: fields))
@@ -235,7 +235,7 @@ struct RedirectTests {
   @Test("a redirect that is not followed is a response like any other")
   func notFollowed() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .redirect(to: "/second"))
+    fixture.network.respond(to: fixture.url, with: .redirect(to: "/second"))
     let options = RequestOptions {
       $0.redirectLimit = 0
       $0.acceptedStatuses = AcceptedStatuses(300..<400)
@@ -246,11 +246,11 @@ struct RedirectTests {
 }
 
 @Suite("Look-ups, removals and prefetches")
-struct CacheLookTests {
+struct CacheLookupTests {
   @Test("a look-up finds memory, disk or nothing, and sends no request")
   func lookup() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", cacheControl: "max-age=60"))
     #expect(try await fixture.manager.lookup(fixture.url) == .miss)
     _ = try await fixture.manager.load(fixture.url)
     #expect(try await fixture.manager.lookup(fixture.url) == .memory(isFresh: true))
@@ -283,7 +283,7 @@ struct CacheLookTests {
   @Test("removing from a disk that fails is an error, and memory is emptied")
   func failingRemoval() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
     fixture.disk.failure = CacheError(.fileSystem, reason: "input/output error", path: "/cache")
 
@@ -297,7 +297,7 @@ struct CacheLookTests {
     let gate = Gate()
     let urls = try (0..<6).map { try fixture.url("/\($0)") }
     for url in urls.dropLast() { fixture.network.serve(url) { _ in .ok("bytes", cacheControl: "max-age=60").held(by: gate) } }
-    fixture.network.answer(urls[5], .response(.notFound))
+    fixture.network.respond(to: urls[5], with: .response(.notFound))
     let warm = Task { try await fixture.manager.load(urls[0]) }
     await gate.arrived()
 

@@ -76,7 +76,7 @@ struct RequestBodyTests {
       return .streaming([seen.body ?? "stored"], fields: [.cacheControl: "max-age=600"])
     }
     let fixture = try ManagerFixture { $0.downloader = network }
-    let keeping = RequestOptions { $0.policy = .cacheOnly }
+    let kind = RequestOptions { $0.policy = .cacheOnly }
     if method == .get { _ = try await fixture.manager.load(fixture.url) }
     gate.close()
 
@@ -87,9 +87,9 @@ struct RequestBodyTests {
 
     #expect(try await [one.text, two.text] == ["hello", "hello"])
     if method == .get {
-      #expect(try await fixture.manager.load(fixture.url, options: keeping).text == "stored")
+      #expect(try await fixture.manager.load(fixture.url, options: kind).text == "stored")
     } else {
-      #expect(try await fixture.failure(fixture.url, keeping).code == .notCached)
+      #expect(try await fixture.failure(fixture.url, kind).code == .notCached)
     }
   }
 

@@ -33,7 +33,7 @@ struct RespondRestartTests {
         })
     }
 
-    func ask(_ fields: HTTPFields) async throws -> (head: HTTPResponse, text: String, status: String) {
+    func send(_ fields: HTTPFields) async throws -> (head: HTTPResponse, text: String, status: String) {
       let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/page", headerFields: fields)
       let response = try await manager.respond(to: request)
       let text = String(decoding: try await response.body.collect(), as: UTF8.self)
@@ -53,16 +53,16 @@ struct RespondRestartTests {
     let clock = ManualClock()
     let network = ScriptedDownloader(clock: clock)
     let vary: HTTPFields = [.vary: "Accept-Language"]
-    network.answer(
-      url, .ok("Hallo", etag: "\"de\"", cacheControl: "max-age=60", fields: vary),
+    network.respond(
+      to: url, with: .ok("Hallo", etag: "\"de\"", cacheControl: "max-age=60", fields: vary),
       .ok("hoi", etag: "W/\"nl\"", cacheControl: "max-age=600, stale-while-revalidate=60", fields: vary),
       .ok("secret", etag: "\"s\"", cacheControl: "max-age=600", fields: vary),
       .notModified(etag: "\"de\"", cacheControl: "max-age=600"))
     let (german, dutch): (HTTPFields, HTTPFields) = ([.acceptLanguage: "de"], [.acceptLanguage: "nl"])
-    let authorised: HTTPFields = [.acceptLanguage: "de", .authorization: "Bearer token"]
+    let authorized: HTTPFields = [.acceptLanguage: "de", .authorization: "Bearer token"]
 
     let first = try Run(folder, network, clock)
-    for fields in [german, dutch, authorised] { _ = try await first.ask(fields) }
+    for fields in [german, dutch, authorized] { _ = try await first.send(fields) }
     let before = try await first.disk.variants(of: url.absoluteString).sorted { $0.key.variant < $1.key.variant }
     await first.end()
     clock.advance(by: .seconds(100))
@@ -71,12 +71,12 @@ struct RespondRestartTests {
     let after = try await second.disk.variants(of: url.absoluteString).sorted { $0.key.variant < $1.key.variant }
     #expect(after.map(\.key) == before.map(\.key) && after.map(\.metadata) == before.map(\.metadata) && after.count == 3)
 
-    let shown = try await second.ask(dutch)
+    let shown = try await second.send(dutch)
     #expect(shown.text == "hoi" && shown.head.headerFields[.age] == "100" && shown.status == "Etagere;hit;ttl=500")
-    let own = try await second.ask(authorised)
+    let own = try await second.send(authorized)
     #expect(own.text == "secret" && own.head.headerFields[.age] == "100")
-    #expect(try await second.ask([.acceptLanguage: "nl", .ifNoneMatch: "W/\"nl\""]).head.status == .notModified)
-    let confirmed = try await second.ask(german)
+    #expect(try await second.send([.acceptLanguage: "nl", .ifNoneMatch: "W/\"nl\""]).head.status == .notModified)
+    let confirmed = try await second.send(german)
     #expect(confirmed.text == "Hallo" && confirmed.status == "Etagere;fwd=stale;fwd-status=304;ttl=600")
     // Only variants with the same credentials, in this case none, may be revalidated.
     #expect(network.requests.last?.headerFields[.ifNoneMatch]?.contains("\"de\"") == true)
@@ -85,7 +85,7 @@ struct RespondRestartTests {
     clock.advance(by: .seconds(10))
 
     let third = try Run(folder, network, clock)
-    let fresh = try await third.ask(german)
+    let fresh = try await third.send(german)
     #expect(fresh.text == "Hallo" && fresh.head.headerFields[.age] == "10" && fresh.status == "Etagere;hit;ttl=590")
     await third.end()
     try network.verify()
@@ -97,14 +97,15 @@ struct RespondRestartTests {
     defer { try? FileManager.default.removeItem(at: folder) }
     let clock = ManualClock()
     let network = ScriptedDownloader(clock: clock)
-    network.answer(url, .ok("text", etag: "\"1\"", cacheControl: "max-age=600"), .notModified(cacheControl: "max-age=600"))
+    network.respond(
+      to: url, with: .ok("text", etag: "\"1\"", cacheControl: "max-age=600"), .notModified(cacheControl: "max-age=600"))
     let first = try Run(folder, network, clock)
-    _ = try await first.ask([:])
+    _ = try await first.send([:])
     #expect(try await first.manager.purge(.prefix(url), .soft) == 1)
     await first.end()
 
     let second = try Run(folder, network, clock)
-    #expect(try await second.ask([:]).status == "Etagere;fwd=stale;fwd-status=304;ttl=600")
+    #expect(try await second.send([:]).status == "Etagere;fwd=stale;fwd-status=304;ttl=600")
     await second.end()
     try network.verify()
   }
@@ -117,13 +118,13 @@ struct RespondRestartTests {
     let network = ScriptedDownloader(clock: clock)
     network.serve(url) { .ok($0.headerFields[.authorization] ?? "anonymous", cacheControl: "max-age=600") }
     let first = try Run(folder, network, clock)
-    #expect(try await first.ask([.authorization: "Bearer a"]).text == "Bearer a")
+    #expect(try await first.send([.authorization: "Bearer a"]).text == "Bearer a")
     await first.end()
 
     let second = try Run(folder, network, clock, secret: .random())
     for token in ["Bearer a", "Bearer b"] {
-      let answer = try await second.ask([.authorization: token])
-      #expect(answer.text == token && answer.status.contains("fwd="))
+      let response = try await second.send([.authorization: token])
+      #expect(response.text == token && response.status.contains("fwd="))
     }
     await second.end()
   }

@@ -13,15 +13,16 @@ struct RespondTests {
   @Test("a response is passed on unchanged and stored, and the next caller gets it with its age", arguments: [true, false])
   func storedAndServed(inMemory: Bool) async throws {
     let fixture = try ManagerFixture { if !inMemory { $0.memory = nil } }
-    fixture.network.answer(fixture.url, .ok("an image", etag: "\"1\"", cacheControl: "max-age=60", fields: [.server: "s"]))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("an image", etag: "\"1\"", cacheControl: "max-age=60", fields: [.server: "s"]))
 
-    let first = try await fixture.ask()
+    let first = try await fixture.send()
     #expect(first.status == 200 && first.text == "an image" && first.fields[.server] == "s")
     #expect(first.cacheField == "Etagere;fwd=uri-miss;ttl=60;stored")
     #expect(first.fields[.age] == nil)
 
     fixture.clock.advance(by: .seconds(20))
-    let second = try await fixture.ask()
+    let second = try await fixture.send()
     #expect(second.status == 200 && second.text == "an image" && second.fields[.age] == "20")
     #expect(second.cacheField == "Etagere;hit;ttl=40")
     #expect(second.source == (inMemory ? .memory : .disk))
@@ -31,31 +32,32 @@ struct RespondTests {
   @Test("a stale response is revalidated, and the 304 does not reach the caller")
   func revalidated() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1"), .notModified(etag: "\"1\"", cacheControl: "max-age=60"))
-    _ = try await fixture.ask()
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=1"),
+      .notModified(etag: "\"1\"", cacheControl: "max-age=60"))
+    _ = try await fixture.send()
     fixture.clock.advance(by: .seconds(5))
-    let asked = try await fixture.ask()
+    let asked = try await fixture.send()
     #expect(asked.status == 200 && asked.text == "old")
     #expect(asked.cache == "Etagere;fwd=stale;fwd-status=304;ttl=60")
-    #expect(try await fixture.ask().cache == "Etagere;hit;ttl=60")
+    #expect(try await fixture.send().cache == "Etagere;hit;ttl=60")
     #expect(fixture.network.requests.last?.headerFields[.ifNoneMatch] == "\"1\"")
   }
 
   @Test("the cache satisfies the caller's own condition with 304, and a range with 206 or 416")
   func conditionsAndRanges() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("0123456789", etag: "\"1\"", cacheControl: "max-age=60"))
-    _ = try await fixture.ask()
-    let same = try await fixture.ask([.ifNoneMatch: "\"1\""])
+    fixture.network.respond(to: fixture.url, with: .ok("0123456789", etag: "\"1\"", cacheControl: "max-age=60"))
+    _ = try await fixture.send()
+    let same = try await fixture.send([.ifNoneMatch: "\"1\""])
     #expect(same.status == 304 && same.text.isEmpty && same.fields[.eTag] == "\"1\"")
-    #expect(try await fixture.ask([.ifNoneMatch: "\"2\""]).text == "0123456789")
-    let part = try await fixture.ask([.range: "bytes=2-4"])
+    #expect(try await fixture.send([.ifNoneMatch: "\"2\""]).text == "0123456789")
+    let part = try await fixture.send([.range: "bytes=2-4"])
     #expect(part.status == 206 && part.text == "234" && part.fields[.contentRange] == "bytes 2-4/10")
-    #expect(try await fixture.ask([.range: "bytes=20-"]).status == 416)
+    #expect(try await fixture.send([.range: "bytes=20-"]).status == 416)
     fixture.restart()
-    #expect(try await fixture.ask([.range: "bytes=-3"]).text == "789")
-    let head = try await fixture.ask([:], .head)
+    #expect(try await fixture.send([.range: "bytes=-3"]).text == "789")
+    let head = try await fixture.send([:], .head)
     #expect(head.status == 200 && head.text.isEmpty && head.fields[.eTag] == "\"1\"")
     try fixture.network.verify()
   }
@@ -63,33 +65,35 @@ struct RespondTests {
   @Test("every method and status is passed on, and an unsafe method makes the stored response outdated")
   func unsafe() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("old", cacheControl: "max-age=60"), .response(HTTPResponse.Status(code: 599), body: Data("no".utf8)),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", cacheControl: "max-age=60"),
+      .response(HTTPResponse.Status(code: 599), body: Data("no".utf8)),
       .response(.noContent), .ok("new", cacheControl: "max-age=60"))
-    _ = try await fixture.ask()
-    let failed = try await fixture.ask([:], try #require(HTTPRequest.Method("FROB")), sending: "x")
+    _ = try await fixture.send()
+    let failed = try await fixture.send([:], try #require(HTTPRequest.Method("FROB")), sending: "x")
     #expect(failed.status == 599 && failed.text == "no" && failed.cache == "Etagere;fwd=method")
-    #expect(try await fixture.ask().text == "old")
-    #expect(try await fixture.ask([:], .put, sending: "y").status == 204)
-    #expect(try await fixture.ask().text == "new")
+    #expect(try await fixture.send().text == "old")
+    #expect(try await fixture.send([:], .put, sending: "y").status == 204)
+    #expect(try await fixture.send().text == "new")
     #expect(fixture.network.requestBodies(for: fixture.url).map { String(decoding: $0, as: UTF8.self) } == ["", "x", "y", ""])
   }
 
   @Test("a redirect and an error are passed on as responses")
   func redirect() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .redirect(to: "/elsewhere"), .response(.notFound, body: Data("gone".utf8)))
-    let redirect = try await fixture.ask()
+    fixture.network.respond(to: fixture.url, with: .redirect(to: "/elsewhere"), .response(.notFound, body: Data("gone".utf8)))
+    let redirect = try await fixture.send()
     #expect(redirect.status == 302 && redirect.fields[.location] == "/elsewhere")
-    #expect(try await fixture.ask().text == "gone")
+    #expect(try await fixture.send().text == "gone")
   }
 
   @Test("a response that is not read to the end, or is interrupted, is not stored")
   func incomplete() async throws {
     let fixture = try ManagerFixture()
     let text = String(repeating: "x", count: 1_000)
-    fixture.network.answer(
-      fixture.url, .ok(text, cacheControl: "max-age=60").chunked(by: 100), .ok(text, cacheControl: "max-age=60").cut(after: 300),
+    fixture.network.respond(
+      to: fixture.url, with: .ok(text, cacheControl: "max-age=60").chunked(by: 100),
+      .ok(text, cacheControl: "max-age=60").cut(after: 300),
       .ok("whole", cacheControl: "max-age=60"))
     let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/image.png")
     do {
@@ -97,10 +101,10 @@ struct RespondTests {
       #expect(try await response.body.source.next()?.count == 100)
     }
     #expect(fixture.disk.keys.isEmpty && fixture.memory.count == 0)
-    await #expect(throws: CacheError.self) { try await fixture.ask() }
+    await #expect(throws: CacheError.self) { try await fixture.send() }
     #expect(fixture.disk.keys.isEmpty && fixture.memory.count == 0)
-    #expect(try await fixture.ask().text == "whole")
-    #expect(try await fixture.ask().cache == "Etagere;hit;ttl=60")
+    #expect(try await fixture.send().text == "whole")
+    #expect(try await fixture.send().cache == "Etagere;hit;ttl=60")
   }
 
   @Test("a body that is too large for memory streams through the durable store and replaces the older one in memory")
@@ -111,33 +115,33 @@ struct RespondTests {
       $0.maximumBodyInMemory = 100
     }
     let text = String(repeating: "y", count: 300_000)
-    fixture.network.answer(fixture.url, .ok("small", cacheControl: "max-age=1"), .ok(text, cacheControl: "max-age=60"))
-    _ = try await fixture.ask()
+    fixture.network.respond(to: fixture.url, with: .ok("small", cacheControl: "max-age=1"), .ok(text, cacheControl: "max-age=60"))
+    _ = try await fixture.send()
     fixture.clock.advance(by: .seconds(2))
-    #expect(try await fixture.ask().text == text)
-    let again = try await fixture.ask()
+    #expect(try await fixture.send().text == text)
+    let again = try await fixture.send()
     #expect(again.text == text && again.source == .disk)
-    #expect(try await fixture.ask([.range: "bytes=299998-"]).text == "yy")
+    #expect(try await fixture.send([.range: "bytes=299998-"]).text == "yy")
   }
 
   @Test("a stale response with stale-while-revalidate is served at once and revalidated once")
   func staleWhileRevalidate() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1, stale-while-revalidate=60"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=1, stale-while-revalidate=60"),
       .ok("new", etag: "\"2\"", cacheControl: "max-age=60").held(by: gate))
-    _ = try await fixture.ask()
+    _ = try await fixture.send()
     fixture.clock.advance(by: .seconds(2))
     for _ in 0..<3 {
       // The background request omits the caller's own conditions and keeps the other fields.
-      let shown = try await fixture.ask([.ifNoneMatch: "\"0\"", .acceptLanguage: "nl"])
+      let shown = try await fixture.send([.ifNoneMatch: "\"0\"", .acceptLanguage: "nl"])
       #expect(shown.text == "old" && shown.cache == "Etagere;hit;ttl=-1")
     }
     await gate.arrived()
     gate.open()
     try await Turns.until { fixture.disk.keys.count == 1 && fixture.network.requests.count == 2 && fixture.isCurrent("\"2\"") }
-    #expect(try await fixture.ask().text == "new")
+    #expect(try await fixture.send().text == "new")
     let asked = try #require(fixture.network.requests.last)
     #expect(asked.headerFields[.ifNoneMatch] == "\"1\"" && asked.headerFields[.acceptLanguage] == "nl")
     try fixture.network.verify()
@@ -147,28 +151,28 @@ struct RespondTests {
   func closing() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1, stale-while-revalidate=60"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=1, stale-while-revalidate=60"),
       .ok("new", etag: "\"2\"", cacheControl: "max-age=60").held(by: gate))
-    _ = try await fixture.ask()
+    _ = try await fixture.send()
     fixture.clock.advance(by: .seconds(2))
-    #expect(try await fixture.ask().text == "old")
+    #expect(try await fixture.send().text == "old")
     await gate.arrived()
     await fixture.manager.close()
-    await #expect(throws: CacheError.self) { try await fixture.ask() }
+    await #expect(throws: CacheError.self) { try await fixture.send() }
   }
 
   @Test("if no origin responds, a stored response is served if that is allowed, otherwise the error states why")
   func offline() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("old", cacheControl: "max-age=1"), .failure(.connectionLost), .failure(.connectionLost))
-    _ = try await fixture.ask()
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", cacheControl: "max-age=1"), .failure(.connectionLost), .failure(.connectionLost))
+    _ = try await fixture.send()
     fixture.clock.advance(by: .seconds(10))
-    let shown = try await fixture.ask()
+    let shown = try await fixture.send()
     #expect(shown.text == "old" && shown.fields[.age] == "10")
     #expect(shown.cache == "Etagere;fwd=stale;ttl=-9;detail=connectionLost")
-    let error = await #expect(throws: CacheError.self) { try await fixture.ask([.cacheControl: "no-cache"]) }
+    let error = await #expect(throws: CacheError.self) { try await fixture.send([.cacheControl: "no-cache"]) }
     #expect(error?.code == .connectionLost && error?.url == fixture.url.absoluteString)
   }
 
@@ -180,28 +184,28 @@ struct RespondTests {
     ])
   func mustRevalidate(_ rule: String, mode: CacheMode, isForbidden: Bool) async throws {
     let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: mode) }
-    fixture.network.answer(
-      fixture.url, .ok("old", cacheControl: rule), .failure(.connectionRefused, reason: "connection refused"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", cacheControl: rule), .failure(.connectionRefused, reason: "connection refused"),
       .failure(.malformedResponse))
-    _ = try await fixture.ask()
+    _ = try await fixture.send()
     fixture.clock.advance(by: .seconds(10))
-    guard isForbidden else { return #expect(try await fixture.ask().text == "old") }
-    let error = await #expect(throws: CacheError.self) { try await fixture.ask() }
+    guard isForbidden else { return #expect(try await fixture.send().text == "old") }
+    let error = await #expect(throws: CacheError.self) { try await fixture.send() }
     #expect(error?.code == .revalidationFailed && error?.reason.hasSuffix("connection refused") == true)
     #expect((error?.underlying as? CacheError)?.code == .connectionRefused)
-    let nonsense = await #expect(throws: CacheError.self) { try await fixture.ask() }
+    let nonsense = await #expect(throws: CacheError.self) { try await fixture.send() }
     #expect(nonsense?.code == .malformedResponse)
   }
 
   @Test("stale-if-error serves the stored response in place of a 503, and Cache-Status states that")
   func staleIfError() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("old", cacheControl: "max-age=1, stale-if-error=60"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", cacheControl: "max-age=1, stale-if-error=60"),
       .response(HTTPResponse.Status(code: 503), body: Data("down".utf8)))
-    _ = try await fixture.ask()
+    _ = try await fixture.send()
     fixture.clock.advance(by: .seconds(10))
-    let shown = try await fixture.ask()
+    let shown = try await fixture.send()
     #expect(shown.text == "old" && shown.cache == "Etagere;fwd=stale;fwd-status=503;ttl=-9")
   }
 
@@ -212,29 +216,29 @@ struct RespondTests {
       $0.maximumBodyInMemory = 10
     }
     fixture.disk.refusesWrites = !isAccepted
-    fixture.network.answer(
-      fixture.url, .ok("", cacheControl: "max-age=60"), .ok("an image of large size", cacheControl: "max-age=60"))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("", cacheControl: "max-age=60"), .ok("an image of large size", cacheControl: "max-age=60"))
     for path in [[:], [.cacheControl: "no-cache"]] as [HTTPFields] {
-      let answer = try await fixture.ask(path)
-      #expect(answer.cache.hasSuffix(";stored") == isAccepted)
+      let response = try await fixture.send(path)
+      #expect(response.cache.hasSuffix(";stored") == isAccepted)
     }
     let memory = try ManagerFixture {
       $0.store = nil
       $0.maximumBodyInMemory = 10
     }
-    memory.network.answer(
-      memory.url, .ok("an image of large size", cacheControl: "max-age=60"), .ok("small", cacheControl: "max-age=60"))
-    #expect(try await memory.ask().cache == "Etagere;fwd=uri-miss;ttl=60")
-    #expect(try await memory.ask().cache == "Etagere;fwd=uri-miss;ttl=60;stored")
+    memory.network.respond(
+      to: memory.url, with: .ok("an image of large size", cacheControl: "max-age=60"), .ok("small", cacheControl: "max-age=60"))
+    #expect(try await memory.send().cache == "Etagere;fwd=uri-miss;ttl=60")
+    #expect(try await memory.send().cache == "Etagere;fwd=uri-miss;ttl=60;stored")
     try memory.network.verify()
   }
 
   @Test("the response is 504 if nothing is stored and the policy allows no request")
   func onlyIfCached() async throws {
     let fixture = try ManagerFixture()
-    let answer = try await fixture.ask([.cacheControl: "only-if-cached"])
-    #expect(answer.status == 504)
-    #expect(answer.cacheField == "Etagere;detail=\"not cached, and the origin may not be asked\"")
+    let response = try await fixture.send([.cacheControl: "only-if-cached"])
+    #expect(response.status == 504)
+    #expect(response.cacheField == "Etagere;detail=\"not cached, and the origin may not be asked\"")
     #expect(fixture.network.requests.isEmpty)
   }
 
@@ -246,13 +250,14 @@ struct RespondTests {
       $0.maximumBodyInMemory = 100
     }
     let text = String(repeating: "y", count: 300_000)
-    fixture.network.answer(fixture.url, .ok(text, etag: "\"1\"", cacheControl: "max-age=60"), .notModified(etag: "\"1\""))
+    fixture.network.respond(
+      to: fixture.url, with: .ok(text, etag: "\"1\"", cacheControl: "max-age=60"), .notModified(etag: "\"1\""))
     let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/image.png")
     let response = try await fixture.manager.respond(to: request)
     _ = try await response.body.source.next()
     try await fixture.manager.purge(.url(fixture.url), .soft)
     while try await response.body.source.next() != nil {}
-    #expect(try await fixture.ask().cache.contains("fwd=") == true)
+    #expect(try await fixture.send().cache.contains("fwd=") == true)
     #expect(fixture.network.requests.count == 2)
   }
 
@@ -264,11 +269,11 @@ struct RespondTests {
       $0.store = disk.cache
       $0.maximumBodyInMemory = limit
     }
-    fixture.network.answer(fixture.url, .ok(String(repeating: "y", count: 20_000), cacheControl: "max-age=60"))
-    _ = try await fixture.ask()
+    fixture.network.respond(to: fixture.url, with: .ok(String(repeating: "y", count: 20_000), cacheControl: "max-age=60"))
+    _ = try await fixture.send()
     fixture.restart()
-    for _ in 1...2 { #expect(try await fixture.ask().text.count == 20_000) }
-    #expect(try await fixture.ask().source == (limit < 20_000 ? .disk : .memory))
+    for _ in 1...2 { #expect(try await fixture.send().text.count == 20_000) }
+    #expect(try await fixture.send().source == (limit < 20_000 ? .disk : .memory))
     try fixture.network.verify()
   }
 
@@ -276,25 +281,25 @@ struct RespondTests {
   func slowReader() async throws {
     let fixture = try ManagerFixture()
     let text = String(repeating: "1", count: 200)
-    fixture.network.answer(
-      fixture.url, .ok(text, cacheControl: "max-age=600").chunked(by: 100), .ok("later", cacheControl: "max-age=600"))
+    fixture.network.respond(
+      to: fixture.url, with: .ok(text, cacheControl: "max-age=600").chunked(by: 100), .ok("later", cacheControl: "max-age=600"))
     let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/image.png")
     let slow = try await fixture.manager.respond(to: request)
     _ = try await slow.body.source.next()
     fixture.clock.advance(by: .seconds(5))
-    #expect(try await fixture.ask([.cacheControl: "no-cache"]).text == "later")
+    #expect(try await fixture.send([.cacheControl: "no-cache"]).text == "later")
     while try await slow.body.source.next() != nil {}
-    #expect(try await fixture.ask().text == "later")
+    #expect(try await fixture.send().text == "later")
     fixture.restart()
-    #expect(try await fixture.ask().text == "later")
+    #expect(try await fixture.send().text == "later")
   }
 
   @Test("cacheOnly sends no request, even without a validator")
   func cacheOnly() async throws {
     let fixture = try ManagerFixture { $0.validator = nil }
     let only = RequestOptions.policy(.cacheOnly)
-    #expect(try await fixture.ask(options: only).status == 504)
-    #expect(try await fixture.ask([:], .post, sending: "x", options: only).status == 504)
+    #expect(try await fixture.send(options: only).status == 504)
+    #expect(try await fixture.send([:], .post, sending: "x", options: only).status == 504)
     #expect(fixture.network.requests.isEmpty)
   }
 
@@ -303,28 +308,28 @@ struct RespondTests {
     let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: .shared, parts: .completed) }
     let part: HTTPFields = [.contentRange: "bytes 0-4/10", .eTag: "\"1\"", .cacheControl: "max-age=60"]
     let rest: HTTPFields = [.contentRange: "bytes 5-9/10", .eTag: "\"1\"", .cacheControl: "max-age=60"]
-    fixture.network.answer(
-      fixture.url, .response(.partialContent, fields: part, body: Data("01234".utf8)),
+    fixture.network.respond(
+      to: fixture.url, with: .response(.partialContent, fields: part, body: Data("01234".utf8)),
       .response(.partialContent, fields: rest, body: Data("56789".utf8)))
-    #expect(try await fixture.ask([.range: "bytes=0-4"]).text == "01234")
-    let inside = try await fixture.ask([.range: "bytes=1-2"])
+    #expect(try await fixture.send([.range: "bytes=0-4"]).text == "01234")
+    let inside = try await fixture.send([.range: "bytes=1-2"])
     #expect(inside.status == 206 && inside.text == "12" && inside.cache.hasPrefix("Etagere;hit"))
-    let whole = try await fixture.ask()
+    let whole = try await fixture.send()
     #expect(whole.status == 200 && whole.text == "0123456789")
     #expect(whole.cache == "Etagere;fwd=partial;fwd-status=206;stored")
     #expect(fixture.network.requests.last?.headerFields[.range] == "bytes=5-")
-    #expect(try await fixture.ask().cache == "Etagere;hit;ttl=60")
+    #expect(try await fixture.send().cache == "Etagere;hit;ttl=60")
     try fixture.network.verify()
   }
 
   @Test("partitions do not share responses")
   func partitions() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("a", cacheControl: "max-age=60"), .ok("b", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("a", cacheControl: "max-age=60"), .ok("b", cacheControl: "max-age=60"))
     let (a, b) = (RequestOptions { $0.partition = "a" }, RequestOptions { $0.partition = "b" })
-    #expect(try await fixture.ask(options: a).text == "a")
-    #expect(try await fixture.ask(options: b).text == "b")
-    #expect(try await fixture.ask(options: a).text == "a")
+    #expect(try await fixture.send(options: a).text == "a")
+    #expect(try await fixture.send(options: b).text == "b")
+    #expect(try await fixture.send(options: a).text == "a")
     try fixture.network.verify()
   }
 
@@ -342,10 +347,11 @@ struct RespondTests {
     arguments: ["/a", "/a%20b", "/it's", "/a?b=c&d=%2F", "/a/../b;c=~_-.,@:!$*+"])
   func targets(path: String) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(try #require(URL(string: "https://example.com\(path)")), .ok("one", cacheControl: "max-age=60"))
-    #expect(try await fixture.ask(path: path).text == "one")
+    fixture.network.respond(
+      to: try #require(URL(string: "https://example.com\(path)")), with: .ok("one", cacheControl: "max-age=60"))
+    #expect(try await fixture.send(path: path).text == "one")
     #expect(fixture.network.requests.map(\.path) == [path])
-    #expect(try await fixture.ask(path: path).cache == "Etagere;hit;ttl=60")
+    #expect(try await fixture.send(path: path).cache == "Etagere;hit;ttl=60")
   }
 
   @Test("an invalid host or port is refused", arguments: ["", "example.com:0", "example.com:65536"])
@@ -361,11 +367,11 @@ struct RespondTests {
   @Test("loads and HTTP requests use each other's stored responses")
   func sharedWithLoads() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("one", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("one", cacheControl: "max-age=60"))
     #expect(try await fixture.manager.load(fixture.url).text == "one")
-    #expect(try await fixture.ask().cache == "Etagere;hit;ttl=60")
+    #expect(try await fixture.send().cache == "Etagere;hit;ttl=60")
     fixture.restart()
-    #expect(try await fixture.ask().text == "one")
+    #expect(try await fixture.send().text == "one")
     #expect(try await fixture.manager.load(fixture.url).source == .memory)
   }
 }

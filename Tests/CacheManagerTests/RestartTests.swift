@@ -108,8 +108,8 @@ struct DeadlineTests {
   func deadline(inBody: Bool) async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    let answer = ScriptedAnswer.ok(Data(count: 100))
-    fixture.network.answer(fixture.url, inBody ? answer.bodyHeld(by: gate) : answer.after(.seconds(3_600)))
+    let response = ScriptedResponse.ok(Data(count: 100))
+    fixture.network.respond(to: fixture.url, with: inBody ? response.bodyHeld(by: gate) : response.after(.seconds(3_600)))
 
     async let failure = fixture.failure(fixture.url, RequestOptions { $0.timeout = .seconds(5) })
     await fixture.clock.sleepers(inBody ? 1 : 2)

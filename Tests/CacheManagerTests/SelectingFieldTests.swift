@@ -21,11 +21,11 @@ private struct LanguageValidator: ResponseValidator {
   }
 
   func judge(
-    _ answer: Result<HTTPResponse, CacheError>, to request: HTTPRequest, sent: HTTPRequest, fallback: Int?,
+    _ result: Result<HTTPResponse, CacheError>, to request: HTTPRequest, sent: HTTPRequest, fallback: Int?,
     stored: [StoredMetadata], requestTime: Timestamp, now: Timestamp, revision: Revision
   ) -> ValidationVerdict {
     let verdict = base.judge(
-      answer, to: request, sent: sent, fallback: nil, stored: [], requestTime: requestTime, now: now, revision: revision)
+      result, to: request, sent: sent, fallback: nil, stored: [], requestTime: requestTime, now: now, revision: revision)
     guard case .store(_, var metadata, let changes) = verdict else { return verdict }
     let language = request.headerFields[.acceptLanguage]
     metadata.request.headerFields[.acceptLanguage] = language
@@ -47,7 +47,7 @@ struct SelectingFieldTests {
       ).held(by: gate)
     }
     let languages = ["de", "fr", "nl"]
-    let asked = fixture.ask(times: 12) { [.acceptLanguage: languages[$0 % 3]] }
+    let exchanges = fixture.send(times: 12) { [.acceptLanguage: languages[$0 % 3]] }
     await fixture.clock.sleepers(11)
     gate.letThrough(1)
 
@@ -55,8 +55,8 @@ struct SelectingFieldTests {
     try await Turns.until { gate.arrivals == 3 && fixture.clock.pendingSleeps == 6 }
     gate.open()
 
-    let told = try await asked.value
-    for language in languages { #expect(told.filter { $0.text == language }.count == 4) }
+    let results = try await exchanges.value
+    for language in languages { #expect(results.filter { $0.text == language }.count == 4) }
     #expect(fixture.network.requests.count == 3)
   }
 }

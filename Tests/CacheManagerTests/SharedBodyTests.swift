@@ -36,19 +36,19 @@ private struct HomeDownloader: Downloader {
 struct SharedBodyTests {
   private static let text = String(repeating: "0123456789", count: 100)
 
-  private func fixture(_ keeping: Keeping, _ notes: TaskNotes) throws -> ManagerFixture {
-    let fixture = try ManagerFixture(keeping) {
+  private func fixture(_ kind: StorageKind, _ notes: TaskNotes) throws -> ManagerFixture {
+    let fixture = try ManagerFixture(kind) {
       $0.maximumBodyInMemory = 2_000
       $0.downloader = $0.downloader.map { HomeDownloader(base: $0, preferredExecutor: notes) }
     }
-    fixture.network.answer(fixture.url, .ok(Self.text, cacheControl: "max-age=60").chunked(by: 10))
+    fixture.network.respond(to: fixture.url, with: .ok(Self.text, cacheControl: "max-age=60").chunked(by: 10))
     return fixture
   }
 
-  @Test("one task pulls the body, whichever reader is ahead", arguments: Keeping.allCases)
-  func oneTask(_ keeping: Keeping) async throws {
+  @Test("one task pulls the body, whichever reader is ahead", arguments: StorageKind.allCases)
+  func oneTask(_ kind: StorageKind) async throws {
     let notes = TaskNotes()
-    let fixture = try fixture(keeping, notes)
+    let fixture = try fixture(kind, notes)
     let bodies = [try await fixture.exchange().body, try await fixture.exchange().body]
     var texts = ["", ""]
 
@@ -67,13 +67,13 @@ struct SharedBodyTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("if all readers leave early, no task is left waiting", arguments: Keeping.allCases)
-  func left(_ keeping: Keeping) async throws {
+  @Test("if all readers leave early, no task is left waiting", arguments: StorageKind.allCases)
+  func left(_ kind: StorageKind) async throws {
     weak var left: TaskNotes?
     try await {
       let notes = TaskNotes()
       left = notes
-      let fixture = try fixture(keeping, notes)
+      let fixture = try fixture(kind, notes)
       let bodies = [try await fixture.exchange().body, try await fixture.exchange().body]
       for body in bodies { _ = try await body.source.next() }
       #expect(notes.tasks == 1)

@@ -8,7 +8,7 @@ import MemoryStore
 import Testing
 
 /// A configuration in which many requests reach one manager at once.
-struct Crowd: Sendable, CustomTestStringConvertible {
+struct CoalescingCase: Sendable, CustomTestStringConvertible {
   enum Call: CaseIterable, Sendable { case respond, load }
 
   let call: Call
@@ -19,7 +19,7 @@ struct Crowd: Sendable, CustomTestStringConvertible {
   static let all = Call.allCases.flatMap { call in
     [CacheMode.private, .shared].flatMap { mode in
       [false, true].flatMap { isModified in
-        [false, true].map { Crowd(call: call, mode: mode, isModified: isModified, isOnDiskAlone: $0) }
+        [false, true].map { CoalescingCase(call: call, mode: mode, isModified: isModified, isOnDiskAlone: $0) }
       }
     }
   }
@@ -38,7 +38,7 @@ struct Crowd: Sendable, CustomTestStringConvertible {
 
   func text(_ fixture: ManagerFixture, _ url: URL) async throws -> String {
     switch call {
-    case .respond: try await fixture.ask(path: url.path).text
+    case .respond: try await fixture.send(path: url.path).text
     case .load: try await fixture.manager.load(url).text
     }
   }
@@ -79,47 +79,48 @@ struct SharedValidationTests {
       $0.validator = ETagValidator(mode: mode)
       change(&$0)
     }
-    fixture.network.answer(fixture.url, .ok("old", etag: Self.tag, cacheControl: cacheControl))
-    _ = try await fixture.ask()
+    fixture.network.respond(to: fixture.url, with: .ok("old", etag: Self.tag, cacheControl: cacheControl))
+    _ = try await fixture.send()
     return fixture
   }
 
   @Test(
-    "1,000 requests for 30 stored responses send 30 conditional requests, and later ones are sent again", arguments: Crowd.all)
-  func stored(_ crowd: Crowd) async throws {
+    "1,000 requests for 30 stored responses send 30 conditional requests, and later ones are sent again",
+    arguments: CoalescingCase.all)
+  func stored(_ configuration: CoalescingCase) async throws {
     let (joins, gate) = (JoinCounter(), Gate())
-    let fixture = try crowd.fixture(joins)
+    let fixture = try configuration.fixture(joins)
     let urls = try (0..<30).map { try fixture.url("/\($0)") }
     for url in urls {
-      fixture.network.answer(url, .ok("old", etag: Self.tag))
-      _ = try await crowd.text(fixture, url)
-      let answer: ScriptedAnswer = crowd.isModified ? .ok("new", etag: "\"2\"") : .notModified(etag: Self.tag)
-      fixture.network.serve(url) { _ in answer.held(by: gate) }
+      fixture.network.respond(to: url, with: .ok("old", etag: Self.tag))
+      _ = try await configuration.text(fixture, url)
+      let response: ScriptedResponse = configuration.isModified ? .ok("new", etag: "\"2\"") : .notModified(etag: Self.tag)
+      fixture.network.serve(url) { _ in response.held(by: gate) }
     }
 
-    let texts = crowd.texts(1_000, fixture, urls)
+    let texts = configuration.texts(1_000, fixture, urls)
     await joins.joined(970)
     await gate.arrived(30)
     gate.open()
 
-    let expected = crowd.isModified ? "new" : "old"
+    let expected = configuration.isModified ? "new" : "old"
     #expect(try await texts.value == Array(repeating: expected, count: 1_000))
     #expect(fixture.network.conditional == 30 && fixture.network.requests.count == 60)
     // These requests arrive after the responses.
-    for url in urls { #expect(try await crowd.text(fixture, url) == expected) }
+    for url in urls { #expect(try await configuration.text(fixture, url) == expected) }
     #expect(fixture.network.conditional == 60 && fixture.network.requests.count == 90)
   }
 
   @Test(
     "1,000 requests for 30 resources that are not stored send 30 requests",
-    arguments: Crowd.all.filter { $0.isModified })
-  func cold(_ crowd: Crowd) async throws {
+    arguments: CoalescingCase.all.filter { $0.isModified })
+  func cold(_ configuration: CoalescingCase) async throws {
     let (joins, gate) = (JoinCounter(), Gate())
-    let fixture = try crowd.fixture(joins)
+    let fixture = try configuration.fixture(joins)
     let urls = try (0..<30).map { try fixture.url("/\($0)") }
     for url in urls { fixture.network.serve(url) { _ in .ok("new", etag: Self.tag).held(by: gate) } }
 
-    let texts = crowd.texts(1_000, fixture, urls)
+    let texts = configuration.texts(1_000, fixture, urls)
     await joins.joined(970)
     gate.open()
 
@@ -149,16 +150,16 @@ struct SharedValidationTests {
   func alwaysValidated(_ cacheControl: String, _ mode: CacheMode) async throws {
     let fixture = try await fixture(mode: mode, cacheControl)
     let gate = Gate()
-    fixture.network.answer(fixture.url, .notModified(etag: Self.tag, cacheControl: cacheControl).held(by: gate))
-    let asked = fixture.ask(times: 10)
+    fixture.network.respond(to: fixture.url, with: .notModified(etag: Self.tag, cacheControl: cacheControl).held(by: gate))
+    let exchanges = fixture.send(times: 10)
     await fixture.clock.sleepers(9)
     gate.open()
 
-    let told = try await asked.value
-    #expect(told.allSatisfy { $0.text == "old" })
-    #expect(told.filter { $0.cache == "Etagere;fwd=stale;fwd-status=304;ttl=0;collapsed" }.count == 9)
-    fixture.network.answer(fixture.url, .ok("new", etag: "\"2\"", cacheControl: cacheControl))
-    #expect(try await fixture.ask().text == "new")
+    let results = try await exchanges.value
+    #expect(results.allSatisfy { $0.text == "old" })
+    #expect(results.filter { $0.cache == "Etagere;fwd=stale;fwd-status=304;ttl=0;collapsed" }.count == 9)
+    fixture.network.respond(to: fixture.url, with: .ok("new", etag: "\"2\"", cacheControl: cacheControl))
+    #expect(try await fixture.send().text == "new")
     try fixture.network.verify()
   }
 
@@ -166,14 +167,14 @@ struct SharedValidationTests {
   func unstorable(_ cacheControl: String) async throws {
     let fixture = try await fixture(mode: .shared)
     let (first, others) = (Gate(), Gate())
-    fixture.network.answer(fixture.url, .notModified(etag: Self.tag, cacheControl: cacheControl).held(by: first))
+    fixture.network.respond(to: fixture.url, with: .notModified(etag: Self.tag, cacheControl: cacheControl).held(by: first))
     fixture.network.serve(fixture.url) { _ in .notModified(etag: Self.tag, cacheControl: cacheControl).held(by: others) }
-    let asked = fixture.ask(times: 10)
+    let exchanges = fixture.send(times: 10)
     await fixture.clock.sleepers(9)
     first.open()
     try await Turns.until { others.arrivals == 9 }
     others.open()
-    #expect(try await asked.value.allSatisfy { $0.text == "old" && !$0.cache.contains("collapsed") })
+    #expect(try await exchanges.value.allSatisfy { $0.text == "old" && !$0.cache.contains("collapsed") })
   }
 
   @Test("each variant, and each set of credentials, needs its own request", arguments: [CacheMode.private, .shared])
@@ -184,14 +185,16 @@ struct SharedValidationTests {
       let text = "\(request.headerFields[.acceptLanguage] ?? "") \(request.headerFields[.authorization] ?? "")"
       return .ok(text, cacheControl: "no-cache, public", fields: [.vary: "Accept-Language"]).held(by: gate)
     }
-    let asked = fixture.ask(times: 20) { [.acceptLanguage: $0 % 2 == 0 ? "de" : "nl", .authorization: $0 % 4 < 2 ? "a" : "b"] }
+    let exchanges = fixture.send(times: 20) {
+      [.acceptLanguage: $0 % 2 == 0 ? "de" : "nl", .authorization: $0 % 4 < 2 ? "a" : "b"]
+    }
     await fixture.clock.sleepers(18)
     gate.letThrough(2)
     // For the other variant of each user, one request is sent and four wait.
     try await Turns.until { gate.arrivals == 4 && fixture.clock.pendingSleeps == 8 }
     gate.open()
-    let told = try await asked.value
-    for text in ["de a", "de b", "nl a", "nl b"] { #expect(told.filter { $0.text == text }.count == 5) }
+    let results = try await exchanges.value
+    for text in ["de a", "de b", "nl a", "nl b"] { #expect(results.filter { $0.text == text }.count == 5) }
     #expect(fixture.network.requests.count == 4)
   }
 
@@ -200,19 +203,19 @@ struct SharedValidationTests {
     let fixture = try await fixture()
     let gate = Gate()
     fixture.network.serve(fixture.url) { _ in .notModified(etag: Self.tag).held(by: gate) }
-    let leader = Task { try await fixture.ask() }
+    let leader = Task { try await fixture.send() }
     await gate.arrived()
     let fields = ["min-fresh=10", "max-age=10", "max-stale", "no-cache", "max-age=0"]
-    let asked = fixture.ask(times: fields.count) { [.cacheControl: fields[$0]] }
+    let exchanges = fixture.send(times: fields.count) { [.cacheControl: fields[$0]] }
     // The stored response satisfies `max-stale`, and the last two requests are never coalesced.
     await fixture.clock.sleepers(2)
     await gate.arrived(3)
     gate.open()
 
-    let told = try await asked.value + [leader.value]
-    #expect(told.allSatisfy { $0.text == "old" })
-    #expect(told.filter { $0.cache.contains("collapsed") }.count == 1)
-    #expect(told.filter { $0.cache == "Etagere;hit;ttl=0" }.count == 1)
+    let results = try await exchanges.value + [leader.value]
+    #expect(results.allSatisfy { $0.text == "old" })
+    #expect(results.filter { $0.cache.contains("collapsed") }.count == 1)
+    #expect(results.filter { $0.cache == "Etagere;hit;ttl=0" }.count == 1)
     #expect(fixture.network.conditional == 4)
   }
 
@@ -222,11 +225,11 @@ struct SharedValidationTests {
     let joins = JoinCounter()
     let fixture = try await fixture { $0.observer = joins }
     let (first, second) = (Gate(), Gate())
-    fixture.network.answer(fixture.url, .notModified(etag: Self.tag).held(by: first))
+    fixture.network.respond(to: fixture.url, with: .notModified(etag: Self.tag).held(by: first))
     // The first request no longer finds its confirmed response.
-    if mode == .hard { fixture.network.answer(fixture.url, .ok("new", etag: "\"2\"")) }
-    fixture.network.answer(fixture.url, .ok("new", etag: "\"2\"").held(by: second))
-    let asked = fixture.ask(times: 10)
+    if mode == .hard { fixture.network.respond(to: fixture.url, with: .ok("new", etag: "\"2\"")) }
+    fixture.network.respond(to: fixture.url, with: .ok("new", etag: "\"2\"").held(by: second))
+    let exchanges = fixture.send(times: 10)
     await joins.joined(9)
     try await fixture.manager.purge(.url(fixture.url), mode)
     first.open()
@@ -234,8 +237,8 @@ struct SharedValidationTests {
     await joins.joined(9 + 8)
     second.open()
 
-    let told = try await asked.value
-    #expect(told.filter { $0.text == "new" }.count == (mode == .hard ? 10 : 9))
+    let results = try await exchanges.value
+    #expect(results.filter { $0.text == "new" }.count == (mode == .hard ? 10 : 9))
     try fixture.network.verify()
   }
 
@@ -243,17 +246,17 @@ struct SharedValidationTests {
   func slowBody() async throws {
     let fixture = try ManagerFixture()
     let (head, body) = (Gate(), Gate())
-    fixture.network.answer(
-      fixture.url, .ok("first", etag: Self.tag).held(by: head).bodyHeld(by: body), .ok("second", etag: "\"2\""))
-    let asked = fixture.ask(times: 5)
+    fixture.network.respond(
+      to: fixture.url, with: .ok("first", etag: Self.tag).held(by: head).bodyHeld(by: body), .ok("second", etag: "\"2\""))
+    let exchanges = fixture.send(times: 5)
     await fixture.clock.sleepers(4)
     head.open()
     await body.arrived()
 
-    #expect(try await fixture.ask().text == "second")
+    #expect(try await fixture.send().text == "second")
     body.open()
 
-    #expect(try await asked.value.allSatisfy { $0.text == "first" })
+    #expect(try await exchanges.value.allSatisfy { $0.text == "first" })
     try fixture.network.verify()
     #expect(fixture.network.requests.count == 2)
   }
@@ -262,12 +265,12 @@ struct SharedValidationTests {
   func unknownLength() async throws {
     let fixture = try ManagerFixture(.memory)
     let body = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("first", etag: Self.tag).withoutLength().bodyHeld(by: body), .ok("second", etag: "\"2\""))
-    let first = Task { try await fixture.ask() }
+    fixture.network.respond(
+      to: fixture.url, with: .ok("first", etag: Self.tag).withoutLength().bodyHeld(by: body), .ok("second", etag: "\"2\""))
+    let first = Task { try await fixture.send() }
     await body.arrived()
 
-    #expect(try await fixture.ask().text == "second")
+    #expect(try await fixture.send().text == "second")
     body.open()
 
     #expect(try await first.value.text == "first")
@@ -283,34 +286,34 @@ struct SharedValidationTests {
       return .ok(user, etag: "\"\(user)\"").held(by: gate)
     }
     let users: @Sendable (Int) -> HTTPFields = { [.cookie: $0 % 2 == 0 ? "user=a" : "user=b"] }
-    var asked = fixture.ask(times: 20, users)
+    var exchanges = fixture.send(times: 20, users)
     await fixture.clock.sleepers(19)
     gate.letThrough(1)
     // The requests of the other user wait for one of them.
     try await Turns.until { gate.arrivals == 2 && fixture.clock.pendingSleeps == 9 }
     gate.letThrough(1)
-    var told = try await asked.value
-    for user in ["user=a", "user=b"] { #expect(told.filter { $0.text == user }.count == 10) }
+    var results = try await exchanges.value
+    for user in ["user=a", "user=b"] { #expect(results.filter { $0.text == user }.count == 10) }
 
     // The stored response shows that cookies matter.
-    asked = fixture.ask(times: 20, users)
+    exchanges = fixture.send(times: 20, users)
     try await Turns.until { gate.arrivals == 4 && fixture.clock.pendingSleeps == 18 }
     gate.open()
-    told = try await asked.value
-    for user in ["user=a", "user=b"] { #expect(told.filter { $0.text == user }.count == 10) }
+    results = try await exchanges.value
+    for user in ["user=a", "user=b"] { #expect(results.filter { $0.text == user }.count == 10) }
     #expect(fixture.network.requests.count == 4)
   }
 
   @Test("a request that is still looking into the store when the response arrives shares it")
   func late() async throws {
     let (fixture, store) = try ManagerFixture.held()
-    fixture.network.answer(fixture.url, .ok("old", etag: Self.tag), .notModified(etag: Self.tag))
-    _ = try await fixture.ask()
+    fixture.network.respond(to: fixture.url, with: .ok("old", etag: Self.tag), .notModified(etag: Self.tag))
+    _ = try await fixture.send()
     fixture.restart()
     let look = store.hold(.look)
-    let late = Task { try await fixture.ask() }
+    let late = Task { try await fixture.send() }
     await look.arrived()
-    #expect(try await fixture.ask().cache == "Etagere;fwd=stale;fwd-status=304;ttl=0")
+    #expect(try await fixture.send().cache == "Etagere;fwd=stale;fwd-status=304;ttl=0")
     look.open()
 
     #expect(try await late.value.cache == "Etagere;fwd=stale;fwd-status=304;ttl=0;collapsed")
@@ -322,13 +325,14 @@ struct SharedValidationTests {
   func latePurge() async throws {
     let (fixture, store) = try ManagerFixture.held()
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("old", etag: Self.tag), .notModified(etag: Self.tag).held(by: gate), .ok("new"))
-    _ = try await fixture.ask()
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: Self.tag), .notModified(etag: Self.tag).held(by: gate), .ok("new"))
+    _ = try await fixture.send()
     fixture.restart()
-    let first = Task { try await fixture.ask() }
+    let first = Task { try await fixture.send() }
     await gate.arrived()
     let look = store.hold(.look)
-    let late = Task { try await fixture.ask() }
+    let late = Task { try await fixture.send() }
     await look.arrived()
     gate.open()
     #expect(try await first.value.text == "old")

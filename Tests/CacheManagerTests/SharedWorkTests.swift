@@ -23,8 +23,8 @@ struct SharedWorkTests {
   @Test("simultaneous transforms with the same first steps share one transfer and run each common step once")
   func commonSteps() async throws {
     let fixture = try ManagerFixture()
-    let answer = Gate()
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60").held(by: answer))
+    let response = Gate()
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60").held(by: response))
     let (gate, decoded, changed) = (Gate(), Counter(), Counter())
     let common = slow(gate, decoded).map("upper") { text in
       changed.increment()
@@ -34,9 +34,9 @@ struct SharedWorkTests {
 
     let values = try await withThrowingTaskGroup(of: String.self) { group in
       for transform in transforms { group.addTask { try await fixture.load(transform).value } }
-      await answer.arrived()
+      await response.arrived()
       try await Turns.until { fixture.observer.joins == 3 }
-      answer.open()
+      response.open()
       await gate.arrived()
       try await Turns.until { fixture.observer.joins == 6 }
       gate.open()
@@ -51,7 +51,7 @@ struct SharedWorkTests {
   @Test("a transform continues from another one in memory that has its first steps")
   func fromMemory() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60"))
     _ = try await fixture.load(shop.whole)
 
     #expect(try await fixture.load(shop.plain()).value == "AB")
@@ -62,7 +62,7 @@ struct SharedWorkTests {
   @Test("transforms with different decoders share only the transfer")
   func otherDecoder() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60"))
     let made = Counter()
     let other = slow(Gate(isOpen: true), made).map("first 2") { String($0.prefix(2)).uppercased() }
 
@@ -74,7 +74,7 @@ struct SharedWorkTests {
   @Test("if the caller that runs a common step is cancelled, the step continues for the others")
   func cancelled() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60"))
     let (gate, made) = (Gate(), Counter())
     let (first, second) = (
       slow(gate, made).map("1") { String($0.prefix(1)) }, slow(gate, made).map("2") { String($0.prefix(2)) }
@@ -97,7 +97,7 @@ struct SharedWorkTests {
   func oneTransfer(_ formIsFirst: Bool) async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: gate))
     let transform: @Sendable () async throws -> String = { [shop] in
       try await fixture.load(shop.short(), .keeping(.variants)).value
     }
@@ -117,8 +117,8 @@ struct SharedWorkTests {
   func bytesBehindVariant() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"),
       .notModified(cacheControl: "max-age=60").held(by: gate), .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"))
     _ = try await fixture.load(shop.short(), .keeping(.variants))
     fixture.restart()
@@ -160,7 +160,7 @@ struct SharedWorkTests {
 
   @Test("loads with different storage policies share the bytes and the steps, and each policy is applied")
   func policies() async throws {
-    let (fixture, answer) = (try ManagerFixture(), Gate())
+    let (fixture, response) = (try ManagerFixture(), Gate())
     let (gate, made) = (Gate(), Counter())
     let transform = slow(gate, made).map("first 2") { String($0.prefix(2)).uppercased() }
       .stored(as: "utf8") {
@@ -168,12 +168,12 @@ struct SharedWorkTests {
       } decode: {
         String(decoding: $0, as: UTF8.self)
       }
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: answer))
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: response))
     let variants = Task { try await fixture.load(transform, .keeping(.variants)).value }
-    await answer.arrived()
+    await response.arrived()
     let originals = Task { try await fixture.load(transform, .keeping(.originals)).value }
     try await Turns.until { fixture.observer.joins == 1 }
-    answer.open()
+    response.open()
     await gate.arrived()
     try await Turns.until { fixture.observer.joins == 2 }
     gate.open()
@@ -201,7 +201,7 @@ struct SharedWorkTests {
     try await withThrowingTaskGroup(of: String.self) { group in
       for index in 0..<40 {
         let url = try fixture.url("/\(index)")
-        fixture.network.answer(url, .ok("abcdefgh"))
+        fixture.network.respond(to: url, with: .ok("abcdefgh"))
         group.addTask { try await fixture.load(transform, RequestOptions { $0.executor = executor }, at: url).value }
       }
       for try await value in group { #expect(value == "abcdefgh") }
@@ -234,20 +234,20 @@ struct SharedWorkTests {
 
   @Test("a load whose task is retained leaves no priority observer after its end")
   func observersEnd() async throws {
-    let (fixture, answer) = (try ManagerFixture(), Gate())
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: answer))
+    let (fixture, response) = (try ManagerFixture(), Gate())
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60").bodyHeld(by: response))
     let ends = Counter()
     let tasks = (0..<20).map { index in
       fixture.manager.load(ResourceRequest(fixture.url), as: index % 2 == 0 ? shop.whole : shop.whole.map("last") { $0 }) { _ in
         ends.increment()
       }
     }
-    await answer.arrived()
+    await response.arrived()
     #expect(tasks.allSatisfy { $0.priority.observers == 1 })
     tasks[1].cancel()
     #expect(tasks[1].priority.observers == 0)
 
-    answer.open()
+    response.open()
     try await Turns.until { ends.value == 20 && tasks.allSatisfy { $0.priority.observers == 0 } }
   }
 

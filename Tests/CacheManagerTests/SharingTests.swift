@@ -12,7 +12,7 @@ struct SharingTests {
   func coalescing() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", cacheControl: "max-age=60").held(by: gate))
 
     let texts = try await withThrowingTaskGroup(of: String.self) { group in
       for _ in 0..<100 { group.addTask { try await fixture.manager.load(fixture.url).text } }
@@ -33,7 +33,7 @@ struct SharingTests {
       .ok(request.headerFields[.acceptLanguage] ?? "-", fields: [.vary: "Accept-Language"]).held(by: gate)
     }
     let other = ScriptedDownloader()
-    other.answer(fixture.url, .ok("other", fields: [.vary: "Accept-Language"]).held(by: gate))
+    other.respond(to: fixture.url, with: .ok("other", fields: [.vary: "Accept-Language"]).held(by: gate))
 
     async let german = fixture.manager.load(ResourceRequest(fixture.url, headerFields: [.acceptLanguage: "de"]))
     async let french = fixture.manager.load(ResourceRequest(fixture.url, headerFields: [.acceptLanguage: "fr"]))
@@ -61,7 +61,7 @@ struct SharingTests {
 
     gate.close()
     fixture.clock.advance(by: .seconds(5))
-    for options in callers { #expect(try await fixture.ask(options: options).text == "bytes") }
+    for options in callers { #expect(try await fixture.send(options: options).text == "bytes") }
     try await Turns.until { fixture.network.requests.count == 4 }
     gate.open()
   }
@@ -89,7 +89,7 @@ struct SharingTests {
   func cancelling() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("bytes").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes").held(by: gate))
     let one = Task { try await fixture.manager.load(fixture.url).text }
     await gate.arrived()
     let two = Task { try await fixture.manager.load(fixture.url).text }
@@ -107,7 +107,7 @@ struct SharingTests {
   func lastCancel() async throws {
     let fixture = try ManagerFixture()
     let (first, second) = (Gate(), Gate())
-    fixture.network.answer(fixture.url, .ok(Data(count: 10)).bodyHeld(by: first), .ok("again").held(by: second))
+    fixture.network.respond(to: fixture.url, with: .ok(Data(count: 10)).bodyHeld(by: first), .ok("again").held(by: second))
     let load = Task { try await fixture.manager.load(fixture.url).text }
     await first.arrived()
 
@@ -143,7 +143,7 @@ struct SharingTests {
   func callbackCancel() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("late").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("late").held(by: gate))
     let outcomes = Outcomes()
 
     let task = fixture.manager.load(fixture.url) { outcomes.append($0) }
@@ -166,7 +166,7 @@ struct SharingTests {
       let fixture = try ManagerFixture()
       url = fixture.url
       observer = fixture.observer
-      fixture.network.answer(url, .ok("bytes").held(by: gate))
+      fixture.network.respond(to: url, with: .ok("bytes").held(by: gate))
       fixture.manager.load(url) { outcomes.append($0) }
     }
     await gate.arrived()
@@ -181,7 +181,7 @@ struct SharingTests {
   func closing() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("bytes").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes").held(by: gate))
     let load = Task { try await fixture.manager.load(fixture.url).text }
     await gate.arrived()
 

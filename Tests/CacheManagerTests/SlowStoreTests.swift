@@ -59,7 +59,7 @@ struct SlowStoreTests {
   func loads() async throws {
     gate.close()
     for number in 0..<20 {
-      fixture.network.answer(try fixture.url("/\(number)"), .ok("body \(number)", cacheControl: "max-age=60"))
+      fixture.network.respond(to: try fixture.url("/\(number)"), with: .ok("body \(number)", cacheControl: "max-age=60"))
     }
     for number in 0..<20 {
       let resource = try await load("/\(number)")
@@ -81,7 +81,7 @@ struct SlowStoreTests {
   @Test("a response that is purged while its write is late does not come back", .timeLimit(.minutes(30)))
   func purged() async throws {
     gate.close()
-    fixture.network.answer(fixture.url, .ok("old", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("old", cacheControl: "max-age=60"))
     #expect(try await load("/image.png").text == "old")
     let clearing = Task { try await fixture.manager.clear() }
     gate.open()
@@ -94,8 +94,9 @@ struct SlowStoreTests {
   @Test(
     "a confirmed response is shown during a blocked write, and is fresh in memory", .timeLimit(.minutes(30)))
   func freshened() async throws {
-    fixture.network.answer(
-      fixture.url, .ok("kept", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(etag: "\"1\"", cacheControl: "max-age=60")
+    fixture.network.respond(
+      to: fixture.url, with: .ok("kept", etag: "\"1\"", cacheControl: "max-age=60"),
+      .notModified(etag: "\"1\"", cacheControl: "max-age=60")
     )
     #expect(try await fixture.manager.load(fixture.url).text == "kept")
     fixture.clock.advance(by: .seconds(100))
@@ -112,7 +113,7 @@ struct SlowStoreTests {
   @Test("a long body reaches its caller during a blocked write, and is not stored", .timeLimit(.minutes(30)))
   func longBody() async throws {
     let body = Data((0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
-    fixture.network.answer(fixture.url, .ok(body, cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok(body, cacheControl: "max-age=60"))
     gate.close()
     #expect(try await load("/image.png").data == body)
     gate.open()
@@ -130,7 +131,7 @@ struct SlowStoreTests {
       $0.maximumBodyInMemory = 100
     }
     let body = Data((0..<800_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
-    fixture.network.answer(fixture.url, .ok(body, cacheControl: "max-age=60").chunked(by: 200_000))
+    fixture.network.respond(to: fixture.url, with: .ok(body, cacheControl: "max-age=60").chunked(by: 200_000))
     let leader = try await fixture.exchange()
     let follower = try await fixture.exchange()
     let before = gate.arrivals
@@ -151,7 +152,7 @@ struct SlowStoreTests {
 
   @Test("a load into the store alone waits until the write ends", .timeLimit(.minutes(30)))
   func storing() async throws {
-    fixture.network.answer(fixture.url, .ok("prefetched", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("prefetched", cacheControl: "max-age=60"))
     gate.close()
     let url = fixture.url
     let manager = fixture.manager
@@ -176,10 +177,10 @@ struct SlowStoreTests {
   func refused() async throws {
     gate.close()
     for number in 0..<6 {
-      fixture.network.answer(try fixture.url("/\(number)"), .ok("body", cacheControl: "max-age=60"))
+      fixture.network.respond(to: try fixture.url("/\(number)"), with: .ok("body", cacheControl: "max-age=60"))
       _ = try await load("/\(number)")
     }
-    fixture.network.answer(fixture.url, .ok("prefetched", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("prefetched", cacheControl: "max-age=60"))
     let report = await fixture.manager.prefetch([fixture.url], into: .disk)
     #expect(report.failed.map(\.error.code) == [.overloaded])
     #expect(report.failed.map(\.url) == [fixture.url])

@@ -12,7 +12,7 @@ struct StaleTests {
   func offline() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .failure(.connectionLost, reason: "reset by peer") }
-    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=60"))
     let first = try await fixture.manager.load(fixture.url)
     #expect(first.fallbackReason == nil && !first.isStale)
     fixture.clock.advance(by: .seconds(90))
@@ -34,7 +34,7 @@ struct StaleTests {
   func staleIfError() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .response(.serviceUnavailable) }
-    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60, stale-if-error=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=60, stale-if-error=60"))
     _ = try await fixture.manager.load(fixture.url)
 
     fixture.clock.advance(by: .seconds(119))
@@ -49,7 +49,8 @@ struct StaleTests {
   @Test("a 503 is the error if the stored response does not allow stale-if-error")
   func withoutStaleIfError() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"), .response(.serviceUnavailable))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=60"), .response(.serviceUnavailable))
     _ = try await fixture.manager.load(fixture.url)
     fixture.clock.advance(by: .seconds(61))
 
@@ -61,14 +62,14 @@ struct StaleTests {
     arguments: ["still current", "outdated", "unknown"], [LoadPolicy.staleWhileRevalidate, .standard])
   func events(_ outcome: String, _ policy: LoadPolicy) async throws {
     let fixture = try ManagerFixture()
-    let answer: ScriptedAnswer =
+    let response: ScriptedResponse =
       switch outcome {
       case "still current": .notModified(etag: "\"1\"", cacheControl: "max-age=60")
       case "outdated": .ok("new", etag: "\"2\"", cacheControl: "max-age=60")
       default: .failure(.offline)
       }
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60, stale-while-revalidate=600"), answer)
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=60, stale-while-revalidate=600"), response)
     _ = try await fixture.manager.load(fixture.url)
     fixture.clock.advance(by: .seconds(90))
 
@@ -97,8 +98,8 @@ struct StaleTests {
   func background(_ policy: LoadPolicy) async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=1, stale-while-revalidate=600"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=1, stale-while-revalidate=600"),
       .ok("newer", etag: "\"2\"", cacheControl: "max-age=60").held(by: gate))
     _ = try await fixture.manager.load(fixture.url)
     fixture.clock.advance(by: .seconds(5))
@@ -129,7 +130,7 @@ struct StaleTests {
     arguments: [("max-age=1", true), ("max-age=1, must-revalidate", false), ("no-cache", false)])
   func staleInMemory(cacheControl: String, isShown: Bool) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\"", cacheControl: cacheControl))
+    fixture.network.respond(to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: cacheControl))
     _ = try await fixture.manager.load(fixture.url)
     fixture.clock.advance(by: .seconds(5))
 
@@ -143,7 +144,7 @@ struct StaleTests {
   @Test("staleWhileRevalidate uses a fresh response like standard")
   func freshInMemory() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("new", etag: "\"1\"", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("new", etag: "\"1\"", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
 
     let options = RequestOptions.policy(.staleWhileRevalidate)
@@ -156,7 +157,7 @@ struct StaleTests {
   @Test("revalidate(atMostEvery:) sends no request within the interval since the last confirmation, even after a failure")
   func floorOffline() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\""), .failure(.offline), .notModified())
+    fixture.network.respond(to: fixture.url, with: .ok("old", etag: "\"1\""), .failure(.offline), .notModified())
     let options = RequestOptions.policy(.revalidate(atMostEvery: .seconds(60)))
     _ = try await fixture.manager.load(fixture.url, options: options)
     fixture.clock.advance(by: .seconds(60))
@@ -174,7 +175,7 @@ struct StaleTests {
   func showCachedInTime() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("old", etag: "\"1\""), .ok("new", etag: "\"2\"").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("old", etag: "\"1\""), .ok("new", etag: "\"2\"").held(by: gate))
     _ = try await fixture.manager.load(fixture.url)
 
     async let shown = fixture.manager.load(fixture.url, options: .policy(.revalidate(showCachedAfter: .seconds(1))))

@@ -7,7 +7,7 @@ import MemoryStore
 import Testing
 
 @Suite("Writes that outlive their loads")
-struct StorePatienceTests {
+struct StoreWriteDeadlineTests {
   private let fixture: ManagerFixture
   private let store: HeldStore
 
@@ -18,7 +18,7 @@ struct StorePatienceTests {
     .timeLimit(.minutes(30)))
   func purged() async throws {
     let commit = store.hold(.commit)
-    fixture.network.answer(fixture.url, .ok("old", cacheControl: "max-age=600"))
+    fixture.network.respond(to: fixture.url, with: .ok("old", cacheControl: "max-age=600"))
     let first = Task { try await fixture.manager.load(fixture.url).text }
     await commit.arrived()
     try await fixture.manager.purge(.url(fixture.url))
@@ -46,7 +46,7 @@ struct StorePatienceTests {
     let limit = 256
     let gate = store.hold(.commit, all: true)
     let urls = try (0...limit + 1).map { try fixture.url("/\($0)") }
-    for url in urls { fixture.network.answer(url, .ok("body", cacheControl: "max-age=60")) }
+    for url in urls { fixture.network.respond(to: url, with: .ok("body", cacheControl: "max-age=60")) }
     let manager = fixture.manager
     let done = Counter()
     let loads = urls[...limit].map { url in
@@ -81,7 +81,7 @@ struct StorePatienceTests {
     let limit = 256
     let (manager, clock) = (fixture.manager, fixture.clock)
     let urls = try (0...limit).map { try fixture.url("/\($0)") }
-    for url in urls { fixture.network.answer(url, .ok("body", cacheControl: "max-age=60")) }
+    for url in urls { fixture.network.respond(to: url, with: .ok("body", cacheControl: "max-age=60")) }
     let leftBehind = store.hold(.commit, all: true)
     for url in urls[..<limit] { #expect(try await fixture.whileTimePasses { try await manager.load(url).text } == "body") }
     await leftBehind.arrived(limit)
@@ -106,8 +106,8 @@ struct StorePatienceTests {
 
   @Test("a slow store receives the new variant of a response that a 304 names", .timeLimit(.minutes(30)))
   func filed() async throws {
-    fixture.network.answer(
-      fixture.url, .ok("text", etag: "\"1\"", cacheControl: "max-age=600", fields: [.vary: "Accept-Language"]),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("text", etag: "\"1\"", cacheControl: "max-age=600", fields: [.vary: "Accept-Language"]),
       .notModified(etag: "\"1\"", cacheControl: "max-age=600"))
     let (manager, url) = (fixture.manager, fixture.url)
     _ = try await manager.load(ResourceRequest(url, headerFields: [.acceptLanguage: "de"]))
@@ -127,7 +127,7 @@ struct StorePatienceTests {
   @Test("no timer is left after the manager is closed")
   func closed() async throws {
     let gate = store.hold(.commit)
-    fixture.network.answer(fixture.url, .ok("body", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("body", cacheControl: "max-age=60"))
     let load = Task { try await fixture.manager.load(fixture.url).text }
     await gate.arrived()
     await fixture.clock.sleepers(1)

@@ -14,7 +14,7 @@ struct StoredVariantTests {
     arguments: zip(StoragePolicy.allCases, [[true, false], [false, true], [true, true], [true, true]]))
   func policies(_ policy: StoragePolicy, _ kept: [Bool]) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60"))
 
     let resource = try await fixture.load(shop.short(), .keeping(policy))
 
@@ -26,8 +26,8 @@ struct StoredVariantTests {
   func withoutEncoder(_ policy: StoragePolicy) async throws {
     let fixture = try ManagerFixture()
     let other = try fixture.url("/other")
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
-    fixture.network.answer(other, .ok("abcdefgh", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60"))
+    fixture.network.respond(to: other, with: .ok("abcdefgh", cacheControl: "max-age=60"))
 
     _ = try await fixture.load(shop.plain(), .keeping(policy))
     _ = try await fixture.load(.bytes, .keeping(policy), at: other)
@@ -50,7 +50,7 @@ struct StoredVariantTests {
   @Test("the manager's policy applies if the request has none")
   func managersPolicy() async throws {
     let fixture = try ManagerFixture { $0.storagePolicy = .variants }
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60"))
 
     _ = try await fixture.load(shop.short())
 
@@ -60,7 +60,7 @@ struct StoredVariantTests {
   @Test("a stored variant is served without the original, without the network and without making it again")
   func warm() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60"))
     _ = try await fixture.load(shop.short(), .keeping(.variants))
     fixture.restart()
 
@@ -76,7 +76,7 @@ struct StoredVariantTests {
   @Test("a stored variant is read without its stored original")
   func originalIsNotRead() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60"))
     _ = try await fixture.load(shop.short(), .keeping(.all))
     fixture.restart()
     let opened = fixture.disk.opened
@@ -89,7 +89,7 @@ struct StoredVariantTests {
   @Test("a value without a stored variant is made from the stored original without the network, and then stored")
   func fromOriginal() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
     fixture.restart()
 
@@ -118,7 +118,7 @@ struct StoredVariantTests {
   @Test("a response that may not be stored is not stored in any variant")
   func noStore() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "no-store"))
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "no-store"))
 
     #expect(try await fixture.load(shop.short(), .keeping(.all)).value == "AB")
 
@@ -165,7 +165,7 @@ struct StoredVariantTests {
     let fixture = try ManagerFixture()
     let target = try fixture.url("/target")
     fixture.network.serve(fixture.url) { _ in .redirect(to: "/target") }
-    fixture.network.answer(target, .ok("abcdefgh", cacheControl: "max-age=60"))
+    fixture.network.respond(to: target, with: .ok("abcdefgh", cacheControl: "max-age=60"))
     _ = try await fixture.load(shop.short(), .keeping(.variants))
     fixture.restart()
 
@@ -232,7 +232,7 @@ struct StoredVariantTests {
   }
 
   @Test("a stored variant satisfies neither an HTTP request nor a load of bytes")
-  func noAnswer() async throws {
+  func noResponse() async throws {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("abcdefgh", cacheControl: "max-age=60") }
     _ = try await fixture.load(shop.short(), .keeping(.variants))
@@ -242,14 +242,14 @@ struct StoredVariantTests {
     #expect(try await fixture.manager.lookup(fixture.url) == .miss)
     #expect(
       await #expect(throws: CacheError.self) { _ = try await fixture.load(.bytes, .policy(.cacheOnly)) }?.code == .notCached)
-    let told = try await fixture.ask()
+    let told = try await fixture.send()
     #expect(told.text == "abcdefgh" && fixture.network.requests.count == 2)
   }
 
   @Test("a look-up states the layer that the value would come from")
   func lookup() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60"))
     let request = ResourceRequest(fixture.url)
     #expect(try await fixture.manager.lookup(request, as: shop.short()) == .miss)
     _ = try await fixture.load(shop.short(), .keeping(.variants))
@@ -265,7 +265,7 @@ struct StoredVariantTests {
   @Test("cacheOnly uses a stored variant, and fails for another transform")
   func cacheOnly() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60"))
     _ = try await fixture.load(shop.short(), .keeping(.variants))
     fixture.restart()
     fixture.clock.advance(by: .seconds(100))
@@ -280,7 +280,7 @@ struct StoredVariantTests {
   @Test("an observer receives the origin of each value")
   func events() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60"))
     _ = try await fixture.load(shop.short(), .keeping(.variants))
     fixture.restart()
     _ = try await fixture.load(shop.short())

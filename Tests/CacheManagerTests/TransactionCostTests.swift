@@ -10,13 +10,14 @@ import Testing
 @Suite("The cost of a revalidated load")
 struct TransactionCostTests {
   /// The layers that have the stale response when the load begins.
-  enum Place: CaseIterable, Sendable { case disk, memoryAndDisk }
+  enum StoredLayers: CaseIterable, Sendable { case disk, memoryAndDisk }
 
   /// The form of the load.
   enum Way: CaseIterable, Sendable { case load, callback, events, file, prefetchToDisk }
 
-  @Test("a revalidation looks up, plans and judges once, and writes each layer once", arguments: Place.allCases, Way.allCases)
-  func revalidation(_ place: Place, _ way: Way) async throws {
+  @Test(
+    "a revalidation looks up, plans and judges once, and writes each layer once", arguments: StoredLayers.allCases, Way.allCases)
+  func revalidation(_ layers: StoredLayers, _ way: Way) async throws {
     let calls = CallCounter()
     let fixture = try ManagerFixture { configuration in
       guard let memory = configuration.memory, let store = configuration.store else { return }
@@ -26,24 +27,24 @@ struct TransactionCostTests {
       // The load waits for the durable store, so that the store's calls are counted.
       configuration.storeWriteTimeout = nil
     }
-    fixture.network.answer(
-      fixture.url, .ok("body", etag: "\"1\"", cacheControl: "max-age=60"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("body", etag: "\"1\"", cacheControl: "max-age=60"),
       .notModified(etag: "\"1\""))
     _ = try await fixture.manager.load(fixture.url)
-    if place == .disk { fixture.restart() }
+    if layers == .disk { fixture.restart() }
     fixture.clock.advance(by: .seconds(100))
     calls.reset()
 
-    try await ask(fixture, way)
+    try await send(fixture, way)
 
     try fixture.network.verify()
     #expect(fixture.network.conditional == 1)
     #expect(calls["plan"] == 1)
     #expect(calls["judge"] == 1)
     // Only memory is read if it has the response that the load needs.
-    let needsDisk = place == .disk || way == .prefetchToDisk
+    let needsDisk = layers == .disk || way == .prefetchToDisk
     #expect(calls["look-up on disk"] == (needsDisk ? 1 : 0))
-    #expect(calls["body from disk"] == (place == .disk && way != .prefetchToDisk ? 1 : 0))
+    #expect(calls["body from disk"] == (layers == .disk && way != .prefetchToDisk ? 1 : 0))
     #expect(calls["metadata to disk"] == 1)
     #expect(calls["entry to disk"] == 0)
     #expect(calls["index to memory"] == 1)
@@ -62,8 +63,8 @@ struct TransactionCostTests {
       configuration.storeWriteTimeout = nil
     }
     let text = TextTransformFixture()
-    fixture.network.answer(
-      fixture.url, .ok("a body", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(etag: "\"1\""))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("a body", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(etag: "\"1\""))
     _ = try await fixture.manager.load(fixture.url, as: text.short())
     fixture.restart()
     fixture.clock.advance(by: .seconds(100))
@@ -77,13 +78,13 @@ struct TransactionCostTests {
     #expect(text.decoded.value == 1)
   }
 
-  @Test("a revalidation is reported once, from memory and from disk", arguments: Place.allCases)
-  func events(_ place: Place) async throws {
+  @Test("a revalidation is reported once, from memory and from disk", arguments: StoredLayers.allCases)
+  func events(_ layers: StoredLayers) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("body", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(etag: "\"1\""))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("body", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(etag: "\"1\""))
     _ = try await fixture.manager.load(fixture.url)
-    if place == .disk { fixture.restart() }
+    if layers == .disk { fixture.restart() }
     fixture.clock.advance(by: .seconds(100))
     let before = fixture.observer.events.count
 
@@ -92,10 +93,10 @@ struct TransactionCostTests {
     let told = fixture.observer.events.dropFirst(before)
     #expect(told.filter { if case .revalidated = $0 { true } else { false } }.count == 1)
     // The body was already in memory, or is stored there now.
-    #expect(told.filter { if case .stored = $0 { true } else { false } }.count == (place == .disk ? 1 : 0))
+    #expect(told.filter { if case .stored = $0 { true } else { false } }.count == (layers == .disk ? 1 : 0))
   }
 
-  private func ask(_ fixture: ManagerFixture, _ way: Way) async throws {
+  private func send(_ fixture: ManagerFixture, _ way: Way) async throws {
     switch way {
     case .load: #expect(try await fixture.manager.load(fixture.url).source == .revalidated)
     case .callback:
@@ -145,12 +146,12 @@ private struct CountingValidator: ResponseValidator {
   }
 
   func judge(
-    _ answer: Result<HTTPResponse, CacheError>, to request: HTTPRequest, sent: HTTPRequest, fallback: Int?,
+    _ result: Result<HTTPResponse, CacheError>, to request: HTTPRequest, sent: HTTPRequest, fallback: Int?,
     stored: [StoredMetadata], requestTime: Timestamp, now: Timestamp, revision: Revision
   ) -> ValidationVerdict {
     calls.count("judge")
     return base.judge(
-      answer, to: request, sent: sent, fallback: fallback, stored: stored, requestTime: requestTime, now: now,
+      result, to: request, sent: sent, fallback: fallback, stored: stored, requestTime: requestTime, now: now,
       revision: revision)
   }
 }

@@ -7,8 +7,8 @@ import Testing
 @Suite("Values that their encoder cannot encode")
 struct UnstorableVariantTests {
   /// An encoder of text without exclamation marks.
-  private struct Calm: ResourceEncoder {
-    let id = ComponentID(Calm.self)
+  private struct SelectiveEncoder: ResourceEncoder {
+    let id = ComponentID(SelectiveEncoder.self)
 
     func canEncode(_ value: String) -> Bool { !value.contains("!") }
 
@@ -20,7 +20,7 @@ struct UnstorableVariantTests {
 
   private let shop = TextTransformFixture()
   private var transform: ResourceTransform<String> {
-    ResourceTransform(decoder: TextTransformFixture.Decoder(shop: shop), encoder: Calm())
+    ResourceTransform(decoder: TextTransformFixture.Decoder(shop: shop), encoder: SelectiveEncoder())
   }
 
   private func failures(_ fixture: ManagerFixture) -> [CacheError.Code] {
@@ -30,7 +30,7 @@ struct UnstorableVariantTests {
   @Test("the value is not stored, and its original is, with every policy", arguments: StoragePolicy.allCases)
   func original(_ policy: StoragePolicy) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("loud!", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("loud!", cacheControl: "max-age=60"))
 
     #expect(try await fixture.load(transform, .keeping(policy)).origins == "network transformed")
     #expect(fixture.stored() == [""])
@@ -47,7 +47,7 @@ struct UnstorableVariantTests {
     arguments: [StoragePolicy.variants, .all])
   func attempt(_ policy: StoragePolicy) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("why?", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("why?", cacheControl: "max-age=60"))
 
     #expect(try await fixture.load(transform, .keeping(policy)).value == "why?")
 
@@ -57,8 +57,9 @@ struct UnstorableVariantTests {
   @Test("the original is confirmed by a 304 and replaced by a 200, and an encodable value is a variant again")
   func changes() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("one!", etag: "\"1\"", cacheControl: "no-cache"), .notModified(etag: "\"1\"", cacheControl: "no-cache"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("one!", etag: "\"1\"", cacheControl: "no-cache"),
+      .notModified(etag: "\"1\"", cacheControl: "no-cache"),
       .ok("two!", etag: "\"2\"", cacheControl: "no-cache"), .ok("three", etag: "\"3\"", cacheControl: "no-cache"),
       .notModified(etag: "\"3\"", cacheControl: "no-cache"))
     var seen: [String] = []
@@ -83,8 +84,8 @@ struct UnstorableVariantTests {
   func nothing() async throws {
     let fixture = try ManagerFixture()
     let other = try fixture.url("/other")
-    fixture.network.answer(fixture.url, .ok("loud!", cacheControl: "no-store"))
-    fixture.network.answer(other, .ok("loud!", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("loud!", cacheControl: "no-store"))
+    fixture.network.respond(to: other, with: .ok("loud!", cacheControl: "max-age=60"))
 
     _ = try await fixture.load(transform, .keeping(.variants))
     _ = try await fixture.load(transform, .keeping(.variants) { $0.writes = .memory }, at: other)

@@ -31,8 +31,8 @@ struct VariantOnDiskTests {
   @Test("a variant is found after a restart, confirmed by a 304, and removed when the original changes")
   func restarts() async throws {
     let (fixture, folder) = (try ManagerFixture(), try DownloadFolder())
-    fixture.network.answer(
-      fixture.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"),
       .ok("uvwxyz", etag: "\"2\"", cacheControl: "max-age=60"))
     let options = RequestOptions.keeping(.variants)
 
@@ -53,7 +53,7 @@ struct VariantOnDiskTests {
   @Test("a variant is made from the original again if its file is damaged")
   func damaged() async throws {
     let (fixture, folder) = (try ManagerFixture(), try DownloadFolder())
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60"))
     let options = RequestOptions.keeping(.all)
     _ = try await run(folder, fixture, options)
     let file = try #require(transforms(folder).first)

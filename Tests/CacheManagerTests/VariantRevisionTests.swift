@@ -13,8 +13,8 @@ struct VariantRevisionTests {
   @Test("a 304 to the original's validators keeps the variant, which is served and fresh again in memory and on disk")
   func confirmed() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"))
     _ = try await fixture.load(shop.short(), .keeping(.variants))
     fixture.restart()
     fixture.clock.advance(by: .seconds(100))
@@ -33,8 +33,8 @@ struct VariantRevisionTests {
   @Test("a changed original leads to a new variant, which replaces the old one", arguments: [StoragePolicy.variants, .all])
   func changed(_ policy: StoragePolicy) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"),
       .ok("uvwxyz", etag: "\"2\"", cacheControl: "max-age=60"))
     _ = try await fixture.load(shop.short(), .keeping(policy))
     fixture.restart()
@@ -51,8 +51,8 @@ struct VariantRevisionTests {
   @Test("a changed original removes every stored variant, including those that no load requests", arguments: [true, false])
   func dropped(_ originalIsStored: Bool) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"),
       .ok("uvwxyz", etag: "\"2\"", cacheControl: "max-age=60"))
     _ = try await fixture.load(shop.short(), .keeping(originalIsStored ? .all : .variants))
     if originalIsStored { _ = try await fixture.load(shop.short(3), .keeping(.all)) }
@@ -68,7 +68,7 @@ struct VariantRevisionTests {
   @Test("a variant of another body is a miss, and is removed")
   func otherRevision() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(fixture.url, .ok("abcdefgh", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60"))
     _ = try await fixture.load(shop.short(), .keeping(.originals))
     let original = try #require(try await fixture.disk.variants(of: fixture.url.absoluteString).first)
     var other = original.metadata
@@ -85,8 +85,8 @@ struct VariantRevisionTests {
   @Test("a 304 to a load of bytes also confirms the variants")
   func confirmedElsewhere() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"))
     let options = RequestOptions.keeping(.all) { $0.expiration = .after(.seconds(150)) }
     _ = try await fixture.load(shop.short(), options)
     fixture.clock.advance(by: .seconds(100))
@@ -106,8 +106,8 @@ struct VariantRevisionTests {
   @Test("a 304 updates the stored variant even if the bytes or the value are in memory")
   func confirmedBesideMemory() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"))
     _ = try await fixture.load(shop.short(), .keeping(.variants))
     fixture.clock.advance(by: .seconds(100))
 
@@ -121,8 +121,8 @@ struct VariantRevisionTests {
   @Test("staleWhileRevalidate returns the old variant first and then the new one")
   func staleWhileRevalidate() async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"),
       .ok("uvwxyz", etag: "\"2\"", cacheControl: "max-age=60"))
     _ = try await fixture.load(shop.short(), .keeping(.variants))
     fixture.restart()
@@ -142,15 +142,15 @@ struct VariantRevisionTests {
   }
 
   @Test("the stored variant is served if no origin responds, unless its origin forbids that", arguments: [true, false])
-  func offline(_ mayStandIn: Bool) async throws {
+  func offline(_ mayServeStale: Bool) async throws {
     let fixture = try ManagerFixture()
-    let cacheControl = mayStandIn ? "max-age=60" : "max-age=60, must-revalidate"
-    fixture.network.answer(fixture.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: cacheControl), .failure(.offline))
+    let cacheControl = mayServeStale ? "max-age=60" : "max-age=60, must-revalidate"
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", etag: "\"1\"", cacheControl: cacheControl), .failure(.offline))
     _ = try await fixture.load(shop.short(), .keeping(.variants))
     fixture.restart()
     fixture.clock.advance(by: .seconds(100))
 
-    if mayStandIn {
+    if mayServeStale {
       let old = try await fixture.load(shop.short())
       #expect(old.value == "AB" && old.validation == .failed && old.origins == "disk disk")
     } else {
@@ -183,8 +183,8 @@ struct VariantRevisionTests {
   @Test("a soft purge while a value is made does not change the length of the original")
   func softMeanwhile() async throws {
     let (fixture, gate) = (try ManagerFixture(), Gate())
-    fixture.network.answer(
-      fixture.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60").bodyHeld(by: gate),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60").bodyHeld(by: gate),
       .notModified(etag: "\"1\"", cacheControl: "max-age=60"))
     let late = Task { try await fixture.load(shop.short(), .keeping(.all)).value }
     await gate.arrived()
@@ -192,8 +192,8 @@ struct VariantRevisionTests {
     gate.open()
     #expect(try await late.value == "AB")
 
-    #expect(try await fixture.ask().text == "abcdefgh")
-    let part = try await fixture.ask([.range: "bytes=5-7"])
+    #expect(try await fixture.send().text == "abcdefgh")
+    let part = try await fixture.send([.range: "bytes=5-7"])
     #expect(part.status == 206 && part.text == "fgh" && part.fields[.contentRange] == "bytes 5-7/8")
     try fixture.network.verify()
   }
@@ -201,8 +201,8 @@ struct VariantRevisionTests {
   @Test("a soft purge marks the variant, which is revalidated at its next use", arguments: [true, false])
   func softPurge(_ byURL: Bool) async throws {
     let fixture = try ManagerFixture()
-    fixture.network.answer(
-      fixture.url, .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"))
     _ = try await fixture.load(shop.short(), .keeping(.variants))
     fixture.restart()
 
@@ -237,8 +237,8 @@ struct VariantRevisionTests {
   @Test("a value of an older body does not replace that of a later one")
   func olderWord() async throws {
     let fixture = try ManagerFixture { $0.memory = nil }
-    fixture.network.answer(
-      fixture.url, .ok("old", cacheControl: "max-age=60"), .ok("new", cacheControl: "max-age=60"))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", cacheControl: "max-age=60"), .ok("new", cacheControl: "max-age=60"))
     let gate = Gate()
     let transform = shop.coded(
       ResourceTransform<String>(id: "slow", cost: { $0.utf8.count }) { body, _ throws(CacheError) in

@@ -8,7 +8,7 @@ import LoopbackOrigin
 import Testing
 
 /// A counter of concurrent requests and of their maximum.
-private final class Tally: Sendable {
+private final class ConcurrencyCounter: Sendable {
   private let counts = Lock((present: 0, most: 0))
 
   var most: Int { counts.withLock { $0.most } }
@@ -60,12 +60,12 @@ private final class Tally: Sendable {
     var configuration = SessionDownloader.Configuration()
     configuration.connectionsPerHost = 2
     try await Fixture.run(configuration) { fixture async throws in
-      let tally = Tally()
+      let counter = ConcurrencyCounter()
       fixture.origin.setFallback { _ in
-        tally.enter()
+        counter.enter()
         await Task.yield()
-        tally.leave()
-        return OriginAnswer(pattern(100))
+        counter.leave()
+        return OriginResponse(pattern(100))
       }
 
       try await withThrowingTaskGroup(of: Data.self) { group in
@@ -73,7 +73,7 @@ private final class Tally: Sendable {
         for try await data in group { #expect(data == pattern(100)) }
       }
 
-      #expect((1...2).contains(tally.most))
+      #expect((1...2).contains(counter.most))
     }
   }
 
@@ -243,7 +243,7 @@ private final class Tally: Sendable {
     configuration.userAgent = "Test/1"
     configuration.additionalHeaders = [.accept: "image/*", .acceptLanguage: "de"]
     try await Fixture.run(configuration) { fixture async throws in
-      fixture.origin.setRoute("/form?x=1&y=%20", Route(answering: { OriginAnswer($0.body) }))
+      fixture.origin.setRoute("/form?x=1&y=%20", Route(handler: { OriginResponse($0.body) }))
       var fields: HTTPFields = [.acceptLanguage: "fr", .contentType: "text/plain"]
       fields.append(HTTPField(name: .init("X-Many")!, value: "a"))
       fields.append(HTTPField(name: .init("X-Many")!, value: "b"))

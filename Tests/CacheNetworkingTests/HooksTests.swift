@@ -130,7 +130,7 @@ final class RecordingHooks: DownloaderHooks {
   }
 
   @Test("hooks may refuse a response by its status or its head, and the body is not read")
-  func refusedAnswer() async throws {
+  func refusedResponse() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(5000), status: .notFound, delivery: OriginDelivery(bodyGate: Gate())))
       let byStatus = RecordingHooks(valid: { $0.kind == .successful })
@@ -250,7 +250,7 @@ final class RecordingHooks: DownloaderHooks {
   func anyEngine() async throws {
     let url = try #require(URL(string: "https://origin/a"))
     let network = ScriptedDownloader()
-    network.answer(url, .ok("hello"), .failure(.connectionLost))
+    network.respond(to: url, with: .ok("hello"), .failure(.connectionLost))
     let hooks = RecordingHooks(decodedDataLimit: 100)
     let engine = network.hooked(by: hooks)
     let request = DownloadRequest(head: try HTTPRequest(resource: url), attempt: 3)
@@ -264,7 +264,7 @@ final class RecordingHooks: DownloaderHooks {
   }
 }
 
-private final class PonderingHooks: DownloaderHooks {
+private final class SuspendingHooks: DownloaderHooks {
   let gate = Gate()
 
   func mayContinue(_ response: HTTPResponse, of exchange: DownloadExchange) async -> DownloadVerdict {
@@ -275,11 +275,11 @@ private final class PonderingHooks: DownloaderHooks {
 
 @Suite("Slow hooks", .timeLimit(.minutes(30))) struct SlowHooksTests {
   @Test("a hook that judges a response is cancelled by the handle and by the request's time limit", arguments: [false, true])
-  func pondering(_ isByTime: Bool) async throws {
+  func suspending(_ isByTime: Bool) async throws {
     let clock = ManualClock()
     try await Fixture.run(clock: clock) { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(5)))
-      let hooks = PonderingHooks()
+      let hooks = SuspendingHooks()
       fixture.downloader.hooks = hooks
       let handle = DownloadTask()
       let request = try fixture.request("/a", timeout: .seconds(1))

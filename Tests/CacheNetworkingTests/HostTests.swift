@@ -35,7 +35,7 @@ import Testing
   func proxied() async {
     await #expect(processExitsWith: .success) {
       let proxy = try await OriginServer.start()
-      proxy.setFallback { _ in OriginAnswer(text: "by proxy") }
+      proxy.setFallback { _ in OriginResponse(text: "by proxy") }
       setenv("http_proxy", proxy.url("/").absoluteString, 1)
       setenv("no_proxy", "", 1)
       let downloader = SessionDownloader()

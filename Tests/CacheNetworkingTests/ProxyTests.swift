@@ -110,7 +110,7 @@ import LoopbackOrigin
   func used() async {
     await #expect(processExitsWith: .success) {
       let (proxy, direct) = (try await OriginServer.start(), try await OriginServer.start())
-      proxy.setFallback { _ in OriginAnswer(text: "by proxy") }
+      proxy.setFallback { _ in OriginResponse(text: "by proxy") }
       direct.setRoute("/b", Route(Data("directly".utf8)))
       setenv("http_proxy", proxy.url("/").absoluteString, 1)
       setenv("no_proxy", "127.0.0.1", 1)
@@ -156,12 +156,12 @@ import LoopbackOrigin
         }
       }
       proxy.setFallback { _ in
-        OriginAnswer(
+        OriginResponse(
           text: "credential required", status: .proxyAuthenticationRequired, fields: [.proxyAuthenticate: "Basic realm=\"x\""])
       }
       let live = proxy.url("/").absoluteString
       var codes = [await code(plain, live), await code(secure, live)]
-      proxy.setFallback { _ in OriginAnswer(status: .badGateway) }
+      proxy.setFallback { _ in OriginResponse(status: .badGateway) }
       codes.append(await code(secure, live))
       await proxy.stop()
       codes += [await code(plain, live), await code(secure, live), await code(plain, "http://nowhere.invalid:1")]

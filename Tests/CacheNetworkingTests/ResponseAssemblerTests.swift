@@ -242,16 +242,16 @@ import FoundationNetworking
   @Test("a 407 is a proxy failure and not a response")
   func credential() throws {
     var reception = ResponseAssembler(method: .get, startedAt: .zero, proxy: proxy)
-    let answer = try response(407)
+    let refused = try response(407)
     let error = #expect(throws: CacheError.self) {
-      try reception.receive(answer, at: .seconds(1), holdsUnauthorized: false)
+      try reception.receive(refused, at: .seconds(1), holdsUnauthorized: false)
     }
     #expect(error?.code == .proxyFailure)
     #expect(error?.status == 407)
 
     var direct = ResponseAssembler(method: .get, startedAt: .zero)
     #expect(
-      head(try direct.receive(answer, at: .seconds(1), holdsUnauthorized: false)) != nil,
+      head(try direct.receive(refused, at: .seconds(1), holdsUnauthorized: false)) != nil,
       "without a proxy, every status is a response")
   }
 }

@@ -66,15 +66,15 @@ import Testing
   func whole(count: Int) async throws {
     try await run { fixture, files in
       let gate = Gate()
-      fixture.origin.setRoute("/a", Route(answering: { OriginAnswer($0.body, delivery: .gated(by: gate)) }))
+      fixture.origin.setRoute("/a", Route(handler: { OriginResponse($0.body, delivery: .gated(by: gate)) }))
       let source = Source(chunks(count, of: 100))
       let request = try fixture.request("/a", method: .post, body: ResourceBody(length: nil, source: source))
-      let answer = Task { try await fixture.downloader.download(request).body.collect() }
+      let response = Task { try await fixture.downloader.download(request).body.collect() }
       await gate.arrived()
       #expect(try files().count == (count > 10 ? 1 : 0))
       gate.open()
 
-      #expect(try await answer.value == pattern(count * 100))
+      #expect(try await response.value == pattern(count * 100))
 
       let received = try #require(fixture.origin.requests.first)
       #expect(received.fields[.contentLength] == "\(count * 100)")

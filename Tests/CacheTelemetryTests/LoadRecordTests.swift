@@ -59,14 +59,14 @@ struct LoadRecordTests {
   @Test("records contain the requests of a 304, an error and a redirect")
   func requests() async throws {
     let fixture = try fixture()
-    fixture.network.answer(fixture.url, .ok("bytes", etag: "\"1\""), .notModified(), .failure(.connectionLost))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", etag: "\"1\""), .notModified(), .failure(.connectionLost))
     for _ in 1...3 {
       _ = try await fixture.manager.load(fixture.url)
       await fixture.telemetry.idle()
     }
     let moved = try #require(URL(string: "https://example.com/moved"))
-    fixture.network.answer(moved, .redirect(to: "/target"))
-    fixture.network.answer(try #require(URL(string: "https://example.com/target")), .response(.notFound))
+    fixture.network.respond(to: moved, with: .redirect(to: "/target"))
+    fixture.network.respond(to: try #require(URL(string: "https://example.com/target")), with: .response(.notFound))
     await #expect(throws: CacheError.self) { try await fixture.manager.load(moved) }
     await fixture.telemetry.idle()
 
@@ -89,7 +89,7 @@ struct LoadRecordTests {
       configuration.observer = JoinObserver(joins, next: configuration.observer)
     }
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("bytes").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes").held(by: gate))
     async let first = fixture.manager.load(fixture.url)
     await gate.arrived()
     async let second = fixture.manager.load(fixture.url)
@@ -109,8 +109,8 @@ struct LoadRecordTests {
   func background() async throws {
     let fixture = try fixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"),
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=60"),
       .ok("new", cacheControl: "max-age=60").bodyHeld(by: gate))
     _ = try await fixture.manager.load(fixture.url)
     await fixture.telemetry.idle()
@@ -134,9 +134,10 @@ struct LoadRecordTests {
     let fixture = try fixture()
     let gate = Gate()
     // The body of the redirect is read after the load and ends last.
-    fixture.network.answer(
-      fixture.url,
-      .response(.found, fields: [.location: "/image.png?token=secret"], body: Data("moved".utf8)).bodyHeld(by: gate), .ok("bytes")
+    fixture.network.respond(
+      to: fixture.url,
+      with: .response(.found, fields: [.location: "/image.png?token=secret"], body: Data("moved".utf8)).bodyHeld(by: gate),
+      .ok("bytes")
     )
     _ = try await fixture.manager.load(fixture.url)
     gate.open()
@@ -148,7 +149,7 @@ struct LoadRecordTests {
   @Test("the record of an HTTP request contains the body and the commit of the response")
   func response() async throws {
     let fixture = try fixture()
-    fixture.network.answer(fixture.url, .ok("bytes", cacheControl: "max-age=60").withoutLength())
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", cacheControl: "max-age=60").withoutLength())
     let request = try HTTPRequest(resource: fixture.url)
     for _ in 1...2 { _ = try await fixture.manager.respond(to: request).body.collect() }
     await fixture.telemetry.idle()
@@ -161,7 +162,7 @@ struct LoadRecordTests {
   func cancelled() async throws {
     let fixture = try fixture()
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("bytes").bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes").bodyHeld(by: gate))
     let load = Task { try await fixture.manager.load(fixture.url) }
     await gate.arrived()
     load.cancel()

@@ -54,7 +54,7 @@ struct LoggingTests {
   @Test("an error is logged by its code, without secrets of the URL")
   func failures() async throws {
     let fixture = try TelemetryFixture({ _ in [.logging(logger(.debug))] })
-    fixture.network.answer(fixture.url, .response(.forbidden))
+    fixture.network.respond(to: fixture.url, with: .response(.forbidden))
     await #expect(throws: CacheError.self) { try await fixture.manager.load(fixture.url) }
     await fixture.telemetry.idle()
     #expect(lines.first?.hasPrefix("debug: not loaded bytes=0 error=unacceptableStatus") == true)

@@ -33,7 +33,7 @@ struct MetricsTests {
     try await fixture.loadSlowly()
     for _ in 1...3 { _ = try await fixture.manager.load(fixture.url, as: fixture.slow) }
     fixture.clock.advance(by: .seconds(61))
-    fixture.network.answer(fixture.url, .notModified(cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .notModified(cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url, as: fixture.slow)
     fixture.memory.removeAll()
     _ = try await fixture.manager.load(fixture.url)
@@ -63,7 +63,7 @@ struct MetricsTests {
   func meters() async throws {
     let fixture = try fixture()
     let gate = Gate()
-    fixture.network.answer(fixture.url, .ok("bytes").held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("bytes").held(by: gate))
     func values() throws -> [Double?] {
       try ["running_loads", "waiting_loads", "running_transfers"].map { try backend.expectMeter("etagere_\($0)").lastValue }
     }
@@ -81,7 +81,7 @@ struct MetricsTests {
   @Test("failures are counted by code")
   func failures() async throws {
     let fixture = try fixture()
-    fixture.network.answer(fixture.url, .failure(.connectionLost))
+    fixture.network.respond(to: fixture.url, with: .failure(.connectionLost))
     await #expect(throws: CacheError.self) { try await fixture.manager.load(fixture.url) }
     let load = LoadID()
     let error = CacheError(.diskFull, reason: "no space")
@@ -99,7 +99,7 @@ struct MetricsTests {
     let fixture = try fixture(memoryLimit: 256 << 10)
     for index in 0..<400 {
       let url = try #require(URL(string: "https://example.com/\(index)"))
-      fixture.network.answer(url, .ok(Data(count: 1 << 10), cacheControl: "max-age=60"))
+      fixture.network.respond(to: url, with: .ok(Data(count: 1 << 10), cacheControl: "max-age=60"))
       _ = try await fixture.manager.load(url)
     }
     let evictions = fixture.memory.counters.evictions

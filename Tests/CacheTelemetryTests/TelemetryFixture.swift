@@ -51,7 +51,7 @@ struct TelemetryFixture {
   /// Loads a value whose head takes two seconds and whose body takes one more.
   func loadSlowly() async throws {
     let gate = Gate()
-    network.answer(url, .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60").after(.seconds(2)).bodyHeld(by: gate))
+    network.respond(to: url, with: .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60").after(.seconds(2)).bodyHeld(by: gate))
     async let load = manager.load(url, as: slow)
     await clock.sleepers(1)
     clock.advance(by: .seconds(2))

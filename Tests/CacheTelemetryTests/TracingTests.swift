@@ -64,8 +64,8 @@ struct TracingTests {
   func background() async throws {
     let fixture = try fixture()
     let gate = Gate()
-    fixture.network.answer(
-      fixture.url, .ok("old", etag: "\"1\"", cacheControl: "max-age=60"), .ok("new").bodyHeld(by: gate))
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=60"), .ok("new").bodyHeld(by: gate))
     _ = try await fixture.manager.load(fixture.url)
     await fixture.telemetry.idle()
     fixture.clock.advance(by: .seconds(61))
@@ -87,7 +87,7 @@ struct TracingTests {
   @Test("the span of a failed load has the error code, and a cancellation is not a failure")
   func failures() async throws {
     let fixture = try fixture()
-    fixture.network.answer(fixture.url, .failure(.connectionLost))
+    fixture.network.respond(to: fixture.url, with: .failure(.connectionLost))
     await #expect(throws: CacheError.self) { try await fixture.manager.load(fixture.url) }
     await fixture.telemetry.idle()
     let load = try #require(tracer.finishedSpans.last)

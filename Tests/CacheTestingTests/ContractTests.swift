@@ -139,7 +139,7 @@ struct ContractTests {
     let statement = try #require(DownloaderContract.cases.first)
     let error = await #expect(throws: ContractViolation.self) {
       try await statement.run(
-        on: FlawedDownloader(sound: network, flaw: .neverAnswers), origin: network, within: .milliseconds(50))
+        on: FlawedDownloader(sound: network, flaw: .neverResponds), origin: network, within: .milliseconds(50))
     }
     #expect(error?.description.contains("did not end") == true)
   }

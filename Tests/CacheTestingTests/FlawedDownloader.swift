@@ -7,12 +7,12 @@ import HTTPTypes
 struct FlawedDownloader: Downloader {
   enum Flaw: String, CaseIterable {
     case dropsAByte, followsRedirects, throwsAtErrors, dropsConditions, endsShort, forgetsLength, ignoresCancellation, dropsFields
-    case dropsRequestBodies, measuresNothing, neverAnswers, sharesEverything
+    case dropsRequestBodies, measuresNothing, neverResponds, sharesEverything
   }
 
   let sound: ScriptedDownloader
   let flaw: Flaw
-  private let shared = SharedAnswers()
+  private let shared = SharedResponses()
 
   init(sound: ScriptedDownloader, flaw: Flaw) { (self.sound, self.flaw) = (sound, flaw) }
 
@@ -22,8 +22,8 @@ struct FlawedDownloader: Downloader {
     var request = request
     if flaw == .dropsConditions { request.head.headerFields[.ifNoneMatch] = nil }
     if flaw == .dropsRequestBodies { request.body = nil }
-    if flaw == .neverAnswers { await Gate().pass() }
-    if flaw == .sharesEverything { return try await shared.answer(request, from: sound) }
+    if flaw == .neverResponds { await Gate().pass() }
+    if flaw == .sharesEverything { return try await shared.download(request, from: sound) }
     if flaw == .ignoresCancellation { return try await detached(request) }
     var response = try await sound.download(request)
     switch flaw {
@@ -38,7 +38,7 @@ struct FlawedDownloader: Downloader {
     case .forgetsLength: response.body = ResourceBody(length: nil, source: response.body.source)
     case .dropsFields: response.head.headerFields[.eTag] = nil
     case .measuresNothing: response.metrics = { TransferMetrics() }
-    case .dropsConditions, .ignoresCancellation, .dropsRequestBodies, .neverAnswers, .sharesEverything: break
+    case .dropsConditions, .ignoresCancellation, .dropsRequestBodies, .neverResponds, .sharesEverything: break
     }
     return response
   }
@@ -57,10 +57,10 @@ struct FlawedDownloader: Downloader {
 }
 
 /// One transfer per path, shared by all requests.
-private actor SharedAnswers {
+private actor SharedResponses {
   private var running: [String: Task<(HTTPResponse, Data), any Error>] = [:]
 
-  func answer(_ request: DownloadRequest, from sound: ScriptedDownloader) async throws(CacheError) -> DownloadResponse {
+  func download(_ request: DownloadRequest, from sound: ScriptedDownloader) async throws(CacheError) -> DownloadResponse {
     let path = request.head.path ?? ""
     let task =
       running[path]

@@ -5,9 +5,9 @@ import HTTPTypes
 
 /// The folder of a `LocalFileDownloader` as an origin, which responds only with files.
 struct FolderOrigin: ContractOrigin {
-  enum Unanswerable: Error {
+  enum UnservableResponse: Error {
     /// No file produces such a response.
-    case answer
+    case response
   }
 
   /// The statements that files can satisfy, listed so that a change on either side is noticed.
@@ -31,13 +31,13 @@ struct FolderOrigin: ContractOrigin {
 
   var hasSockets: Bool { false }
 
-  func serve(_ answers: [ContractAnswer]) async throws -> URL {
-    guard answers.count == 1, let answer = answers.first, answer.status == .ok, answer.ending == .complete,
-      answer.framing == .length, answer.gate == nil, answer.bodyGate == nil, answer.fields.isEmpty
-    else { throw Unanswerable.answer }
+  func serve(_ responses: [ContractResponse]) async throws -> URL {
+    guard responses.count == 1, let response = responses.first, response.status == .ok, response.ending == .complete,
+      response.framing == .length, response.gate == nil, response.bodyGate == nil, response.fields.isEmpty
+    else { throw UnservableResponse.response }
     let name = Revision.random().description
-    try answer.body.write(to: folder.appending(path: name))
-    guard let url = URL(string: "http://folder.test/\(name)") else { throw Unanswerable.answer }
+    try response.body.write(to: folder.appending(path: name))
+    guard let url = URL(string: "http://folder.test/\(name)") else { throw UnservableResponse.response }
     return url
   }
 
@@ -47,6 +47,6 @@ struct FolderOrigin: ContractOrigin {
 
   func waitForRequestBody(at url: URL, bytes: Int) async {}
   func bodyBytesSent(at url: URL) async -> Int? { nil }
-  func refusingURL() async throws -> URL { throw Unanswerable.answer }
-  func unresolvableURL() async throws -> URL { throw Unanswerable.answer }
+  func refusingURL() async throws -> URL { throw UnservableResponse.response }
+  func unresolvableURL() async throws -> URL { throw UnservableResponse.response }
 }

@@ -19,9 +19,9 @@ struct ScriptedDownloaderTests {
 
   @Test("responses follow the script's order, separately for each URL")
   func order() async throws {
-    network.answer(url, .ok("one"), .ok("two"))
-    network.answer(other, .ok("other"))
-    network.answer(url, .ok("three"))
+    network.respond(to: url, with: .ok("one"), .ok("two"))
+    network.respond(to: other, with: .ok("other"))
+    network.respond(to: url, with: .ok("three"))
     #expect(try await network.text(url) == "one")
     #expect(try await network.text(other) == "other")
     #expect(try await network.text(url) == "two")
@@ -31,8 +31,8 @@ struct ScriptedDownloaderTests {
 
   @Test("a response has the scripted head")
   func heads() async throws {
-    network.answer(
-      url, .ok("x", etag: "\"1\"", cacheControl: "max-age=1"), .notModified(etag: "\"1\""), .redirect(to: "/b"),
+    network.respond(
+      to: url, with: .ok("x", etag: "\"1\"", cacheControl: "max-age=1"), .notModified(etag: "\"1\""), .redirect(to: "/b"),
       .response(.notFound))
     let ok = try await network.get(url).head
     #expect(ok.headerFields == [.eTag: "\"1\"", .cacheControl: "max-age=1"])
@@ -45,7 +45,7 @@ struct ScriptedDownloaderTests {
 
   @Test("an unscripted request fails, and verify names it")
   func unscripted() async throws {
-    network.answer(url, .ok("once"))
+    network.respond(to: url, with: .ok("once"))
     _ = try await network.text(url)
     let error = await failure { _ = try await network.get(url) }
     #expect(error?.code == .unscripted)
@@ -58,8 +58,8 @@ struct ScriptedDownloaderTests {
 
   @Test("verify names unused responses")
   func leftOver() async throws {
-    network.answer(url, .ok("one"), .ok("two"))
-    network.answer(other, .ok("other"))
+    network.respond(to: url, with: .ok("one"), .ok("two"))
+    network.respond(to: other, with: .ok("other"))
     _ = try await network.text(url)
     let verdict = #expect(throws: CacheError.self) { try network.verify() }
     #expect(verdict?.code == .unscripted)
@@ -70,7 +70,7 @@ struct ScriptedDownloaderTests {
   @Test("a closure serves requests without a scripted response")
   func serves() async throws {
     network.serve(url) { request in .ok("served \(request.headerFields[.accept] ?? "anything")") }
-    network.answer(url, .ok("scripted"))
+    network.respond(to: url, with: .ok("scripted"))
     #expect(try await network.text(url) == "scripted")
     #expect(try await network.text(url) == "served anything")
     let response = try await network.get(url, [.accept: "image/png"])
@@ -80,13 +80,13 @@ struct ScriptedDownloaderTests {
 
   @Test("a scripted error is thrown", arguments: [CacheError.Code.offline, .timedOut, .hostNotFound])
   func failures(_ code: CacheError.Code) async {
-    network.answer(url, .failure(code))
+    network.respond(to: url, with: .failure(code))
     #expect(await failure { _ = try await network.get(url) }?.code == code)
   }
 
   @Test("a delay is measured by the clock and starts with the request")
   func delays() async throws {
-    network.answer(url, .ok("late").after(.seconds(5)))
+    network.respond(to: url, with: .ok("late").after(.seconds(5)))
     let load = Task { [network, url] in try await network.text(url) }
     await clock.sleepers(1)
     #expect(network.requests.count == 1)
@@ -96,7 +96,7 @@ struct ScriptedDownloaderTests {
 
   @Test("a cancelled delay ends")
   func cancelledDelay() async {
-    network.answer(url, .ok("late").after(.seconds(5)))
+    network.respond(to: url, with: .ok("late").after(.seconds(5)))
     let load = Task { [network, url] in try await network.text(url) }
     await clock.sleepers(1)
     load.cancel()
@@ -107,7 +107,7 @@ struct ScriptedDownloaderTests {
   @Test("gates hold responses or only their bodies")
   func gates() async throws {
     let (head, body) = (Gate(), Gate())
-    network.answer(url, .ok("held").held(by: head).bodyHeld(by: body))
+    network.respond(to: url, with: .ok("held").held(by: head).bodyHeld(by: body))
     let load = Task { [network, url] in try await network.get(url) }
     await head.arrived()
     head.open()
@@ -120,7 +120,7 @@ struct ScriptedDownloaderTests {
 
   @Test("a body is cut at the scripted position, although the head declares its full length", arguments: [0, 1, 5, 9])
   func cut(_ bytes: Int) async throws {
-    network.answer(url, .ok("0123456789").cut(after: bytes).chunked(by: 2))
+    network.respond(to: url, with: .ok("0123456789").cut(after: bytes).chunked(by: 2))
     let response = try await network.get(url)
     #expect(response.body.length == 10)
     let read = Lock(0)
@@ -133,7 +133,7 @@ struct ScriptedDownloaderTests {
 
   @Test("a body has chunks of the scripted size, with or without a length")
   func chunks() async throws {
-    network.answer(url, .ok("0123456789").chunked(by: 4).withoutLength())
+    network.respond(to: url, with: .ok("0123456789").chunked(by: 4).withoutLength())
     let response = try await network.get(url)
     #expect(response.body.length == nil)
     var chunks: [Int] = []

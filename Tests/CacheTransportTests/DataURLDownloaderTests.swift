@@ -11,7 +11,7 @@ import Foundation
 
 @Suite("data: URLs (RFC 2397)")
 struct DataURLDownloaderTests {
-  private func answer(_ path: String, scheme: String = "data") async throws -> DownloadResponse {
+  private func download(_ path: String, scheme: String = "data") async throws -> DownloadResponse {
     let head = HTTPRequest(method: .get, scheme: scheme, authority: nil, path: path)
     return try await DataURLDownloader().download(DownloadRequest(head: head))
   }
@@ -25,7 +25,7 @@ struct DataURLDownloaderTests {
       (";base64,SGVs%0D%0AbG8=", "Hello"), (";BASE64,SGVsbG8=", "Hello"), (";base64,", ""), (";base64,SGVsbG8h", "Hello!"),
     ])
   func bytes(_ path: String, _ text: String) async throws {
-    let response = try await answer(path)
+    let response = try await download(path)
     #expect(response.head.status == .ok)
     #expect(try await response.body.collect() == Data(text.utf8))
     #expect(response.head.headerFields[.contentLength] == String(text.utf8.count))
@@ -40,7 +40,7 @@ struct DataURLDownloaderTests {
       ("text/html;charset=utf-8;base64,YQ==", "text/html;charset=utf-8"),
     ])
   func types(_ path: String, _ type: String) async throws {
-    #expect(try await answer(path).head.headerFields[.contentType] == type)
+    #expect(try await download(path).head.headerFields[.contentType] == type)
   }
 
   @Test(
@@ -49,15 +49,15 @@ struct DataURLDownloaderTests {
       ("text/plain", "comma"), ("", "comma"), (";base64,%%%", "Base64"), (";base64,a", "Base64"), (";base64,é", "Base64"),
     ])
   func malformed(_ path: String, _ word: String) async {
-    let error = await failure { _ = try await answer(path) }
+    let error = await failure { _ = try await download(path) }
     #expect(error?.code == .invalidURL)
     #expect(error?.reason.contains(word) == true)
   }
 
   @Test("only the scheme data is accepted, in any case")
   func schemes() async throws {
-    #expect(await failure { _ = try await answer(",a", scheme: "http") }?.code == .unsupportedScheme)
-    #expect(try await answer(",a", scheme: "DATA").body.collect() == Data("a".utf8))
+    #expect(await failure { _ = try await download(",a", scheme: "http") }?.code == .unsupportedScheme)
+    #expect(try await download(",a", scheme: "DATA").body.collect() == Data("a".utf8))
   }
 
   @Test("the data ends at the fragment of the URL")

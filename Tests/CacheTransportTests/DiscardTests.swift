@@ -29,7 +29,7 @@ struct DiscardTests {
     }
   }
 
-  private func answer(_ status: HTTPResponse.Status, _ source: any ResourceBody.Source, length: Int64) -> DownloadResponse {
+  private func makeResponse(_ status: HTTPResponse.Status, _ source: any ResourceBody.Source, length: Int64) -> DownloadResponse {
     DownloadResponse(
       head: HTTPResponse(status: status, headerFields: [.contentLength: "\(length)"]),
       body: ResourceBody(length: length, source: source))
@@ -64,7 +64,7 @@ struct DiscardTests {
     let probe = RequestProbe { [silent] number, _ in
       switch (number, isRest) {
       case (1, true): .scripted(200, [.eTag: "\"1\""], whole, chunk: 40, cut: 40)
-      case (1, false), (2, true): answer(.serviceUnavailable, silent, length: 40)
+      case (1, false), (2, true): makeResponse(.serviceUnavailable, silent, length: 40)
       case (_, true):
         .scripted(
           206, [.eTag: "\"1\"", .contentRange: "bytes 40-99/100"], whole.dropFirst(40).reduce(into: Data()) { $0.append($1) })
@@ -90,7 +90,7 @@ struct DiscardTests {
   @Test("a discarded body is not read further when the load is cancelled")
   func cancelled() async throws {
     let silent = SilentBody()
-    let probe = RequestProbe { [silent] _, _ in answer(.serviceUnavailable, silent, length: 40) }
+    let probe = RequestProbe { [silent] _, _ in makeResponse(.serviceUnavailable, silent, length: 40) }
     let downloader = probe.retrying(.exact(), clock: clock)
     let load = Task { await failure { _ = try await downloader.download(request()) } }
     await clock.sleepers(1)

@@ -11,14 +11,14 @@ struct FileDownloaderTests {
 
   init() throws { folder = try TemporaryFolder() }
 
-  private func answer(_ url: URL, _ method: HTTPRequest.Method = .get) async throws -> DownloadResponse {
+  private func download(_ url: URL, _ method: HTTPRequest.Method = .get) async throws -> DownloadResponse {
     try await downloader.download(DownloadRequest(head: HTTPRequest(resource: url, method: method)))
   }
 
   @Test("a file is returned byte for byte", arguments: [0, 1, 1_000, 262_143, 262_144, 262_145, 3_000_000])
   func bytes(_ size: Int) async throws {
     try folder.put(pattern(size), "file")
-    let response = try await answer(folder.url("file"))
+    let response = try await download(folder.url("file"))
     #expect(response.head.status == .ok)
     #expect(response.head.headerFields[.contentLength] == String(size))
     #expect(response.body.length == Int64(size))
@@ -28,7 +28,7 @@ struct FileDownloaderTests {
   @Test("a large file is streamed in chunks")
   func chunks() async throws {
     try folder.put(pattern(1_000_000), "file")
-    let response = try await answer(folder.url("file"))
+    let response = try await download(folder.url("file"))
     var sizes: [Int] = []
     for try await chunk in response.body { sizes.append(chunk.count) }
     #expect(sizes == [262_144, 262_144, 262_144, 213_568])
@@ -40,7 +40,7 @@ struct FileDownloaderTests {
     try folder.put(Data("x".utf8), "file")
     try FileManager.default.setAttributes(
       [.modificationDate: Date(timeIntervalSince1970: 784_111_777)], ofItemAtPath: folder.url("file").path(percentEncoded: false))
-    let fields = try await answer(folder.url("file")).head.headerFields
+    let fields = try await download(folder.url("file")).head.headerFields
     #expect(fields[.cacheControl] == "no-store")
     #expect(fields[.lastModified] == "Sun, 06 Nov 1994 08:49:37 GMT")
   }
@@ -50,7 +50,7 @@ struct FileDownloaderTests {
     arguments: [("missing", ENOENT), ("missing/below", ENOENT), ("file/below", ENOTDIR)])
   func missing(_ name: String, _ number: Int32) async throws {
     try folder.put(Data("x".utf8), "file")
-    let error = await failure { _ = try await answer(folder.url(name)) }
+    let error = await failure { _ = try await download(folder.url(name)) }
     #expect(error?.code == .fileSystem && error?.errno == number)
     #expect(error?.path == folder.url(name).path(percentEncoded: false))
     #expect(error?.reason == String(cString: strerror(number)))
@@ -60,7 +60,7 @@ struct FileDownloaderTests {
   @Test("a folder is an error with its path")
   func folders() async throws {
     let url = URL(filePath: folder.path, directoryHint: .isDirectory)
-    let error = await failure { _ = try await answer(url) }
+    let error = await failure { _ = try await download(url) }
     #expect(error?.code == .fileSystem)
     #expect(error?.path?.hasPrefix(folder.path) == true)
     #expect(error?.reason == "not a regular file")
@@ -72,7 +72,7 @@ struct FileDownloaderTests {
     // A link to itself, which even the superuser cannot open.
     let path = folder.url("loop").path(percentEncoded: false)
     try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path)
-    let error = await failure { _ = try await answer(folder.url("loop")) }
+    let error = await failure { _ = try await download(folder.url("loop")) }
     #expect(error?.code == .fileSystem)
     #expect(error?.path == path)
     #expect(error?.errno != nil)
@@ -83,7 +83,7 @@ struct FileDownloaderTests {
   func shrinking() async throws {
     // Given
     try folder.put(pattern(600_000), "file")
-    let response = try await answer(folder.url("file"))
+    let response = try await download(folder.url("file"))
     var chunks = response.body.makeAsyncIterator()
     #expect(try await chunks.next()?.count == 262_144)
 
@@ -102,7 +102,7 @@ struct FileDownloaderTests {
   @Test("a file that grows during the read is read up to the announced length")
   func growing() async throws {
     try folder.put(pattern(1_000), "file")
-    let response = try await answer(folder.url("file"))
+    let response = try await download(folder.url("file"))
     let handle = try FileHandle(forWritingTo: folder.url("file"))
     try handle.seekToEnd()
     try handle.write(contentsOf: Data("more".utf8))
@@ -113,7 +113,7 @@ struct FileDownloaderTests {
   @Test("a file that is replaced or removed during the read is read as it was opened")
   func replaced() async throws {
     try folder.put(pattern(600_000), "file")
-    let response = try await answer(folder.url("file"))
+    let response = try await download(folder.url("file"))
     try FileManager.default.removeItem(at: folder.url("file"))
     try folder.put(Data("other".utf8), "file")
     #expect(try await response.body.collect() == pattern(600_000))
@@ -122,20 +122,20 @@ struct FileDownloaderTests {
   @Test("a file may have any name", arguments: ["a b", "ü", "100%", "a#b", "a?b", "%41", "a;b=c&d"])
   func names(_ name: String) async throws {
     try folder.put(Data(name.utf8), name)
-    #expect(try await answer(folder.url(name)).body.collect() == Data(name.utf8))
+    #expect(try await download(folder.url(name)).body.collect() == Data(name.utf8))
   }
 
   @Test("a NUL in the path does not open another file")
   func nul() async throws {
     try folder.put(Data("secret".utf8), "file")
     let url = try #require(URL(string: folder.url("file").absoluteString + "%00.png"))
-    #expect(await failure { _ = try await answer(url) }?.code == .invalidURL)
+    #expect(await failure { _ = try await download(url) }?.code == .invalidURL)
   }
 
   @Test("HEAD returns no body, and other methods are refused", arguments: [HTTPRequest.Method.head, .post, .delete])
   func methods(_ method: HTTPRequest.Method) async throws {
     try folder.put(pattern(1_000), "file")
-    let response = try await answer(folder.url("file"), method)
+    let response = try await download(folder.url("file"), method)
     #expect(response.head.status == (method == .head ? .ok : .methodNotAllowed))
     #expect(response.head.headerFields[.contentLength] == (method == .head ? "1000" : nil))
     #expect(try await response.body.collect().isEmpty)
@@ -144,7 +144,7 @@ struct FileDownloaderTests {
   @Test("a cancelled read ends")
   func cancelled() async throws {
     try folder.put(pattern(600_000), "file")
-    let response = try await answer(folder.url("file"))
+    let response = try await download(folder.url("file"))
     var chunks = response.body.makeAsyncIterator()
     _ = try await chunks.next()
     response.body.source.cancel()
@@ -164,7 +164,7 @@ struct FileDownloaderTests {
   @Test("only file URLs are accepted", arguments: ["http://example.com/a", "data:,a"])
   func otherSchemes(_ text: String) async throws {
     let url = try #require(URL(string: text))
-    #expect(await failure { _ = try await answer(url) }?.code == .unsupportedScheme)
+    #expect(await failure { _ = try await download(url) }?.code == .unsupportedScheme)
   }
 
   @Test("all file downloaders are equal")

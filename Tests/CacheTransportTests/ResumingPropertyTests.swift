@@ -52,7 +52,7 @@ final class UnreliableServer: Sendable {
     return Data((0..<size).map { UInt8(truncatingIfNeeded: ($0 % 61) &+ (version % 4) &* 61) })
   }
 
-  func answer(_ request: DownloadRequest) throws(CacheError) -> DownloadResponse {
+  func serve(_ request: DownloadRequest) throws(CacheError) -> DownloadResponse {
     let (version, dice, cutting, chunk) = state.withLock { state in
       if Int.random(in: 0..<6, using: &state.numbers) == 0 { state.version += 1 }
       return (
@@ -87,7 +87,7 @@ struct ResumingPropertyTests {
     var (whole, failed, resumed) = (0, 0, 0)
     for seed in block * 50..<(block + 1) * 50 {
       let server = UnreliableServer(seed: seed)
-      let probe = RequestProbe { _, request throws(CacheError) in try server.answer(request) }
+      let probe = RequestProbe { _, request throws(CacheError) in try server.serve(request) }
       let downloader: any Downloader =
         seed % 2 == 0 ? probe.resuming(.eager(8)).retrying(.eager(8)) : probe.retrying(.eager(8)).resuming(.eager(8))
       var data = Data()

@@ -79,7 +79,7 @@ struct ResumingTests {
 
   @Test("a body is resumed after several failures, at once the first time and then after the policy's delays")
   func several() async throws {
-    let clock = HastyClock()
+    let clock = ImmediateClock()
     var policy = RetryPolicy.exact(4)
     policy.onRetry = { [recorder] in recorder.record($0, $1) }
     let probe = probe(cut: 2_000) { [bytes] number, _ in
@@ -142,7 +142,7 @@ struct ResumingTests {
   @Test("a response that does not match throws bodyInterrupted")
   func unfitting() async throws {
     let other = Data(bytes.reversed())
-    let answers: [@Sendable () -> DownloadResponse] = [
+    let responses: [@Sendable () -> DownloadResponse] = [
       { Self.part(other, from: 2_000, tag: #""v2""#) },
       { Self.part(other, from: 2_000, tag: #"W/"v1""#) },
       { .scripted(200, [.eTag: #""v2""#], other) },
@@ -156,8 +156,8 @@ struct ResumingTests {
       { .scripted(404) },
       { .scripted(302, [.location: "/elsewhere"]) },
     ]
-    for (index, answer) in answers.enumerated() {
-      let probe = probe(cut: 2_000) { _, _ in answer() }
+    for (index, response) in responses.enumerated() {
+      let probe = probe(cut: 2_000) { _, _ in response() }
       let (data, error) = await read(try await probe.resuming(policy()).download(request()))
       #expect(data == bytes.prefix(2_000), "response \(index)")
       #expect(error?.code == .bodyInterrupted, "response \(index)")

@@ -13,11 +13,11 @@ import Foundation
 final class RequestProbe: Downloader {
   let id = ComponentID.unique(RequestProbe.self)
   private let requests = Lock<[DownloadRequest]>([])
-  private let answering: @Sendable (Int, DownloadRequest) async throws(CacheError) -> DownloadResponse
+  private let handler: @Sendable (Int, DownloadRequest) async throws(CacheError) -> DownloadResponse
 
-  /// - Parameter answering: A closure that gets the number of the request, from 1.
-  init(_ answering: @escaping @Sendable (Int, DownloadRequest) async throws(CacheError) -> DownloadResponse) {
-    self.answering = answering
+  /// - Parameter handler: A closure that gets the number of the request, from 1.
+  init(_ handler: @escaping @Sendable (Int, DownloadRequest) async throws(CacheError) -> DownloadResponse) {
+    self.handler = handler
   }
 
   var received: [DownloadRequest] { requests.withLock { $0 } }
@@ -28,7 +28,7 @@ final class RequestProbe: Downloader {
       requests.append(request)
       return requests.count
     }
-    return try await answering(number, request)
+    return try await handler(number, request)
   }
 }
 
@@ -103,7 +103,7 @@ extension DownloadResponse {
 }
 
 /// A clock that advances at once when a task sleeps, for tests of the length of delays.
-final class HastyClock: CacheClock {
+final class ImmediateClock: CacheClock {
   private let elapsed = Lock(Duration.zero)
 
   var uptime: Duration { elapsed.withLock { $0 } }

@@ -50,16 +50,16 @@ struct RetryInterruptionTests {
   }
 
   @Test("a 503 with a long Retry-After ends the recovery of a failed body", arguments: [0, 1_000], [false, true])
-  func wantsPeace(_ cut: Int, _ resumes: Bool) async throws {
+  func longRetryAfter(_ cut: Int, _ resumes: Bool) async throws {
     let probe = failing([.eTag: #""1""#], cut: cut) { _ in .scripted(503, [.retryAfter: "3600"]) }
     let downloader: any Downloader = resumes ? probe.resuming(.eager()).retrying(.eager()) : probe.retrying(.eager())
     let response = try await downloader.download(request())
     let error = await failure { _ = try await response.body.collect() }
     // Without resumption no request is sent after bytes were returned, so the 503 is unknown.
-    let hasAsked = resumes || cut == 0
-    #expect(error?.code == (hasAsked ? .unacceptableStatus : .bodyInterrupted))
-    #expect(error?.status == (hasAsked ? 503 : nil))
-    #expect(probe.count == (hasAsked ? 2 : 1))
+    let hasSent = resumes || cut == 0
+    #expect(error?.code == (hasSent ? .unacceptableStatus : .bodyInterrupted))
+    #expect(error?.status == (hasSent ? 503 : nil))
+    #expect(probe.count == (hasSent ? 2 : 1))
   }
 
   @Test("a body that fails later throws bodyInterrupted as long as the policy has an attempt left", arguments: 1...4)

@@ -9,7 +9,7 @@ import LoopbackOrigin
 import Testing
 
 /// An origin and a downloader with sockets. Both are closed in order, even if the test fails.
-private struct Wire {
+private struct SocketFixture {
   let origin: OriginServer
   let session: SessionDownloader
   let recorder = RetryRecorder()
@@ -22,11 +22,11 @@ private struct Wire {
 
   var downloader: some Downloader { session.resuming(policy).retrying(policy) }
 
-  static func run(_ body: (Wire) async throws -> Void) async throws {
+  static func run(_ body: (SocketFixture) async throws -> Void) async throws {
     let origin = try await OriginServer.start()
     let session = SessionDownloader()
     let result: Result<Void, any Error>
-    do { result = .success(try await body(Wire(origin: origin, session: session))) } catch { result = .failure(error) }
+    do { result = .success(try await body(SocketFixture(origin: origin, session: session))) } catch { result = .failure(error) }
     session.close()
     await origin.stop()
     try result.get()
@@ -37,12 +37,12 @@ private struct Wire {
   }
 
   /// Sets a closure that returns the n-th response of a path, from 1.
-  func serve(_ path: String = "/image", _ answering: @escaping @Sendable (Int) -> OriginAnswer) {
+  func serve(_ path: String = "/image", _ handler: @escaping @Sendable (Int) -> OriginResponse) {
     let count = Lock(0)
     origin.setRoute(
       path,
-      Route(answering: { _ in
-        answering(
+      Route(handler: { _ in
+        handler(
           count.withLock { count in
             count += 1
             return count
@@ -69,39 +69,39 @@ private struct Wire {
 struct RetryOriginTests {
   private let bytes = pattern(300_000)
 
-  private func answer(
+  private func originResponse(
     _ bytes: Data, tag: OriginETag? = "v1", cut: Int? = nil, ranges: Bool = true, fields: HTTPFields = [:], modified: Date? = nil
-  ) -> OriginAnswer {
-    OriginAnswer(
+  ) -> OriginResponse {
+    OriginResponse(
       bytes, contentType: "image/png", etag: tag, lastModified: modified, fields: fields, acceptsRanges: ranges,
       delivery: OriginDelivery(fault: cut.map { .cut(afterBodyBytes: $0) }))
   }
 
   @Test("a body cut in the middle is resumed with the missing bytes")
   func cut() async throws {
-    try await Wire.run { wire in
-      wire.serve { answer(bytes, cut: $0 == 1 ? 150_000 : nil) }
-      let (data, error, metrics) = await wire.read()
+    try await SocketFixture.run { fixture in
+      fixture.serve { originResponse(bytes, cut: $0 == 1 ? 150_000 : nil) }
+      let (data, error, metrics) = await fixture.read()
       #expect(error == nil)
       #expect(data == bytes)
-      let requests = wire.origin.requests(for: "/image")
+      let requests = fixture.origin.requests(for: "/image")
       #expect(requests.map { $0.fields[.range] } == [nil, "bytes=150000-"])
       #expect(requests.last?.fields[.ifRange] == #""v1""#)
       #expect(metrics.attempts == 2)
       #expect(metrics.bytesOnWire == 300_000 && metrics.bytesDecoded == 300_000)
-      #expect(wire.recorder.delays == [.zero])
+      #expect(fixture.recorder.delays == [.zero])
     }
   }
 
   @Test("three interruptions transfer no byte twice")
   func three() async throws {
-    try await Wire.run { wire in
-      wire.serve { answer(bytes, cut: $0 < 4 ? 60_000 : nil) }
-      let (data, error, metrics) = await wire.read()
+    try await SocketFixture.run { fixture in
+      fixture.serve { originResponse(bytes, cut: $0 < 4 ? 60_000 : nil) }
+      let (data, error, metrics) = await fixture.read()
       #expect(error == nil)
       #expect(data == bytes)
       #expect(
-        wire.origin.requests(for: "/image").map { $0.fields[.range] }
+        fixture.origin.requests(for: "/image").map { $0.fields[.range] }
           == [nil, "bytes=60000-", "bytes=120000-", "bytes=180000-"])
       #expect(metrics.attempts == 4)
       #expect(metrics.bytesOnWire == 300_000)
@@ -110,13 +110,13 @@ struct RetryOriginTests {
 
   @Test("a reset body is resumed like a cut one")
   func reset() async throws {
-    try await Wire.run { wire in
-      wire.serve { [bytes] number in
-        OriginAnswer(
+    try await SocketFixture.run { fixture in
+      fixture.serve { [bytes] number in
+        OriginResponse(
           bytes, etag: "v1", acceptsRanges: true,
           delivery: OriginDelivery(fault: number == 1 ? .reset(afterBodyBytes: 50_000) : nil))
       }
-      let (data, error, _) = await wire.read()
+      let (data, error, _) = await fixture.read()
       #expect(error == nil)
       #expect(data == bytes)
     }
@@ -124,21 +124,21 @@ struct RetryOriginTests {
 
   @Test("a body is resumed by a date that is old enough")
   func date() async throws {
-    try await Wire.run { wire in
+    try await SocketFixture.run { fixture in
       let yesterday = Date(timeIntervalSinceNow: -86_400)
-      wire.serve { answer(bytes, tag: nil, cut: $0 == 1 ? 150_000 : nil, modified: yesterday) }
-      let (data, error, _) = await wire.read()
+      fixture.serve { originResponse(bytes, tag: nil, cut: $0 == 1 ? 150_000 : nil, modified: yesterday) }
+      let (data, error, _) = await fixture.read()
       #expect(error == nil)
       #expect(data == bytes)
-      #expect(wire.origin.requests(for: "/image").last?.fields[.ifRange]?.hasSuffix("GMT") == true)
+      #expect(fixture.origin.requests(for: "/image").last?.fields[.ifRange]?.hasSuffix("GMT") == true)
     }
   }
 
   @Test("a resource that changes is not mixed, and the reader gets bodyInterrupted")
   func changed() async throws {
-    try await Wire.run { wire in
-      wire.serve { $0 == 1 ? answer(bytes, cut: 150_000) : answer(Data(bytes.reversed()), tag: "v2") }
-      let (data, error, _) = await wire.read()
+    try await SocketFixture.run { fixture in
+      fixture.serve { $0 == 1 ? originResponse(bytes, cut: 150_000) : originResponse(Data(bytes.reversed()), tag: "v2") }
+      let (data, error, _) = await fixture.read()
       #expect(error?.code == .bodyInterrupted)
       #expect(error?.attempt == 2)
       #expect(data == bytes.prefix(150_000))
@@ -147,20 +147,20 @@ struct RetryOriginTests {
 
   @Test("a weak tag does not identify bytes, so no range is requested", arguments: [true, false])
   func weak(_ isWeak: Bool) async throws {
-    try await Wire.run { wire in
-      wire.serve { answer(bytes, tag: isWeak ? .weak("v1") : nil, cut: $0 == 1 ? 150_000 : nil) }
-      let (data, error, _) = await wire.read()
+    try await SocketFixture.run { fixture in
+      fixture.serve { originResponse(bytes, tag: isWeak ? .weak("v1") : nil, cut: $0 == 1 ? 150_000 : nil) }
+      let (data, error, _) = await fixture.read()
       #expect(error?.code == .bodyInterrupted)
       #expect(data == bytes.prefix(150_000))
-      #expect(wire.origin.requests(for: "/image").map { $0.fields[.range] } == [nil])
+      #expect(fixture.origin.requests(for: "/image").map { $0.fields[.range] } == [nil])
     }
   }
 
   @Test("a server that ignores ranges sends the whole body, and the received bytes are skipped")
   func ignored() async throws {
-    try await Wire.run { wire in
-      wire.serve { answer(bytes, cut: $0 == 1 ? 150_000 : nil, ranges: false) }
-      let (data, error, metrics) = await wire.read()
+    try await SocketFixture.run { fixture in
+      fixture.serve { originResponse(bytes, cut: $0 == 1 ? 150_000 : nil, ranges: false) }
+      let (data, error, metrics) = await fixture.read()
       #expect(error == nil)
       #expect(data == bytes)
       #expect(metrics.bytesOnWire == 450_000 && metrics.bytesDecoded == 300_000)
@@ -169,11 +169,11 @@ struct RetryOriginTests {
 
   @Test("a server without ranges gets no range request")
   func none() async throws {
-    try await Wire.run { wire in
-      wire.serve { answer(bytes, cut: $0 == 1 ? 150_000 : nil, ranges: false, fields: [.acceptRanges: "none"]) }
-      let (_, error, _) = await wire.read()
+    try await SocketFixture.run { fixture in
+      fixture.serve { originResponse(bytes, cut: $0 == 1 ? 150_000 : nil, ranges: false, fields: [.acceptRanges: "none"]) }
+      let (_, error, _) = await fixture.read()
       #expect(error?.code == .bodyInterrupted)
-      #expect(wire.origin.counters(for: "/image").requests == 1)
+      #expect(fixture.origin.counters(for: "/image").requests == 1)
     }
   }
 
@@ -181,12 +181,12 @@ struct RetryOriginTests {
     "a part other than the requested one is not used",
     arguments: ["bytes 149999-299999/300000", "bytes 150000-299999/400000", "bytes */300000"])
   func wrongPart(_ range: String) async throws {
-    try await Wire.run { wire in
-      wire.serve { number in
-        if number == 1 { return answer(bytes, cut: 150_000) }
-        return OriginAnswer(bytes.dropFirst(150_000), etag: "v1", fields: [.contentRange: range], status: .partialContent)
+    try await SocketFixture.run { fixture in
+      fixture.serve { number in
+        if number == 1 { return originResponse(bytes, cut: 150_000) }
+        return OriginResponse(bytes.dropFirst(150_000), etag: "v1", fields: [.contentRange: range], status: .partialContent)
       }
-      let (data, error, _) = await wire.read()
+      let (data, error, _) = await fixture.read()
       #expect(error?.code == .bodyInterrupted)
       #expect(data == bytes.prefix(150_000))
     }
@@ -194,24 +194,25 @@ struct RetryOriginTests {
 
   @Test("the Retry-After of a 503 is respected, and the next response is returned")
   func busy() async throws {
-    try await Wire.run { wire in
-      wire.serve { number in
-        number == 1 ? OriginAnswer(text: "busy", status: .serviceUnavailable, fields: [.retryAfter: "7"]) : answer(bytes)
+    try await SocketFixture.run { fixture in
+      fixture.serve { number in
+        number == 1
+          ? OriginResponse(text: "busy", status: .serviceUnavailable, fields: [.retryAfter: "7"]) : originResponse(bytes)
       }
-      let clock = HastyClock()
-      let response = try await wire.session.retrying(wire.policy, clock: clock).download(wire.request())
+      let clock = ImmediateClock()
+      let response = try await fixture.session.retrying(fixture.policy, clock: clock).download(fixture.request())
       #expect(response.head.status == .ok)
       #expect(try await response.body.collect() == bytes)
       #expect(clock.uptime == .seconds(7))
-      #expect(wire.origin.counters(for: "/image").requests == 2)
+      #expect(fixture.origin.counters(for: "/image").requests == 2)
     }
   }
 
   @Test("a connection that fails before the head is retried", arguments: [OriginFault.closeBeforeHead, .resetBeforeHead])
   func beforeHead(_ fault: OriginFault) async throws {
-    try await Wire.run { wire in
-      wire.serve { $0 < 3 ? OriginAnswer(text: "", delivery: .fault(fault)) : answer(bytes) }
-      let (data, error, _) = await wire.read()
+    try await SocketFixture.run { fixture in
+      fixture.serve { $0 < 3 ? OriginResponse(text: "", delivery: .fault(fault)) : originResponse(bytes) }
+      let (data, error, _) = await fixture.read()
       #expect(error == nil)
       #expect(data == bytes)
     }

@@ -17,7 +17,7 @@ struct RetryPolicyTests {
     return policy.decision(on: failure, fraction: fraction, now: now, timeout: timeout)
   }
 
-  private func answer(_ status: Int, retryAfter: String? = nil, date: String? = nil) -> Result<HTTPResponse, CacheError> {
+  private func result(_ status: Int, retryAfter: String? = nil, date: String? = nil) -> Result<HTTPResponse, CacheError> {
     var fields = HTTPFields()
     fields[.retryAfter] = retryAfter
     fields[.date] = date
@@ -46,7 +46,7 @@ struct RetryPolicyTests {
       (425, true), (429, true), (500, true), (501, false), (502, true), (503, true), (504, true), (505, false),
     ])
   func statuses(_ status: Int, _ isRetried: Bool) {
-    #expect(decide(answer(status)) == (isRetried ? .retry(after: .seconds(1)) : .giveUp))
+    #expect(decide(result(status)) == (isRetried ? .retry(after: .seconds(1)) : .giveUp))
   }
 
   @Test("the statuses, errors and methods of a policy can be changed")
@@ -55,8 +55,8 @@ struct RetryPolicyTests {
     policy.statuses = [404]
     policy.errors.remove(.hostNotFound)
     policy.methods.insert(.post)
-    #expect(decide(answer(404), policy) == .retry(after: .seconds(1)))
-    #expect(decide(answer(503), policy) == .giveUp)
+    #expect(decide(result(404), policy) == .retry(after: .seconds(1)))
+    #expect(decide(result(503), policy) == .giveUp)
     #expect(decide(.failure(CacheError(.hostNotFound, reason: "")), policy) == .giveUp)
     #expect(decide(.failure(lost), policy, method: .post) == .retry(after: .seconds(1)))
   }
@@ -70,7 +70,7 @@ struct RetryPolicyTests {
     ])
   func methods(_ method: HTTPRequest.Method, _ isRetried: Bool) {
     #expect(decide(.failure(lost), method: method) == (isRetried ? .retry(after: .seconds(1)) : .giveUp))
-    #expect(decide(answer(503), method: method) == (isRetried ? .retry(after: .seconds(1)) : .giveUp))
+    #expect(decide(result(503), method: method) == (isRetried ? .retry(after: .seconds(1)) : .giveUp))
   }
 
   @Test("a policy limits the number of requests", arguments: 1...5)
@@ -108,8 +108,8 @@ struct RetryPolicyTests {
       ("soon", nil, 1_000), ("", nil, 1_000), ("-5", nil, 1_000), ("+5", nil, 1_000), ("1.5", nil, 1_000), ("5, 6", nil, 1_000),
     ] as [(String, String?, Int)])
   func retryAfter(_ value: String, _ date: String?, _ milliseconds: Int) {
-    #expect(decide(answer(503, retryAfter: value, date: date)) == .retry(after: .milliseconds(milliseconds)))
-    #expect(decide(answer(429, retryAfter: value, date: date)) == .retry(after: .milliseconds(milliseconds)))
+    #expect(decide(result(503, retryAfter: value, date: date)) == .retry(after: .milliseconds(milliseconds)))
+    #expect(decide(result(429, retryAfter: value, date: date)) == .retry(after: .milliseconds(milliseconds)))
   }
 
   @Test(
@@ -119,12 +119,12 @@ struct RetryPolicyTests {
       "Fri, 31 Dec 9999 23:59:59 GMT",
     ])
   func longRetryAfter(_ value: String) {
-    #expect(decide(answer(503, retryAfter: value)) == .giveUp)
+    #expect(decide(result(503, retryAfter: value)) == .giveUp)
   }
 
   @Test("the back-off delay may exceed Retry-After")
   func backoffAboveRetryAfter() {
-    #expect(decide(answer(503, retryAfter: "3"), attempt: 3) == .retry(after: .seconds(4)))
+    #expect(decide(result(503, retryAfter: "3"), attempt: 3) == .retry(after: .seconds(4)))
   }
 
   @Test(
@@ -148,14 +148,14 @@ struct RetryPolicyTests {
       default: failure.error?.code == .tlsFailure || failure.request.method == .post ? .retry(after: .zero) : nil
       }
     }
-    #expect(decide(answer(404), policy) == .retry(after: .seconds(9)))
-    #expect(decide(answer(503), policy) == .giveUp)
-    #expect(decide(answer(502), policy) == .retry(after: .seconds(1)))
-    #expect(decide(answer(200), policy) == .giveUp)
+    #expect(decide(result(404), policy) == .retry(after: .seconds(9)))
+    #expect(decide(result(503), policy) == .giveUp)
+    #expect(decide(result(502), policy) == .retry(after: .seconds(1)))
+    #expect(decide(result(200), policy) == .giveUp)
     #expect(decide(.failure(CacheError(.tlsFailure, reason: "")), policy) == .retry(after: .zero))
     #expect(decide(.failure(lost), policy, method: .post) == .retry(after: .zero))
-    #expect(decide(answer(404), policy, attempt: 3) == .giveUp)
-    #expect(decide(answer(404), policy, elapsed: .seconds(2), timeout: .seconds(10)) == .giveUp)
+    #expect(decide(result(404), policy, attempt: 3) == .giveUp)
+    #expect(decide(result(404), policy, elapsed: .seconds(2), timeout: .seconds(10)) == .giveUp)
   }
 
   @Test("a cancellation is never retried, regardless of the closure")
@@ -223,7 +223,7 @@ struct BriefRetryPolicyTests {
   func statuses(_ status: Int, _ retryAfter: String?, _ isRetried: Bool) {
     var fields = HTTPFields()
     fields[.retryAfter] = retryAfter
-    let answer = HTTPResponse(status: .init(code: status), headerFields: fields)
-    #expect((decide(.success(answer)) != .giveUp) == isRetried)
+    let response = HTTPResponse(status: .init(code: status), headerFields: fields)
+    #expect((decide(.success(response)) != .giveUp) == isRetried)
   }
 }

@@ -12,7 +12,7 @@ import Foundation
 
 @Suite("Retries before the head")
 struct RetryTests {
-  private let clock = HastyClock()
+  private let clock = ImmediateClock()
   private let recorder = RetryRecorder()
 
   private func policy(_ maximumAttempts: Int = 4) -> RetryPolicy {
@@ -97,7 +97,7 @@ struct RetryTests {
   }
 
   @Test("the last response is returned, regardless of its status")
-  func lastAnswer() async throws {
+  func lastResponse() async throws {
     let probe = RequestProbe { number, _ in .scripted(503, [:], Data("busy \(number)".utf8)) }
     let response = try await outcome(of: probe.retrying(policy(3), clock: clock), request()).get()
     #expect(response.head.status.code == 503)
@@ -225,14 +225,14 @@ struct RetryBodyTests {
   }
 
   @Test("a streamed body is not sent again, because it can be read only once", arguments: [false, true])
-  func stream(_ isAnswered: Bool) async throws {
+  func stream(_ hasResponse: Bool) async throws {
     let probe = RequestProbe { _, _ throws(CacheError) in
-      if isAnswered { return .scripted(503) }
+      if hasResponse { return .scripted(503) }
       throw lost
     }
     let body = ResourceBody(length: 99, source: BreakingBody(pattern(99)))
     let put = request(method: .put, body: body)
-    if isAnswered {
+    if hasResponse {
       #expect(try await probe.retrying(.eager()).download(put).head.status.code == 503)
     } else {
       #expect(await failure { _ = try await probe.retrying(.eager()).download(put) }?.code == .connectionLost)

@@ -72,7 +72,7 @@ struct DisplayImageTests {
   @Test("a display image is cached in memory and made once for two concurrent loads")
   func cached() async throws {
     let fixture = try await ImageFixture()
-    fixture.network.answer(fixture.url, .image(ImageFile.red))
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red))
     async let first = fixture.manager.load(fixture.url, as: .displayImage(.resize(.fit(2, 2)), scale: 2))
     async let second = fixture.manager.load(fixture.url, as: .displayImage(.resize(.fit(2, 2)), scale: 2))
     let (one, two) = try await (first.value, second.value)

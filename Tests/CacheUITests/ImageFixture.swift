@@ -51,8 +51,8 @@ final class ImageFixture {
   func ended() async throws { try await Turns.until { @MainActor in !self.model.phase.isLoading } }
 
   /// Loads an image into the cache, for a display without a processor.
-  func cache(_ url: URL, _ answer: ScriptedAnswer) async throws {
-    network.answer(url, answer)
+  func cache(_ url: URL, _ response: ScriptedResponse) async throws {
+    network.respond(to: url, with: response)
     _ = try await manager.load(url, as: .displayImage())
   }
 
@@ -69,9 +69,9 @@ final class ImageFixture {
   }
 }
 
-extension ScriptedAnswer {
+extension ScriptedResponse {
   /// Returns a 200 response with an image of one color, which is fresh for a minute.
-  static func image(_ file: Data, etag: String? = nil) -> ScriptedAnswer { .ok(file, etag: etag, cacheControl: "max-age=60") }
+  static func image(_ file: Data, etag: String? = nil) -> ScriptedResponse { .ok(file, etag: etag, cacheControl: "max-age=60") }
 }
 
 /// Image files of one color.

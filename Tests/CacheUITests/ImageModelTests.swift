@@ -26,7 +26,7 @@ struct ImageModelTests {
 
   @Test("the phase changes from loading to loaded")
   func miss() async throws {
-    fixture.network.answer(fixture.url, .image(ImageFile.red))
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red))
     model.load(fixture.url)
     #expect(fixture.states == ["loading -"])
     try await fixture.ended()
@@ -37,7 +37,7 @@ struct ImageModelTests {
   @Test("a stale image is shown immediately and does not change after a 304")
   func confirmed() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
-    fixture.network.answer(fixture.url, .notModified(cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .notModified(cacheControl: "max-age=60"))
     fixture.clock.advance(by: .seconds(61))
     model.load(fixture.url)
     let first = model.image
@@ -53,7 +53,7 @@ struct ImageModelTests {
   @Test("a stale image is replaced if the origin has another one")
   func replaced() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
-    fixture.network.answer(fixture.url, .image(ImageFile.green, etag: "\"2\""))
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.green, etag: "\"2\""))
     fixture.clock.advance(by: .seconds(61))
     model.load(fixture.url)
     try await fixture.ended()
@@ -64,7 +64,7 @@ struct ImageModelTests {
   @Test("a stale image from disk is shown while it is revalidated")
   func staleOnDisk() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
-    fixture.network.answer(fixture.url, .notModified(cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .notModified(cacheControl: "max-age=60"))
     fixture.clock.advance(by: .seconds(61))
     fixture.memory.removeAll()
     model.load(fixture.url)
@@ -75,7 +75,7 @@ struct ImageModelTests {
   @Test("a stale image that must be revalidated is never shown")
   func mustRevalidate() async throws {
     try await fixture.cache(fixture.url, .ok(ImageFile.red, etag: "\"1\"", cacheControl: "max-age=60, must-revalidate"))
-    fixture.network.answer(fixture.url, .image(ImageFile.green, etag: "\"2\""))
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.green, etag: "\"2\""))
     fixture.clock.advance(by: .seconds(61))
     model.load(fixture.url)
     try await fixture.ended()
@@ -100,7 +100,7 @@ struct ImageModelTests {
   func progress() async throws {
     let gate = Gate()
     let file = ImageFile.png(RGBA(255, 0, 0), width: 64, height: 64)
-    fixture.network.answer(fixture.url, .image(file).chunked(by: 50).bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .image(file).chunked(by: 50).bodyHeld(by: gate))
     model.load(fixture.url)
     let updates = Updates { _ = model.image }
     gate.letThrough(1)
@@ -118,8 +118,8 @@ struct ImageModelTests {
   func reuse() async throws {
     let gate = Gate()
     let other = try fixture.url("other")
-    fixture.network.answer(fixture.url, .image(ImageFile.red).bodyHeld(by: gate))
-    fixture.network.answer(other, .image(ImageFile.green))
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red).bodyHeld(by: gate))
+    fixture.network.respond(to: other, with: .image(ImageFile.green))
     model.load(fixture.url)
     await gate.arrived()
     model.load(other)
@@ -134,7 +134,7 @@ struct ImageModelTests {
     try await fixture.cache(fixture.url, .image(ImageFile.red))
     model.load(fixture.url)
     let other = try fixture.url("other")
-    fixture.network.answer(other, .image(ImageFile.green))
+    fixture.network.respond(to: other, with: .image(ImageFile.green))
     model.load(other)
     #expect(fixture.states == ["loaded red", "loading -"])
     try await fixture.ended()
@@ -144,7 +144,7 @@ struct ImageModelTests {
   @Test("only the last of ten URLs in one turn of the main actor is requested")
   func tenURLs() async throws {
     let urls = try (0..<10).map { try fixture.url("\($0)") }
-    fixture.network.answer(urls[9], .image(ImageFile.green))
+    fixture.network.respond(to: urls[9], with: .image(ImageFile.green))
     for url in urls { model.load(url) }
     try await fixture.ended()
     #expect(fixture.network.requests.count == 1)
@@ -155,7 +155,7 @@ struct ImageModelTests {
   @Test("repeating a running load has no effect")
   func repeated() async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .image(ImageFile.red).held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red).held(by: gate))
     for _ in 0..<3 { model.load(fixture.url) }
     await gate.arrived()
     model.load(fixture.url)
@@ -171,7 +171,7 @@ struct ImageModelTests {
   func partitions() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red))
     model.load(fixture.url)
-    fixture.network.answer(fixture.url, .image(ImageFile.green))
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.green))
     model.load(fixture.url, options: RequestOptions { $0.partition = "ann" })
     #expect(model.image == nil)
     try await fixture.ended()
@@ -217,7 +217,7 @@ struct ImageModelTests {
 
   @Test("a response that is not an image is a failure")
   func noImage() async throws {
-    fixture.network.answer(fixture.url, .ok("<html>"))
+    fixture.network.respond(to: fixture.url, with: .ok("<html>"))
     model.load(fixture.url)
     try await fixture.ended()
     #expect(fixture.states.last == "failed(decodingFailed) -")
@@ -234,7 +234,7 @@ struct ImageModelTests {
   @Test("closing the manager during the load is a failure")
   func closing() async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .image(ImageFile.red).held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red).held(by: gate))
     model.load(fixture.url)
     await gate.arrived()
     await fixture.manager.close(within: .zero)
@@ -245,7 +245,7 @@ struct ImageModelTests {
 
   @Test("a cancellation by the downloader is a failure")
   func cancelledElsewhere() async throws {
-    fixture.network.answer(fixture.url, .failure(.cancelled))
+    fixture.network.respond(to: fixture.url, with: .failure(.cancelled))
     model.load(fixture.url)
     try await fixture.ended()
     #expect(fixture.states.last == "failed(cancelled) -")
@@ -256,7 +256,7 @@ struct ImageModelTests {
     arguments: [(404, "-"), (410, "-"), (403, "-"), (429, "red"), (500, "red"), (503, "red")])
   func errorAfterStale(status: Int, shown: String) async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
-    fixture.network.answer(fixture.url, .response(.init(code: status)))
+    fixture.network.respond(to: fixture.url, with: .response(.init(code: status)))
     fixture.clock.advance(by: .seconds(61))
     model.load(fixture.url)
     try await fixture.ended()
@@ -267,7 +267,7 @@ struct ImageModelTests {
   @Test("a stale image is loaded offline, with the reason")
   func offline() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
-    fixture.network.answer(fixture.url, .failure(.offline))
+    fixture.network.respond(to: fixture.url, with: .failure(.offline))
     fixture.clock.advance(by: .seconds(61))
     model.load(fixture.url)
     try await fixture.ended()
@@ -277,7 +277,7 @@ struct ImageModelTests {
 
   @Test("retry loads again after an error, and otherwise has no effect")
   func retry() async throws {
-    fixture.network.answer(fixture.url, .failure(.offline), .image(ImageFile.red))
+    fixture.network.respond(to: fixture.url, with: .failure(.offline), .image(ImageFile.red))
     model.load(fixture.url)
     try await fixture.ended()
     model.retry()
@@ -292,7 +292,7 @@ struct ImageModelTests {
   @Test("a cancelled load ends immediately, and its transfer stops")
   func cancel() async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .image(ImageFile.red).bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red).bodyHeld(by: gate))
     model.load(fixture.url)
     await gate.arrived()
     model.cancel()
@@ -324,7 +324,7 @@ struct ImageModelTests {
   @Test("releasing the model stops the transfer")
   func released() async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .image(ImageFile.red).bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red).bodyHeld(by: gate))
     var model: ImageModel? = ImageModel(manager: fixture.manager)
     model?.load(fixture.url)
     await gate.arrived()
@@ -338,7 +338,7 @@ struct ImageModelTests {
   @Test("a disappearing view stops the transfer, and loading again restarts it")
   func disappeared() async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .image(ImageFile.red).bodyHeld(by: gate), .image(ImageFile.red))
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red).bodyHeld(by: gate), .image(ImageFile.red))
     model.load(fixture.url)
     await gate.arrived()
     model.disappear()
@@ -354,7 +354,7 @@ struct ImageModelTests {
   func lowered() async throws {
     let gate = Gate()
     let observed = ObservedPriorities()
-    fixture.network.answer(fixture.url, .image(ImageFile.red).held(by: gate))
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red).held(by: gate))
     let options = RequestOptions { $0.downloader = .use(ObservingDownloader(base: fixture.network, observed: observed)) }
     model.load(fixture.url, options: options)
     model.disappear(keepsLoading: true)
@@ -371,7 +371,7 @@ struct ImageModelTests {
   func keepsTransfer() async throws {
     let gate = Gate()
     let file = ImageFile.png(RGBA(255, 0, 0), width: 64, height: 64)
-    fixture.network.answer(fixture.url, .image(file).chunked(by: 50).bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .image(file).chunked(by: 50).bodyHeld(by: gate))
     model.load(fixture.url)
     gate.letThrough(1)
     try await Turns.until { @MainActor in model.progress != nil }

@@ -16,8 +16,8 @@ struct ImagePrefetcherTests {
     rows = try (0..<100).map { try fixture.url("\($0)") }
   }
 
-  private func serve(_ answer: ScriptedAnswer = .image(ImageFile.red)) {
-    for url in rows { if let url { fixture.network.serve(url) { _ in answer } } }
+  private func serve(_ response: ScriptedResponse = .image(ImageFile.red)) {
+    for url in rows { if let url { fixture.network.serve(url) { _ in response } } }
   }
 
   private var requested: Set<Int> {

@@ -55,7 +55,7 @@ struct ImageViewBindingTests {
 
   @Test("the placeholder is shown, then the image with a crossfade")
   func miss() async throws {
-    fixture.network.answer(fixture.url, .image(ImageFile.red))
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red))
     view.setImage(from: fixture.url)
     #expect(view.shown == ["-"])
     try await view.ended()
@@ -65,7 +65,8 @@ struct ImageViewBindingTests {
   @Test("a stale image is shown once after a 304, and a newer one appears with a crossfade")
   func stale() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.red, etag: "\"1\""))
-    fixture.network.answer(fixture.url, .notModified(cacheControl: "max-age=60"), .image(ImageFile.green, etag: "\"2\""))
+    fixture.network.respond(
+      to: fixture.url, with: .notModified(cacheControl: "max-age=60"), .image(ImageFile.green, etag: "\"2\""))
     fixture.clock.advance(by: .seconds(61))
     view.setImage(from: fixture.url)
     try await view.ended()
@@ -80,8 +81,8 @@ struct ImageViewBindingTests {
   func reuse() async throws {
     let gate = Gate()
     let other = try fixture.url("other")
-    fixture.network.answer(fixture.url, .image(ImageFile.red).bodyHeld(by: gate))
-    fixture.network.answer(other, .image(ImageFile.green))
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red).bodyHeld(by: gate))
+    fixture.network.respond(to: other, with: .image(ImageFile.green))
     view.setImage(from: fixture.url)
     await gate.arrived()
     view.setImage(from: other)
@@ -98,7 +99,7 @@ struct ImageViewBindingTests {
     view.setImage(from: nil)
     #expect(view.shown == ["red", "-"] && view.results == ["memory"])
     let broken = try fixture.url("broken")
-    fixture.network.answer(broken, .ok("not an image"))
+    fixture.network.respond(to: broken, with: .ok("not an image"))
     view.setImage(from: broken)
     try await view.ended()
     #expect(view.shown == ["red", "-", "-"] && view.results == ["memory", "decodingFailed"])
@@ -132,7 +133,7 @@ struct ImageViewBindingTests {
   @Test("releasing a view stops its load")
   func released() async throws {
     let gate = Gate()
-    fixture.network.answer(fixture.url, .image(ImageFile.red).bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red).bodyHeld(by: gate))
     var view: View? = View(fixture)
     view?.setImage(from: fixture.url)
     await gate.arrived()

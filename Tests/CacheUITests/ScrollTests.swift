@@ -18,7 +18,7 @@ struct ScrollTests {
       /// The rows whose requests the downloader is responding to.
       var running: Set<Int> = []
       /// The visible rows whose response has arrived.
-      var answered: Set<Int> = []
+      var loaded: Set<Int> = []
       var visible: Set<Int> = []
       /// The rows that were requested after they had left the screen.
       var late: [Int] = []
@@ -40,7 +40,7 @@ struct ScrollTests {
       }
       defer { state.withLock { _ = $0.running.remove(row) } }
       let response = try await network.download(request)
-      state.withLock { _ = $0.answered.insert(row) }
+      state.withLock { _ = $0.loaded.insert(row) }
       return response
     }
   }
@@ -88,14 +88,14 @@ struct ScrollTests {
     for row in 0..<rows {
       let url = try #require(URL(string: "https://example.com/\(row).png"))
       // At 120 ms per response, six slots serve 50 rows per second, so some rows leave before their turn.
-      network.answer(url, .image(files[row % 2]).after(.milliseconds(120)))
+      network.respond(to: url, with: .image(files[row % 2]).after(.milliseconds(120)))
       let slot = row % Self.visibleRows
       // The system is idle, so only this change can start requests now.
       origin.state.withLock { state in
         state.visible.insert(row)
         if let former = current[slot] {
           state.visible.remove(former)
-          state.answered.remove(former)
+          state.loaded.remove(former)
         }
       }
       current[slot] = row
@@ -121,7 +121,7 @@ struct ScrollTests {
       let shown = models.count { $0.phase.resource != nil }
       // A request is at the origin from the start to the end of its sleep.
       return origin.state.withLock { state in
-        clock.pendingSleeps == state.running.count && state.answered.count == shown && state.running.isSubset(of: state.visible)
+        clock.pendingSleeps == state.running.count && state.loaded.count == shown && state.running.isSubset(of: state.visible)
           && state.running.count == min(Self.slots, loading)
       }
     }

@@ -24,7 +24,7 @@ struct BothSidesTests {
   }
 
   @Test("both image processors and formats can be used")
-  func pictures() {
+  func images() {
     #expect(Rounding().identifier == "rounding")
     #expect("\(Etagere.ImageProcessor.gray + .circle)" == "gray|circle")
     #expect(Etagere.ImageFormat.png.name == "PNG")

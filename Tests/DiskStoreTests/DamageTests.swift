@@ -75,17 +75,17 @@ struct DamageTests {
       #expect(try await cache.updateMetadata(of: key, to: next, ifRevision: first.revision))
       known.append(next)
     }
-    let place = folder.entryFiles[0]
-    let whole = try file(place)
+    let entryPath = folder.entryFiles[0]
+    let whole = try file(entryPath)
     var misses = 0
     for number in 0..<cases {
       let damage = Damage.allCases[number % Damage.allCases.count]
       let damaged = damage.apply(to: whole, &generator)
-      try folder.place(damaged, place)
+      try folder.place(damaged, entryPath)
       let range = number % 3 == 0 ? Int64(length / 3)..<Int64(length / 2) : 0..<Int64(length)
       guard let entry = try await cache.entry(for: key, range: range) else {
         misses += 1
-        #expect(!fileExists(place), "case \(number) \(damage): the damaged file is removed")
+        #expect(!fileExists(entryPath), "case \(number) \(damage): the damaged file is removed")
         continue
       }
       #expect(known.contains(entry.metadata), "case \(number) \(damage)")
@@ -95,7 +95,7 @@ struct DamageTests {
       } catch {
         #expect(error.code == .damagedEntry)
         misses += 1
-        #expect(!fileExists(place), "case \(number) \(damage): the damaged file is removed")
+        #expect(!fileExists(entryPath), "case \(number) \(damage): the damaged file is removed")
       }
     }
     #expect(misses > cases / 4)
@@ -109,16 +109,16 @@ struct DamageTests {
   func everyLength() async throws {
     let body = bytes(300)
     let stored = try await cache.store(body, for: key, metadata: metadata())
-    let place = folder.entryFiles[0]
-    let whole = try file(place)
+    let entryPath = folder.entryFiles[0]
+    let whole = try file(entryPath)
     for length in stride(from: 0, to: whole.count, by: Self.share) {
-      try folder.place(whole.prefix(length), place)
+      try folder.place(whole.prefix(length), entryPath)
       if let entry = try await cache.entry(for: key) {
         #expect(whole[length...].allSatisfy { $0 == 0 }, "cut at \(length)")
         #expect(entry.metadata == stored)
         #expect(try await entry.body.collect() == body)
       } else {
-        #expect(!fileExists(place))
+        #expect(!fileExists(entryPath))
       }
     }
   }
@@ -129,19 +129,19 @@ struct DamageTests {
   func unchecked(length: Int) async throws {
     let body = bytes(length)
     try await cache.store(body, for: key, metadata: metadata())
-    let place = folder.entryFiles[0]
-    let whole = try file(place)
+    let entryPath = folder.entryFiles[0]
+    let whole = try file(entryPath)
     let unchecked = try DiskCache(path: folder.path, configuration: .init(checksBodies: false))
     var damaged = whole
     damaged[3000] ^= 1
-    try put(damaged, place)
+    try put(damaged, entryPath)
     let read = try await unchecked.bytes(key)
     #expect(read?.count == length && read != body)
-    #expect(try await unchecked.verify().damaged.keys.sorted() == [place])
+    #expect(try await unchecked.verify().damaged.keys.sorted() == [entryPath])
     for offset in [20, 140, whole.count - 500] {
       damaged = whole
       damaged[offset] ^= 1
-      try folder.place(damaged, place)
+      try folder.place(damaged, entryPath)
       #expect(try await unchecked.bytes(key) == nil, "byte \(offset)")
     }
     #expect(try await cache.bytes(key) == nil)
@@ -151,18 +151,18 @@ struct DamageTests {
   func damagedStream() async throws {
     let body = bytes(1_000_000)
     try await cache.store(body, for: key, metadata: metadata())
-    let place = folder.entryFiles[0]
-    var damaged = try file(place)
+    let entryPath = folder.entryFiles[0]
+    var damaged = try file(entryPath)
     damaged[700_000] ^= 1
-    try put(damaged, place)
+    try put(damaged, entryPath)
     let entry = try #require(try await cache.entry(for: key))
     var read = Data()
     let error = await failure { for try await chunk in entry.body { read += chunk } }
     #expect(error?.code == .damagedEntry)
-    #expect(error?.path == place)
+    #expect(error?.path == entryPath)
     #expect(read == body.prefix(read.count))
     #expect(read.count == 524_288)
-    #expect(!fileExists(place))
+    #expect(!fileExists(entryPath))
     #expect(cache.counters.damaged == 1)
     #expect(try await cache.bytes(key) == nil)
   }
@@ -171,10 +171,10 @@ struct DamageTests {
   func rangeBesideDamage() async throws {
     let body = bytes(1_000_000)
     try await cache.store(body, for: key, metadata: metadata())
-    let place = folder.entryFiles[0]
-    var damaged = try file(place)
+    let entryPath = folder.entryFiles[0]
+    var damaged = try file(entryPath)
     damaged[700_000] ^= 1
-    try put(damaged, place)
+    try put(damaged, entryPath)
     #expect(try await cache.entry(for: key, range: 0..<500_000)?.body.collect() == body.prefix(500_000))
     #expect(try await cache.entry(for: key, range: 900_000..<1_000_000)?.body.collect() == body.suffix(100_000))
   }
@@ -182,10 +182,10 @@ struct DamageTests {
   @Test("a good entry that replaced a damaged one is not removed with it")
   func replacementStays() async throws {
     try await cache.store(bytes(1_000_000), for: key, metadata: metadata())
-    let place = folder.entryFiles[0]
-    var damaged = try file(place)
+    let entryPath = folder.entryFiles[0]
+    var damaged = try file(entryPath)
     damaged[700_000] ^= 1
-    try put(damaged, place)
+    try put(damaged, entryPath)
     let entry = try #require(try await cache.entry(for: key))
     let good = bytes(500_000, seed: 8)
     try await cache.store(good, for: key, metadata: metadata())
@@ -196,43 +196,43 @@ struct DamageTests {
   @Test("an empty file, a text file and another program's file are misses and are removed", arguments: ["", "hello\n", "<html>"])
   func foreignFiles(text: String) async throws {
     try await cache.store(bytes(9), for: key, metadata: metadata())
-    let place = folder.entryFiles[0]
-    try put(Data(text.utf8), place)
+    let entryPath = folder.entryFiles[0]
+    try put(Data(text.utf8), entryPath)
     #expect(try await cache.bytes(key) == nil)
-    #expect(!fileExists(place))
+    #expect(!fileExists(entryPath))
     #expect(cache.counters.damaged == 1)
   }
 
   /// Writes a version with the matching checksum into an entry's header.
-  private func setVersion(_ version: UInt8, _ place: String) throws {
-    var data = try file(place)
+  private func setVersion(_ version: UInt8, _ entryPath: String) throws {
+    var data = try file(entryPath)
     data[8] = version
     let checksum = crc(data.prefix(124))
     for index in 0..<4 { data[124 + index] = UInt8(truncatingIfNeeded: checksum >> UInt32(8 * index)) }
-    try put(data, place)
+    try put(data, entryPath)
   }
 
   @Test("an entry of a later format is a miss and stays, and one of an earlier format is removed")
   func formats() async throws {
     try await cache.store(bytes(9), for: key, metadata: metadata())
-    let place = folder.entryFiles[0]
-    try setVersion(2, place)
+    let entryPath = folder.entryFiles[0]
+    try setVersion(2, entryPath)
     #expect(try await cache.bytes(key) == nil)
     #expect(try await cache.variants(of: key.resource).isEmpty)
-    #expect(fileExists(place))
+    #expect(fileExists(entryPath))
     #expect(try await cache.verify(removingDamaged: true).newer == 1)
     #expect(cache.counters.damaged == 0)
-    try setVersion(0, place)
+    try setVersion(0, entryPath)
     #expect(try await cache.bytes(key) == nil)
-    #expect(!fileExists(place))
+    #expect(!fileExists(entryPath))
   }
 
   @Test("a header with impossible offsets and a matching checksum is damaged and does not trap")
   func impossibleOffsets() async throws {
     var generator = SeededGenerator(state: 77)
     try await cache.store(bytes(5000), for: key, metadata: metadata())
-    let place = folder.entryFiles[0]
-    let whole = try file(place)
+    let entryPath = folder.entryFiles[0]
+    let whole = try file(entryPath)
     for number in 0..<400 {
       var data = whole
       let field = 40 + 8 * (number % 6)
@@ -243,7 +243,7 @@ struct DamageTests {
       for index in 0..<8 { data[field + index] = UInt8(truncatingIfNeeded: value >> UInt64(8 * index)) }
       let checksum = crc(data.prefix(124))
       for index in 0..<4 { data[124 + index] = UInt8(truncatingIfNeeded: checksum >> UInt32(8 * index)) }
-      try put(data, place)
+      try put(data, entryPath)
       #expect(try await cache.bytes(key) == nil, "\(value) at \(field)")
     }
   }
@@ -251,19 +251,19 @@ struct DamageTests {
   @Test("a sparse file of a terabyte with a key of that size is damaged and uses no memory")
   func endlessKey() async throws {
     try await cache.store(bytes(9), for: key, metadata: metadata())
-    let place = folder.entryFiles[0]
+    let entryPath = folder.entryFiles[0]
     let size: UInt64 = 1 << 40
-    var header = try file(place).prefix(128)
+    var header = try file(entryPath).prefix(128)
     // The length of the key, and the body, table and metadata behind it.
     for (field, value) in [(48, size - 4096), (56, size - 2048), (64, 0), (72, size - 1024), (80, size - 512)] {
       for index in 0..<8 { header[field + index] = UInt8(truncatingIfNeeded: value >> UInt64(8 * index)) }
     }
     let checksum = crc(header.prefix(124))
     for index in 0..<4 { header[124 + index] = UInt8(truncatingIfNeeded: checksum >> UInt32(8 * index)) }
-    try put(header, place)
-    try #require(truncate(place, off_t(size)) == 0)
+    try put(header, entryPath)
+    try #require(truncate(entryPath, off_t(size)) == 0)
     #expect(try await cache.bytes(key) == nil)
-    #expect(!fileExists(place))
+    #expect(!fileExists(entryPath))
     #expect(cache.counters.damaged == 1)
   }
 

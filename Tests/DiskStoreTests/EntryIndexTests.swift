@@ -20,7 +20,7 @@ struct EntryIndexTests {
   private func list(_ found: [EntryName], meanwhile: () -> Void = {}, then look: [EntryName: EntryIndex.Use] = [:]) {
     index.beginList()
     meanwhile()
-    for name in index.endList(Dictionary(uniqueKeysWithValues: found.map { ($0, use()) })) { index.look(name, look[name]) }
+    for name in index.endList(Dictionary(uniqueKeysWithValues: found.map { ($0, use()) })) { index.recordCheck(name, look[name]) }
     index.trust(since: quiet)
   }
 
@@ -43,14 +43,14 @@ struct EntryIndexTests {
     // When
     index.beginList()
     for (second, name) in names.enumerated() { index.stored(name, size: 10, at: now + .seconds(second)) }
-    for name in index.endList([old: use(), names[3]: use(), names[7]: use()]) { index.look(name, index.use(name)) }
+    for name in index.endList([old: use(), names[3]: use(), names[7]: use()]) { index.recordCheck(name, index.use(name)) }
 
     // Then
     #expect((0..<13).flatMap { _ in index.choose(1, most: 1).map(\.name) } == [old] + names)
   }
 
   @Test("an entry updated during the first list has the number of uses from the index file")
-  func freshenedMeanwhile() {
+  func updatedMeanwhile() {
     // Given
     let index = EntryIndex(LeastFrequentlyUsed())
     let (often, once) = (name("often"), name("once"))
@@ -61,7 +61,7 @@ struct EntryIndexTests {
     // When
     index.beginList()
     index.resized(often, size: 20, at: now + .seconds(1))
-    for name in index.endList(found) { index.look(name, index.use(name)) }
+    for name in index.endList(found) { index.recordCheck(name, index.use(name)) }
 
     // Then
     #expect((0..<2).flatMap { _ in index.choose(1, most: 1).map(\.name) } == [once, often])
@@ -95,7 +95,7 @@ struct EntryIndexTests {
     #expect(!index.lacks(name("a"), quiet))
     #expect(index.lacks(name("b"), quiet))
     #expect(index.snapshot(quiet) == nil)
-    index.look(name("a"), nil)
+    index.recordCheck(name("a"), nil)
     #expect(index.lacks(name("a"), quiet))
   }
 

@@ -34,7 +34,7 @@ final class FaultyFileSystem: Sendable {
     var sync: SystemError?
     var isReadOnly = false
     /// The number of permission checks.
-    var rightsAsked = 0
+    var permissionRequests = 0
     /// An action to run while a lock is waited for.
     var onPause: (@Sendable (_ number: Int) -> Void)?
     var pauses = 0
@@ -97,7 +97,7 @@ final class FaultyFileSystem: Sendable {
       return current.unlink ?? system.unlinkInside(folder, name)
     }
     calls.isWritable = { [self] path in
-      set { $0.rightsAsked += 1 }
+      set { $0.permissionRequests += 1 }
       return !current.isReadOnly && system.isWritable(path)
     }
     calls.pause = { [self] in

@@ -189,19 +189,19 @@ struct FolderTests {
   func links() async throws {
     let cache = try DiskCache(path: folder.path)
     try await cache.store(bytes(5), for: key, metadata: metadata())
-    let place = folder.entryFiles[0]
+    let entryPath = folder.entryFiles[0]
     let outside = folder.path + "/outside"
     try FileManager.default.createDirectory(atPath: outside, withIntermediateDirectories: true)
-    let target = outside + "/" + place.split(separator: "/").suffix(1).joined()
-    try FileManager.default.moveItem(atPath: place, toPath: target)
+    let target = outside + "/" + entryPath.split(separator: "/").suffix(1).joined()
+    try FileManager.default.moveItem(atPath: entryPath, toPath: target)
 
     // A link in place of an entry.
-    try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: target)
+    try FileManager.default.createSymbolicLink(atPath: entryPath, withDestinationPath: target)
     #expect(try await cache.bytes(key) == nil)
     #expect(fileExists(target))
 
     // A link in place of the folder of the entry.
-    let shard = String(place.dropLast(35))
+    let shard = String(entryPath.dropLast(35))
     try remove(shard)
     try FileManager.default.createSymbolicLink(atPath: shard, withDestinationPath: outside)
     #expect(try await cache.entryCount == 0)
@@ -258,9 +258,9 @@ struct FolderTests {
   func folderInPlace() async throws {
     let cache = try DiskCache(path: folder.path)
     try await cache.store(bytes(5), for: key, metadata: metadata())
-    let place = folder.entryFiles[0]
-    try remove(place)
-    try FileManager.default.createDirectory(atPath: place + "/below", withIntermediateDirectories: true)
+    let entryPath = folder.entryFiles[0]
+    try remove(entryPath)
+    try FileManager.default.createDirectory(atPath: entryPath + "/below", withIntermediateDirectories: true)
     #expect(try await cache.bytes(key) == nil)
     try await cache.store(bytes(6), for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == bytes(6))

@@ -15,11 +15,11 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
   /// The metadata when the entry was stored.
   let stored: StoredMetadata
   /// The metadata after a 304.
-  var freshened: StoredMetadata?
+  var updated: StoredMetadata?
 
   /// The metadata that a reader finds.
   var metadata: StoredMetadata {
-    var metadata = freshened ?? stored
+    var metadata = updated ?? stored
     metadata.bodyLength = Int64(body.count)
     return metadata
   }
@@ -33,7 +33,7 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
 
   private static let plain = GoldenEntry(
     description: "a plain 200", key: CacheKey(resource: "https://example.com/plain"), body: Data("plain text\n".utf8),
-    stored: answer(
+    stored: storedMetadata(
       "/plain",
       HTTPResponse(
         status: .ok,
@@ -48,7 +48,7 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
     description: "an empty body with trailers, in a partition and under the caller's key",
     key: CacheKey(resource: ResourceID.make(uri: "", key: "report", partition: "tenant-7")), body: Data(),
     stored: {
-      var metadata = answer(
+      var metadata = storedMetadata(
         "/report?signature=x", HTTPResponse(status: .noContent), revision: 2,
         Freshness(generatedAt: start, freshUntil: start, staleIfErrorUntil: .distantFuture))
       metadata.trailers = [.eTag: "\"late\""]
@@ -62,7 +62,7 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
     key: CacheKey(
       resource: "https://example.com/varying", variant: "accept-language=de\nauthorization=\(digest)"),
     body: Data("Guten Tag\n".utf8),
-    stored: answer(
+    stored: storedMetadata(
       "/varying",
       HTTPResponse(
         status: .ok,
@@ -73,7 +73,7 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
   private static let weak = GoldenEntry(
     description: "a weak tag that requires revalidation before each use", key: CacheKey(resource: "https://example.com/weak"),
     body: Data("weak\n".utf8),
-    stored: answer(
+    stored: storedMetadata(
       "/weak", HTTPResponse(status: .ok, headerFields: [.eTag: "W/\"7\"", .cacheControl: "no-cache"]), revision: 4,
       Freshness(
         generatedAt: start - .seconds(1), freshUntil: start - .seconds(1), requiresRevalidation: true, staleIfErrorUntil: nil)))
@@ -81,14 +81,14 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
   private static let confirmed = GoldenEntry(
     description: "a 200 that a 304 confirmed an hour later", key: CacheKey(resource: "https://example.com/confirmed"),
     body: Data("confirmed\n".utf8),
-    stored: answer(
+    stored: storedMetadata(
       "/confirmed",
       HTTPResponse(status: .ok, headerFields: [.eTag: "\"5\"", .cacheControl: "max-age=60, stale-while-revalidate=30"]),
       revision: 5,
       Freshness(
         generatedAt: start - .seconds(1), freshUntil: start + .seconds(59), staleWhileRevalidateUntil: start + .seconds(89),
         staleIfErrorUntil: .distantFuture)),
-    freshened: answer(
+    updated: storedMetadata(
       "/confirmed",
       HTTPResponse(
         status: .ok,
@@ -102,7 +102,7 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
   private static let part = GoldenEntry(
     description: "a partial response (206)", key: CacheKey(resource: "https://example.com/part", variant: "range=bytes=0-4"),
     body: Data("01234".utf8),
-    stored: answer(
+    stored: storedMetadata(
       "/part",
       HTTPResponse(
         status: .partialContent,
@@ -113,12 +113,12 @@ struct GoldenEntry: Sendable, CustomStringConvertible {
   private static let failure = GoldenEntry(
     description: "an error that expires when it is no longer fresh", key: CacheKey(resource: "https://example.com/gone"),
     body: Data("no such page\n".utf8),
-    stored: answer(
+    stored: storedMetadata(
       "/gone", HTTPResponse(status: .notFound, headerFields: [.cacheControl: "max-age=7200"]), revision: 7,
       Freshness(generatedAt: start - .seconds(1), freshUntil: start + .seconds(7_199), staleIfErrorUntil: .distantFuture),
       expiration: .at(start + .seconds(7_199))))
 
-  private static func answer(
+  private static func storedMetadata(
     _ path: String, _ response: HTTPResponse, fields: HTTPFields = [:], at time: Timestamp = start, revision: UInt64,
     _ freshness: Freshness, expiration: Expiration? = nil
   ) -> StoredMetadata {

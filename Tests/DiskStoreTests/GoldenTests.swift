@@ -36,8 +36,8 @@ private enum Golden {
       let writer = try await cache.makeWriter(for: entry.key, metadata: stored)
       if !entry.body.isEmpty { try await writer.write(entry.body) }
       _ = try await writer.commit(trailers: entry.stored.trailers)
-      if let freshened = entry.freshened {
-        #expect(try await cache.updateMetadata(of: entry.key, to: freshened, ifRevision: entry.stored.revision))
+      if let updated = entry.updated {
+        #expect(try await cache.updateMetadata(of: entry.key, to: updated, ifRevision: entry.stored.revision))
       }
     }
     await cache.close()

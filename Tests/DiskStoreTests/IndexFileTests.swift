@@ -31,12 +31,12 @@ struct IndexFileTests {
     let cache = try open()
     let extra = CacheKey(resource: "extra")
     try await cache.store(bytes(10), for: extra, metadata: metadata())
-    let place = try #require(folder.entryFiles.first)
-    let whole = try file(place)
+    let entryPath = try #require(folder.entryFiles.first)
+    let whole = try file(entryPath)
     try await cache.remove(extra, ifRevision: nil)
     for number in 0..<count { try await cache.store(bytes(number % 50), for: key(number), metadata: metadata()) }
     await cache.close()
-    try put(whole, place)
+    try put(whole, entryPath)
   }
 
   private func isLoaded() async throws -> Bool {

@@ -51,12 +51,12 @@ struct KeyTests {
     let other = CacheKey(resource: "other")
     try await cache.store(bytes(300, seed: 1), for: one, metadata: metadata())
     let entries = folder.path + "/inner/etagere-1/entries"
-    let place = try #require(folder.files(below: entries).first)
+    let entryPath = try #require(folder.files(below: entries).first)
     try await cache.store(bytes(300, seed: 2), for: other, metadata: metadata())
-    let source = try #require(folder.files(below: entries).first { $0 != place })
-    try put(try file(source), place)
+    let source = try #require(folder.files(below: entries).first { $0 != entryPath })
+    try put(try file(source), entryPath)
     #expect(try await cache.bytes(one) == nil)
-    #expect(fileExists(place))
+    #expect(fileExists(entryPath))
     #expect(cache.counters.damaged == 0)
     #expect(try await cache.bytes(other) == bytes(300, seed: 2))
     let report = try await cache.verify(removingDamaged: true)
@@ -70,10 +70,10 @@ struct KeyTests {
     let german = CacheKey(resource: "r", variant: "de")
     let english = CacheKey(resource: "r", variant: "en")
     try await cache.store(bytes(300, seed: 1), for: german, metadata: metadata())
-    let place = try #require(folder.files(below: folder.path + "/inner/etagere-1/entries").first)
-    let displaced = try file(place)
+    let entryPath = try #require(folder.files(below: folder.path + "/inner/etagere-1/entries").first)
+    let displaced = try file(entryPath)
     try await cache.store(bytes(300, seed: 2), for: english, metadata: metadata())
-    let other = try #require(folder.files(below: folder.path + "/inner/etagere-1/entries").first { $0 != place })
+    let other = try #require(folder.files(below: folder.path + "/inner/etagere-1/entries").first { $0 != entryPath })
 
     // When
     try put(displaced, other)
@@ -94,12 +94,12 @@ struct KeyTests {
     let large = CacheKey(resource: "r", transform: "large")
     let entries = folder.path + "/inner/etagere-1/entries"
     try await cache.store(bytes(300, seed: 1), for: small, metadata: metadata())
-    let place = try #require(folder.files(below: entries).first)
+    let entryPath = try #require(folder.files(below: entries).first)
     try await cache.store(bytes(300, seed: 2), for: large, metadata: metadata())
-    let other = try #require(folder.files(below: entries).first { $0 != place })
+    let other = try #require(folder.files(below: entries).first { $0 != entryPath })
 
     // When
-    try put(try file(place), other)
+    try put(try file(entryPath), other)
 
     // Then
     #expect(try await cache.transforms(of: "r").map(\.key) == [small])

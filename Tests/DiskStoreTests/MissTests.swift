@@ -18,7 +18,7 @@ struct MissTests {
   let one: DiskCache
   let two: DiskCache
   let key = CacheKey(resource: "r")
-  let place: String
+  let entryPath: String
   let whole: Data
 
   init() async throws {
@@ -26,8 +26,8 @@ struct MissTests {
     one = try folder.sharedCache(clock: clock)
     two = try folder.sharedCache(clock: clock)
     try await one.store(bytes(10), for: key, metadata: metadata(at: clock.now))
-    place = try #require(folder.entryFiles.first)
-    whole = try file(place)
+    entryPath = try #require(folder.entryFiles.first)
+    whole = try file(entryPath)
     try await one.remove(key, ifRevision: nil)
     // The first lookup also checks the counters, and the count waits for the list.
     for cache in [one, two] {
@@ -44,7 +44,7 @@ struct MissTests {
 
   @Test("a miss needs only memory and is counted while no other cache changes anything")
   func memory() async throws {
-    try put(whole, place)
+    try put(whole, entryPath)
     let misses = one.counters.misses
     #expect(try await !find())
     #expect(one.counters.misses == misses + 2)
@@ -56,26 +56,26 @@ struct MissTests {
 
   @Test("a change by another cache makes misses read the file system")
   func changed() async throws {
-    try put(whole, place)
+    try put(whole, entryPath)
     try await two.store(bytes(10), for: CacheKey(resource: "s"), metadata: metadata(at: clock.now))
     #expect(try await find())
   }
 
   @Test("misses read the file system during another cache's change, even if it never ends")
   func underWay() async throws {
-    try put(whole, place)
+    try put(whole, entryPath)
     try folder.raise(.started)
     #expect(try await find())
     _ = try await one.entryCount
-    try FileManager.default.removeItem(atPath: place)
+    try FileManager.default.removeItem(atPath: entryPath)
     #expect(try await !find())
     _ = try await one.entryCount
-    try put(whole, place)
+    try put(whole, entryPath)
     #expect(try await find())
-    try FileManager.default.removeItem(atPath: place)
+    try FileManager.default.removeItem(atPath: entryPath)
     try folder.raise(.finished)
     _ = try await one.entryCount
-    try put(whole, place)
+    try put(whole, entryPath)
     #expect(try await !find())
   }
 
@@ -84,8 +84,8 @@ struct MissTests {
     try await two.store(bytes(10), for: CacheKey(resource: "s"), metadata: metadata(at: clock.now))
     for _ in 0..<64 { #expect(try await one.entry(for: key) == nil) }
     // The list is running now. A lookup of the key before its end would leave the key uncertain until the next list.
-    try await one.upkeep { _ in }
-    try put(whole, place)
+    try await one.performMaintenance { _ in }
+    try put(whole, entryPath)
     #expect(try await !find())
   }
 
@@ -108,13 +108,13 @@ struct MissTests {
     let aside = folder.path + "/aside"
     try FileManager.default.moveItem(atPath: folder.root, toPath: aside)
     try FileManager.default.copyItem(atPath: aside, toPath: folder.root)
-    try put(whole, place)
+    try put(whole, entryPath)
     clock.advance(by: .seconds(1))
     #expect(try await find())
     // From now on, the counters of the new folder apply.
     try await two.remove(key, ifRevision: nil)
     _ = try await one.entryCount
-    try put(whole, place)
+    try put(whole, entryPath)
     try folder.raise(.started)
     try folder.raise(.finished)
     #expect(try await find())
@@ -123,8 +123,8 @@ struct MissTests {
   @Test("removing all entries leaves none that memory would deny")
   func removedAll() async throws {
     try await one.removeAll()
-    try FileManager.default.createDirectory(atPath: String(place.dropLast(35)), withIntermediateDirectories: true)
-    try put(whole, place)
+    try FileManager.default.createDirectory(atPath: String(entryPath.dropLast(35)), withIntermediateDirectories: true)
+    try put(whole, entryPath)
     #expect(try await !find())
     try await two.removeAll()
     try await two.store(bytes(10), for: key, metadata: metadata(at: clock.now))

@@ -141,16 +141,16 @@ struct RecoveryTests {
   @Test(
     "starting a writer does not check permissions until a writer has found the folder read-only"
   )
-  func startsWithoutAsking() async throws {
+  func startsWithoutListing() async throws {
     // Given
     let faults = FaultyFileSystem()
     let cache = try DiskCache(path: folder.path, configuration: .init(), calls: faults.calls)
     #expect(try await cache.entryCount == 0)
-    let asked = faults.current.rightsAsked
+    let asked = faults.current.permissionRequests
 
     // When
     let writer = try await cache.makeWriter(for: key, metadata: metadata())
-    #expect(faults.current.rightsAsked == asked)
+    #expect(faults.current.permissionRequests == asked)
     faults.set { $0.isReadOnly = true }
     try await writer.write(bytes(10))
     let late = await failure { _ = try await writer.commit(trailers: nil) }
@@ -201,17 +201,17 @@ struct RecoveryTests {
   func unreadableRemoval() async throws {
     let cache = try DiskCache(path: folder.path)
     let stored = try await cache.store(bytes(5), for: key, metadata: metadata())
-    let place = folder.entryFiles[0]
-    try remove(place)
+    let entryPath = folder.entryFiles[0]
+    try remove(entryPath)
     // No process can open a socket as a file.
-    try #require(mknod(place, S_IFSOCK | 0o600, 0) == 0)
+    try #require(mknod(entryPath, S_IFSOCK | 0o600, 0) == 0)
     let error = await failure { try await cache.remove(key, ifRevision: stored.revision) }
     #expect(error?.code == .fileSystem)
-    #expect(error?.path == place)
+    #expect(error?.path == entryPath)
     #expect(error?.errno == ENXIO)
     try await cache.remove(key, ifRevision: nil)
     try await cache.remove(key, ifRevision: stored.revision)
-    #expect(!fileExists(place))
+    #expect(!fileExists(entryPath))
   }
   #endif
 }

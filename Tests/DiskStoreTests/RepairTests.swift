@@ -87,18 +87,18 @@ struct RepairTests {
     let cache = try cache()
     let lost = key(0)
     try await store(0..<1, in: cache)
-    let place = try #require(folder.entryFiles.first)
-    let whole = try file(place)
+    let entryPath = try #require(folder.entryFiles.first)
+    let whole = try file(entryPath)
     try await cache.remove(lost, ifRevision: nil)
     try await store(1..<3, in: cache)
     try folder.raise(.started)
     // Added without incrementing the counters, so only a file system lookup finds it.
-    try put(whole, place)
+    try put(whole, entryPath)
     #expect(try await cache.entry(for: lost) != nil)
     try await cache.remove(lost, ifRevision: nil)
     #expect(try await cache.repair().renewedCounters)
     #expect(try await cache.entry(for: lost) == nil)
-    try put(whole, place)
+    try put(whole, entryPath)
     #expect(try await cache.entry(for: lost) == nil)
   }
 

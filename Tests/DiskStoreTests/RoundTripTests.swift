@@ -64,9 +64,9 @@ struct RoundTripTests {
       // Each chunk is compared with the matching part of the repeated chunk.
       var done = 0
       while done < read.count {
-        let place = (offset + done) % chunk.count
-        let step = min(read.count - done, chunk.count - place)
-        let isEqual = read[done..<done + step].elementsEqual(chunk[place..<place + step])
+        let start = (offset + done) % chunk.count
+        let step = min(read.count - done, chunk.count - start)
+        let isEqual = read[done..<done + step].elementsEqual(chunk[start..<start + step])
         try #require(isEqual, "at \(offset + done)")
         done += step
       }

@@ -86,7 +86,7 @@ struct SizeTests {
   }
 
   @Test("metadata updates count toward the limit, so updates alone stay within it")
-  func onlyFreshens() async throws {
+  func onlyUpdates() async throws {
     // Given
     let limit: Int64 = 110_000
     let cache = try cache(limit: limit)

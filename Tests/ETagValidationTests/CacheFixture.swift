@@ -10,7 +10,7 @@ struct CacheFixture {
   }
 
   /// The source of a load's response.
-  enum Source: Equatable { case cache, revalidated, network, completed, madeHere, standIn, failure }
+  enum Source: Equatable { case cache, revalidated, network, completed, generated, standIn, failure }
 
   struct Outcome {
     var source: Source
@@ -44,28 +44,28 @@ struct CacheFixture {
 
   mutating func load(_ request: HTTPRequest = .page(), _ policy: LoadPolicy = .standard, from origin: Origin) -> Outcome {
     switch validator.plan(request, policy: policy, stored: stored, now: now) {
-    case .answer(let response):
-      return Outcome(source: .madeHere, response: response)
+    case .respond(let response):
+      return Outcome(source: .generated, response: response)
     case .use(let index, let revalidation):
       let shown = entries[index].metadata
-      let background = revalidation.map { ask($0, for: request, fallback: nil, from: origin).source }
+      let background = revalidation.map { forward($0, for: request, fallback: nil, from: origin).source }
       return Outcome(
         source: .cache, response: shown.response, revision: shown.revision, background: background, reply: reply(request, shown))
     case .fetch(let head, let fallback, _):
-      return ask(head, for: request, fallback: fallback, from: origin)
+      return forward(head, for: request, fallback: fallback, from: origin)
     }
   }
 
-  private mutating func ask(_ head: HTTPRequest, for request: HTTPRequest, fallback: Int?, from origin: Origin) -> Outcome {
+  private mutating func forward(_ head: HTTPRequest, for request: HTTPRequest, fallback: Int?, from origin: Origin) -> Outcome {
     sent.append(head)
     let requestTime = now
-    let answer = origin(head)
+    let result = origin(head)
     now = now + latency
     minted += 1
     let verdict = validator.judge(
-      answer, to: request, sent: head, fallback: fallback, stored: stored, requestTime: requestTime, now: now,
+      result, to: request, sent: head, fallback: fallback, stored: stored, requestTime: requestTime, now: now,
       revision: Revision(high: 0, low: minted))
-    let response = try? answer.get()
+    let response = try? result.get()
     switch verdict {
     case .update(let index, let metadata, let changes):
       apply(changes)
@@ -91,7 +91,7 @@ struct CacheFixture {
       return Outcome(
         source: .completed, response: response, revision: metadata.revision, reply: reply(request, metadata))
     case .refetch(let plain):
-      return ask(plain, for: request, fallback: nil, from: origin)
+      return forward(plain, for: request, fallback: nil, from: origin)
     case .serveStale(let index):
       let shown = entries[index].metadata
       return Outcome(source: .standIn, response: shown.response, revision: shown.revision, reply: reply(request, shown))
@@ -112,16 +112,16 @@ extension CacheFixture {
 }
 
 /// The use of a stored response by a second request: without revalidation, after revalidation, or not at all.
-enum Sight: String {
+enum CacheUse: String {
   case fullyCached, conditionallyCached, notCached
 }
 
 /// Loads `first`, advances the time by `seconds`, and loads again. Returns how the stored response was used. The origin confirms
 /// every condition.
-func sight(
+func cacheUse(
   of first: HTTPResponse, _ request: HTTPRequest = .page(), again: HTTPRequest? = nil, after seconds: Int64 = 0,
   _ policy: LoadPolicy = .standard, validator: ETagValidator? = nil
-) -> Sight {
+) -> CacheUse {
   var cache = CacheFixture()
   if let validator { cache.validator = validator }
   _ = cache.load(request) { _ in .success(first) }

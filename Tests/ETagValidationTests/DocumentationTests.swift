@@ -15,12 +15,12 @@ private struct TinyCache {
     let plan = validator.plan(request, policy: policy, stored: entries.map(\.metadata), now: clock.now)
     guard case .fetch(let head, let fallback, _) = plan else {
       if case .use(let index, _) = plan { return reply(index, to: request) }
-      return nil  // `.answer`: 504, no request may be sent
+      return nil  // `.respond`: 504, no request may be sent
     }
     let requestTime = clock.now
-    let answer = origin(head)
+    let response = origin(head)
     let verdict = validator.judge(
-      .success(answer.head), to: request, sent: head, fallback: fallback, stored: entries.map(\.metadata),
+      .success(response.head), to: request, sent: head, fallback: fallback, stored: entries.map(\.metadata),
       requestTime: requestTime, now: clock.now, revision: .random())
     switch verdict {
     case .update(let index, let metadata, let changes):
@@ -30,13 +30,13 @@ private struct TinyCache {
       return body
     case .store(let variant, var metadata, let changes):
       apply(changes)
-      metadata.bodyLength = Int64(answer.body.utf8.count)
-      entries.append((variant, metadata, answer.body))
-      return answer.body
-    case .complete: return answer.body  // occurs only with the option to store parts
+      metadata.bodyLength = Int64(response.body.utf8.count)
+      entries.append((variant, metadata, response.body))
+      return response.body
+    case .complete: return response.body  // occurs only with the option to store parts
     case .pass(let changes, _):
       apply(changes)
-      return answer.body
+      return response.body
     case .refetch(let unconditional): return origin(unconditional).body
     case .serveStale(let index): return reply(index, to: request)
     }

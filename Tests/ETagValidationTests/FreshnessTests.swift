@@ -75,7 +75,7 @@ struct FreshnessTests {
   func noGuess() {
     let response = HTTPResponse.ok("Last-Modified: \(date(-864_000))")
     #expect(freshness(response).freshUntil == freshness(response).generatedAt)
-    #expect(sight(of: response) == .conditionallyCached)
+    #expect(cacheUse(of: response) == .conditionallyCached)
   }
 
   @Test(

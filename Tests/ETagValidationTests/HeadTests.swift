@@ -62,10 +62,10 @@ struct HeadTests {
 
   @Test("an error response to HEAD, or one that forbids storing, changes nothing")
   func noNews() {
-    for answer in [HTTPResponse.head(404, "ETag: \"b\""), .head(500), .ok("ETag: \"b\"", "Cache-Control: no-store")] {
+    for response in [HTTPResponse.head(404, "ETag: \"b\""), .head(500), .ok("ETag: \"b\"", "Cache-Control: no-store")] {
       var cache = cache("ETag: \"a\"", "Cache-Control: max-age=60")
       let before = cache.stored
-      _ = cache.load(.page(.head, "Cache-Control: no-cache")) { _ in .success(answer) }
+      _ = cache.load(.page(.head, "Cache-Control: no-cache")) { _ in .success(response) }
       #expect(cache.stored == before)
       #expect(cache.invalidated.isEmpty)
     }

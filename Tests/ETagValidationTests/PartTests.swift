@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Stored parts")
 struct PartTests {
-  private func cache(_ parts: PartialAnswers = .completed) -> CacheFixture {
+  private func cache(_ parts: PartialResponses = .completed) -> CacheFixture {
     var cache = CacheFixture()
     cache.validator = ETagValidator(parts: parts, digestSecret: DigestSecret(high: 1, low: 2))
     return cache
@@ -22,9 +22,10 @@ struct PartTests {
         ] + lines))
   }
 
-  private func load(_ bytes: Range<Int64>, into cache: inout CacheFixture, _ answer: HTTPResponse? = nil) {
+  private func load(_ bytes: Range<Int64>, into cache: inout CacheFixture, _ response: HTTPResponse? = nil) {
     cache.length = Int64(bytes.count)
-    _ = cache.load(.page(.get, "Range: bytes=\(bytes.lowerBound)-\(bytes.upperBound - 1)")) { _ in .success(answer ?? part(bytes))
+    _ = cache.load(.page(.get, "Range: bytes=\(bytes.lowerBound)-\(bytes.upperBound - 1)")) { _ in
+      .success(response ?? part(bytes))
     }
     cache.sent = []
   }
@@ -69,17 +70,17 @@ struct PartTests {
       "Cache-Control: max-age=0", "Content-Type: multipart/byteranges; boundary=x",
     ])
   func refused(line: String) {
-    var answer = part(0..<10)
+    var response = part(0..<10)
     let field = HTTPFields(lines: [line])
-    for name in field.map(\.name) { answer.headerFields[name] = field[name] }
-    if line.hasPrefix("Content-Type") { answer.headerFields[.contentRange] = nil }
+    for name in field.map(\.name) { response.headerFields[name] = field[name] }
+    if line.hasPrefix("Content-Type") { response.headerFields[.contentRange] = nil }
     var cache = cache()
-    load(0..<10, into: &cache, answer)
+    load(0..<10, into: &cache, response)
     #expect(cache.entries.isEmpty)
   }
 
   @Test("a part that was not requested is not stored, nor is any part if parts are ignored")
-  func notKept() {
+  func notStored() {
     var cache = cache()
     _ = cache.load { _ in .success(part(0..<10)) }
     #expect(cache.entries.isEmpty)

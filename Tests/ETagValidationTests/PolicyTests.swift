@@ -33,7 +33,7 @@ struct PolicyTests {
       (.standard, [.cache, .revalidated, .revalidated, .revalidated, .network]),
       (.cacheFirst, [.cache, .cache, .cache, .cache, .network]),
       (.memoryElseReload, [.cache, .cache, .cache, .cache, .network]),
-      (.cacheOnly, [.cache, .cache, .cache, .cache, .madeHere]),
+      (.cacheOnly, [.cache, .cache, .cache, .cache, .generated]),
       (.reload, [.network, .network, .network, .network, .network]),
       (.revalidate(), [.revalidated, .revalidated, .revalidated, .revalidated, .network]),
       (.revalidate(atMostEvery: .seconds(11)), [.cache, .cache, .cache, .cache, .network]),
@@ -48,7 +48,7 @@ struct PolicyTests {
       #expect(outcome.source == source, "\(state)")
       let asksBehind = policy == .staleWhileRevalidate && state == .stale
       #expect(outcome.background == (asksBehind ? .revalidated : nil), "\(state)")
-      #expect(cache.sent.isEmpty == ([.cache, .madeHere].contains(source) && !asksBehind), "\(state)")
+      #expect(cache.sent.isEmpty == ([.cache, .generated].contains(source) && !asksBehind), "\(state)")
     }
   }
 

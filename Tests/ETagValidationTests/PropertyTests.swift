@@ -14,7 +14,7 @@ struct PropertyTests {
     var mustRevalidate: Bool
   }
 
-  private func answer(at now: Int64, _ generator: inout SeededGenerator) -> (Truth, HTTPFields) {
+  private func originResponse(at now: Int64, _ generator: inout SeededGenerator) -> (Truth, HTTPFields) {
     let skew = Int64.random(in: -20...5, using: &generator)
     let age = Int64.random(in: 0...15, using: &generator)
     let truth = Truth(
@@ -37,7 +37,7 @@ struct PropertyTests {
     for _ in 0..<400 {
       cache.advance(.random(in: 0...25, using: &generator))
       let now = (cache.now - CacheFixture.start).components.seconds
-      let (news, fields) = answer(at: now, &generator)
+      let (news, fields) = originResponse(at: now, &generator)
       let isChanged = Bool.random(using: &generator)
       var asked = false
       let known = truth

@@ -95,7 +95,7 @@ struct RangeTests {
   }
 
   @Test("a 200 to a range request is stored as a whole response, and a 206 or 416 is only returned")
-  func answers() {
+  func responses() {
     for (status, count) in [(200, 1), (206, 0), (416, 0)] {
       var cache = CacheFixture()
       let outcome = cache.load(.page(.get, "Range: bytes=0-9")) { _ in

@@ -20,9 +20,9 @@ struct RequestDirectiveTests {
       ("max-age=65, max-stale=100", 65, .fullyCached),
       ("max-age=65, max-stale=100", 66, .conditionallyCached), ("no-store", 59, .fullyCached), ("no-store", 60, .notCached),
       ("only-if-cached", 59, .fullyCached), ("only-if-cached, max-stale", 99, .fullyCached), ("no-transform", 59, .fullyCached),
-    ] as [(String, Int64, Sight)])
-  func directives(line: String, seconds: Int64, expected: Sight) {
-    #expect(sight(of: plain, again: .page(.get, "Cache-Control: \(line)"), after: seconds) == expected)
+    ] as [(String, Int64, CacheUse)])
+  func directives(line: String, seconds: Int64, expected: CacheUse) {
+    #expect(cacheUse(of: plain, again: .page(.get, "Cache-Control: \(line)"), after: seconds) == expected)
   }
 
   @Test(
@@ -34,25 +34,25 @@ struct RequestDirectiveTests {
       ("max-age=30", 31, .conditionallyCached), ("max-age=200", 59, .fullyCached), ("max-age=200", 60, .conditionallyCached),
       ("min-fresh=20", 40, .fullyCached), ("min-fresh=20", 41, .conditionallyCached), ("max-stale", 90, .fullyCached),
       ("max-stale=10", 70, .fullyCached), ("max-stale=10", 71, .conditionallyCached),
-    ] as [(String, Int64, Sight)])
-  func floor(line: String, seconds: Int64, expected: Sight) {
+    ] as [(String, Int64, CacheUse)])
+  func floor(line: String, seconds: Int64, expected: CacheUse) {
     let again = HTTPRequest.page(.get, "Cache-Control: \(line)")
-    #expect(sight(of: plain, again: again, after: seconds, .revalidate(atMostEvery: .seconds(100))) == expected)
+    #expect(cacheUse(of: plain, again: again, after: seconds, .revalidate(atMostEvery: .seconds(100))) == expected)
     // The minimum interval overrides the response's `no-cache`, but not the request's.
     let strict = HTTPResponse.ok("Cache-Control: max-age=60, no-cache", "ETag: \"a\"")
-    #expect(sight(of: strict, again: again, after: seconds, .revalidate(atMostEvery: .seconds(100))) == expected)
+    #expect(cacheUse(of: strict, again: again, after: seconds, .revalidate(atMostEvery: .seconds(100))) == expected)
   }
 
   @Test("Pragma: no-cache forces revalidation, unless there is a Cache-Control")
   func pragma() {
-    #expect(sight(of: plain, again: .page(.get, "Pragma: no-cache")) == .conditionallyCached)
-    #expect(sight(of: plain, again: .page(.get, "Pragma: no-cache", "Cache-Control: max-age=9")) == .fullyCached)
+    #expect(cacheUse(of: plain, again: .page(.get, "Pragma: no-cache")) == .conditionallyCached)
+    #expect(cacheUse(of: plain, again: .page(.get, "Pragma: no-cache", "Cache-Control: max-age=9")) == .fullyCached)
   }
 
   @Test("max-stale does not override must-revalidate and no-cache", arguments: ["must-revalidate", "no-cache"])
   func maxStale(directive: String) {
     let strict = HTTPResponse.ok("Cache-Control: max-age=60, \(directive)", "ETag: \"a\"")
-    #expect(sight(of: strict, again: .page(.get, "Cache-Control: max-stale"), after: 61) == .conditionallyCached)
+    #expect(cacheUse(of: strict, again: .page(.get, "Cache-Control: max-stale"), after: 61) == .conditionallyCached)
   }
 
   @Test("only-if-cached never sends a request, and gives a 504 if no stored response is usable")
@@ -68,7 +68,7 @@ struct RequestDirectiveTests {
     var cache = CacheFixture()
     _ = cache.load { _ in .success(plain) }
     cache.advance(60)
-    #expect(cache.load(request) { _ in .success(.ok()) }.source == .madeHere)
+    #expect(cache.load(request) { _ in .success(.ok()) }.source == .generated)
     let outcome = cache.load(request, .staleWhileRevalidate) { _ in .success(.head(304)) }
     #expect(outcome.source == .cache)
     #expect(outcome.background == nil)
@@ -78,10 +78,11 @@ struct RequestDirectiveTests {
     "an age limit of the request overrides stale-while-revalidate of the response",
     arguments: ["max-age=100", "min-fresh=0", "no-cache"])
   func noStaleWhileRevalidate(line: String) {
-    let answer = HTTPResponse.ok("Cache-Control: max-age=60, stale-while-revalidate=60", "ETag: \"a\"")
-    #expect(sight(of: answer, again: .page(.get, "Cache-Control: \(line)"), after: 61) == .conditionallyCached)
+    let response = HTTPResponse.ok("Cache-Control: max-age=60, stale-while-revalidate=60", "ETag: \"a\"")
+    #expect(cacheUse(of: response, again: .page(.get, "Cache-Control: \(line)"), after: 61) == .conditionallyCached)
     #expect(
-      sight(of: answer, again: .page(.get, "Cache-Control: \(line)"), after: 61, .staleWhileRevalidate) == .conditionallyCached)
+      cacheUse(of: response, again: .page(.get, "Cache-Control: \(line)"), after: 61, .staleWhileRevalidate)
+        == .conditionallyCached)
   }
 
   @Test(

@@ -6,9 +6,9 @@ import Testing
 @Suite("Revalidation and the 304")
 struct RevalidationTests {
   /// Returns a cache with one stored response, ten seconds later.
-  private func cache(_ answer: HTTPResponse) -> CacheFixture {
+  private func cache(_ response: HTTPResponse) -> CacheFixture {
     var cache = CacheFixture()
-    _ = cache.load { _ in .success(answer) }
+    _ = cache.load { _ in .success(response) }
     cache.advance(10)
     cache.sent = []
     return cache
@@ -59,7 +59,7 @@ struct RevalidationTests {
       "*", "  * ", "*abc", "*, \"a\"", "a,b", "a, *", "\"a\", \"b\"", "\"a\",", "W/\"a\", *", "\"a,b", "w/\"a,b\"",
       "\"a, b\"",
     ])
-  func unaskable(tag: String) {
+  func notRevalidatable(tag: String) {
     var cache = cache(.ok("ETag: \(tag)"))
     // The origin would confirm any response.
     let outcome = cache.load { head in .success(head.headerFields[.ifNoneMatch] == nil ? .ok("X-New: 1") : .head(304)) }
@@ -78,7 +78,7 @@ struct RevalidationTests {
   @Test(
     "a valid tag is sent whatever it contains, and so is a single invalid one",
     arguments: ["\"a,b\"", "W/\"a,*\"", "\"*\"", "\"\"", "abc", "\"a", "a b", "w/\"a\""])
-  func askable(tag: String) {
+  func revalidatable(tag: String) {
     var cache = cache(.ok("ETag: \(tag)"))
     #expect(cache.load { head in .success(head == .page() ? .ok() : .head(304)) }.source == .revalidated)
     #expect(cache.sent.map { $0.headerFields[.ifNoneMatch] } == [tag])
@@ -173,7 +173,7 @@ struct RevalidationTests {
   }
 
   @Test("the age after a 304 includes the delay and follows from its own Date and Age")
-  func freshenedAge() {
+  func updatedAge() {
     var cache = cache(.ok("Date: \(date(0))", "Age: 50", "ETag: \"a\"", "Cache-Control: max-age=20"))
     cache.latency = .seconds(4)
     _ = cache.load { _ in .success(.head(304, "Date: \(date(10))", "Age: 1")) }
@@ -202,11 +202,11 @@ struct RevalidationTests {
       ("*", date(-9), "*", date(-9), true), ("*", date(-9), "*", date(-8), false), ("*", date(-9), "a, b", nil, true),
     ] as [(String?, String?, String?, String?, Bool)])
   func confirmation(storedTag: String?, storedDate: String?, tag: String?, modified: String?, confirms: Bool) {
-    var answer = HTTPResponse.ok()
-    (answer.headerFields[.eTag], answer.headerFields[.lastModified]) = (storedTag, storedDate)
+    var response = HTTPResponse.ok()
+    (response.headerFields[.eTag], response.headerFields[.lastModified]) = (storedTag, storedDate)
     var notModified = HTTPResponse.head(304)
     (notModified.headerFields[.eTag], notModified.headerFields[.lastModified]) = (tag, modified)
-    var cache = cache(answer)
+    var cache = cache(response)
     let outcome = cache.load { head in
       .success(
         head.headerFields[.ifNoneMatch] == nil && head.headerFields[.ifModifiedSince] == nil ? .ok("X-New: 1") : notModified)
@@ -217,15 +217,15 @@ struct RevalidationTests {
   }
 
   @Test("a 304 to an unconditional request leads to one more unconditional request", arguments: [LoadPolicy.standard, .reload])
-  func unasked(policy: LoadPolicy) {
-    for answer in [HTTPResponse.ok("Cache-Control: no-store"), .ok(), .ok("ETag: \"a\"")]
-    where policy == .reload || answer != .ok("ETag: \"a\"") {
-      var cache = cache(answer)
-      var answers: [HTTPResponse] = [.ok("X-New: 1"), .head(304, "ETag: \"a\"")]
+  func unrequested(policy: LoadPolicy) {
+    for response in [HTTPResponse.ok("Cache-Control: no-store"), .ok(), .ok("ETag: \"a\"")]
+    where policy == .reload || response != .ok("ETag: \"a\"") {
+      var cache = cache(response)
+      var responses: [HTTPResponse] = [.ok("X-New: 1"), .head(304, "ETag: \"a\"")]
       var heads: [HTTPRequest] = []
       let outcome = cache.load(.page(), policy) { head in
         heads.append(head)
-        return .success(answers.popLast() ?? .head(500))
+        return .success(responses.popLast() ?? .head(500))
       }
       #expect(outcome.response == .ok("X-New: 1"))
       #expect(heads.count == 2)

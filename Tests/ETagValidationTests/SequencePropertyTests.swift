@@ -14,7 +14,7 @@ struct SequencePropertyTests {
 
     var tag: String { "\"\(language)\(version)\"" }
 
-    func answer(_ head: HTTPRequest) -> HTTPResponse {
+    func respond(_ head: HTTPRequest) -> HTTPResponse {
       let asked = head.headerFields[.ifNoneMatch] ?? ""
       let isKnown = asked.split(separator: ",").contains { $0.trimmed == tag }
       var fields = HTTPFields(lines: lines)
@@ -59,7 +59,7 @@ struct SequencePropertyTests {
       let before = cache.entries
       let origin = origins[pick]
       let isBroken = Int.random(in: 0...9, using: &generator) == 0
-      let outcome = cache.load(request) { .success(isBroken ? .head(503) : origin.answer($0)) }
+      let outcome = cache.load(request) { .success(isBroken ? .head(503) : origin.respond($0)) }
       #expect(cache.entries.count <= 4)
       // A 304 changes no body.
       for entry in cache.entries {

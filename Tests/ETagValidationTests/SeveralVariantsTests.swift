@@ -119,7 +119,7 @@ struct SeveralVariantsTests {
     _ = cache.load { _ in .success(.ok(vary, "ETag: \"x\"", "Cache-Control: max-age=60")) }
 
     // When other clients accept gzip, in different notations
-    let answers = ["gzip, br", "br,gzip"].map { codings in
+    let responses = ["gzip, br", "br,gzip"].map { codings in
       cache.load(.page(.get, "Accept-Encoding: \(codings)")) { head in
         .success(
           head.headerFields.contains(.ifNoneMatch)
@@ -129,8 +129,8 @@ struct SeveralVariantsTests {
 
     // Then they receive the compressed response, the second one from the cache. An origin that compresses dynamically would
     // otherwise confirm the plain one forever.
-    #expect(answers.map { $0.response?.headerFields[.contentEncoding] } == ["gzip", "gzip"])
-    #expect(answers.map(\.source) == [.network, .cache])
+    #expect(responses.map { $0.response?.headerFields[.contentEncoding] } == ["gzip", "gzip"])
+    #expect(responses.map(\.source) == [.network, .cache])
     #expect(cache.sent.allSatisfy { !$0.headerFields.contains(.ifNoneMatch) })
   }
 
@@ -174,7 +174,7 @@ struct SeveralVariantsTests {
   }
 
   @Test("another user's response is not revalidated, and the caller's own condition is sent alone if no response matches")
-  func notAsked() {
+  func notRevalidated() {
     var cache = CacheFixture()
     _ = cache.load(.page(.get, "Authorization: a")) { _ in .success(.ok("ETag: \"a\"")) }
     _ = cache.load(.page(.get, "Authorization: b")) { _ in .success(.ok("ETag: \"b\"")) }

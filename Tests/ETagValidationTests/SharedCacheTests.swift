@@ -94,7 +94,7 @@ struct SharedCacheTests {
       ("max-age=60", false), ("max-age=60, public", true), ("max-age=60, must-revalidate", true), ("s-maxage=60", true),
       ("max-age=60, proxy-revalidate", false), ("no-cache", false), ("public", true),
     ] as [(String, Bool)])
-  func authorised(line: String, isStored: Bool) {
+  func authorized(line: String, isStored: Bool) {
     var cache = Self.cache()
     _ = cache.load(.page(.get, "Authorization: a")) { _ in .success(.ok("Cache-Control: \(line)", "ETag: \"a\"")) }
     #expect(cache.entries.map(\.variant) == (isStored ? [""] : []))
@@ -183,7 +183,7 @@ struct SharedCacheTests {
   }
 
   @Test("a 401 is not stored in a shared cache")
-  func unauthorised() {
+  func unauthorized() {
     var cache = Self.cache()
     _ = cache.load { _ in .success(.head(401, "Cache-Control: max-age=60")) }
     #expect(cache.entries.isEmpty)

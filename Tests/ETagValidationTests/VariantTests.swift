@@ -39,8 +39,8 @@ struct VariantTests {
     var (a, b) = (HTTPRequest.page(), HTTPRequest.page())
     a.headerFields = HTTPFields(lines: first)
     b.headerFields = HTTPFields(lines: second)
-    let answer = HTTPResponse.ok("Cache-Control: max-age=60", "Vary: \(vary)")
-    #expect(sight(of: answer, a, again: b) == (isUsed ? .fullyCached : .notCached))
+    let response = HTTPResponse.ok("Cache-Control: max-age=60", "Vary: \(vary)")
+    #expect(cacheUse(of: response, a, again: b) == (isUsed ? .fullyCached : .notCached))
   }
 
   @Test("a list of preferences gives the same variant on one line and on several", arguments: 0..<10)
@@ -70,13 +70,13 @@ struct VariantTests {
 
   @Test("without Vary, a response to one user's credentials serves no other request, and a public response serves no user")
   func authorization() {
-    let answer = HTTPResponse.ok("Cache-Control: max-age=60")
+    let response = HTTPResponse.ok("Cache-Control: max-age=60")
     let (alice, bob) = (HTTPRequest.page(.get, "Authorization: alice"), HTTPRequest.page(.get, "Authorization: bob"))
-    #expect(sight(of: answer, alice, again: alice) == .fullyCached)
-    #expect(sight(of: answer, alice, again: bob) == .notCached)
-    #expect(sight(of: answer, alice, again: .page()) == .notCached)
-    #expect(sight(of: answer, .page(), again: bob) == .notCached)
-    #expect(sight(of: answer, alice, again: bob, .cacheFirst) == .notCached)
+    #expect(cacheUse(of: response, alice, again: alice) == .fullyCached)
+    #expect(cacheUse(of: response, alice, again: bob) == .notCached)
+    #expect(cacheUse(of: response, alice, again: .page()) == .notCached)
+    #expect(cacheUse(of: response, .page(), again: bob) == .notCached)
+    #expect(cacheUse(of: response, alice, again: bob, .cacheFirst) == .notCached)
   }
 
   @Test("a request with a stored digest as its credentials matches no response")
@@ -104,8 +104,8 @@ struct VariantTests {
     let request = HTTPRequest.page(.get, "Accept: a,b", "X-B: 1%\té")
     #expect(validator.variant(of: .ok(), to: request).isEmpty)
     #expect(validator.variant(of: .ok("Vary: X-B, Accept, X-C"), to: request) == "accept=a, b\nx-b=1%25%09%C3%A9\nx-c")
-    let authorised = validator.variant(of: .ok("Vary: Accept"), to: .page(.get, "Authorization: x"))
-    #expect(authorised.hasPrefix("accept\nauthorization=siphash128:"))
+    let authorized = validator.variant(of: .ok("Vary: Accept"), to: .page(.get, "Authorization: x"))
+    #expect(authorized.hasPrefix("accept\nauthorization=siphash128:"))
   }
 
   @Test("different selecting fields never have the same variant, whatever their bytes")

@@ -13,7 +13,7 @@ struct ImageTests {
   private func address() throws -> URL { try #require(URL(string: "https://example.com/a.png")) }
 
   #if canImport(ImageIO) || VIPS
-  private func picture(_ gray: UInt8, width: Int = 40) throws -> Data {
+  private func image(_ gray: UInt8, width: Int = 40) throws -> Data {
     let pixels = PixelBuffer(size: PixelSize(width, 20), channels: .gray) {
       $0.copyBytes(from: repeatElement(gray, count: $0.count))
     }
@@ -25,7 +25,7 @@ struct ImageTests {
     // Given
     let network = ScriptedDownloader()
     let url = try address()
-    network.answer(url, .ok(try picture(77), cacheControl: "max-age=3600"))
+    network.respond(to: url, with: .ok(try image(77), cacheControl: "max-age=3600"))
     let manager = try Self.manager(network)
     // When
     let whole = try await manager.image(for: url)
@@ -43,9 +43,10 @@ struct ImageTests {
     // Given
     let network = ScriptedDownloader()
     let url = try address()
-    network.answer(
-      url, .ok(try picture(1), etag: "\"1\"", cacheControl: "no-cache"), .notModified(etag: "\"1\"", cacheControl: "no-cache"),
-      .ok(try picture(200, width: 60), etag: "\"2\"", cacheControl: "no-cache"))
+    network.respond(
+      to: url, with: .ok(try image(1), etag: "\"1\"", cacheControl: "no-cache"),
+      .notModified(etag: "\"1\"", cacheControl: "no-cache"),
+      .ok(try image(200, width: 60), etag: "\"2\"", cacheControl: "no-cache"))
     let manager = try Self.manager(network)
     let transform = ResourceTransform.image(.resize(.fit(10, 10)))
     // When
@@ -65,7 +66,7 @@ struct ImageTests {
     // Given
     let network = ScriptedDownloader()
     let url = try address()
-    network.answer(url, .ok("<!DOCTYPE html><html>Sign in</html>", cacheControl: "max-age=3600"))
+    network.respond(to: url, with: .ok("<!DOCTYPE html><html>Sign in</html>", cacheControl: "max-age=3600"))
     let manager = try Self.manager(network)
     for _ in 0..<2 {
       // When
@@ -81,7 +82,7 @@ struct ImageTests {
   func shared() async throws {
     let network = ScriptedDownloader()
     let url = try address()
-    network.answer(url, .ok(try picture(9), cacheControl: "max-age=3600"))
+    network.respond(to: url, with: .ok(try image(9), cacheControl: "max-age=3600"))
     let manager = try Self.manager(network)
     let count = Lock(0)
     let counting = ImageProcessor.custom("count") { pixels in

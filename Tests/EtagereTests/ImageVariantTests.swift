@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Processed images in a durable store")
 struct ImageVariantTests {
-  enum Place: CaseIterable { case volatile, disk }
+  enum StoreKind: CaseIterable { case volatile, disk }
 
   /// Successive managers with a shared store and without shared memory, like successive processes.
   private final class ManagerFixture: Sendable {
@@ -17,9 +17,9 @@ struct ImageVariantTests {
     let url: URL
     private let folder: TemporaryFolder
 
-    init(_ place: Place) throws {
+    init(_ kind: StoreKind) throws {
       folder = try TemporaryFolder()
-      store = place == .disk ? try DiskCache(folder: folder.url) : VolatileStore()
+      store = kind == .disk ? try DiskCache(folder: folder.url) : VolatileStore()
       url = try #require(URL(string: "https://example.com/photo"))
     }
 
@@ -67,10 +67,10 @@ struct ImageVariantTests {
 
   private static let small = ImageProcessor.resize(.fit(80, 80))
 
-  @Test("the policy decides which images are stored", arguments: Place.allCases, StoragePolicy.allCases)
-  func policies(_ place: Place, _ policy: StoragePolicy) async throws {
-    let fixture = try ManagerFixture(place)
-    fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
+  @Test("the policy decides which images are stored", arguments: StoreKind.allCases, StoragePolicy.allCases)
+  func policies(_ kind: StoreKind, _ policy: StoragePolicy) async throws {
+    let fixture = try ManagerFixture(kind)
+    fixture.network.respond(to: fixture.url, with: .ok(try file(), cacheControl: "max-age=3600"))
 
     let made = try await fixture.load(.image(Self.small, storedAs: .webp), policy)
 
@@ -82,9 +82,9 @@ struct ImageVariantTests {
 
   @Test(
     "the next process shows a variant without the network, without the original and without making it again",
-    arguments: Place.allCases)
-  func warm(_ place: Place) async throws {
-    let fixture = try ManagerFixture(place)
+    arguments: StoreKind.allCases)
+  func warm(_ kind: StoreKind) async throws {
+    let fixture = try ManagerFixture(kind)
     let count = Lock(0)
     let counted =
       Self.small
@@ -92,7 +92,7 @@ struct ImageVariantTests {
         count.withLock { $0 += 1 }
         return pixels
       }
-    fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
+    fixture.network.respond(to: fixture.url, with: .ok(try file(), cacheControl: "max-age=3600"))
     let transform = ResourceTransform.image(counted, scale: 2, storedAs: .png)
     let made = try await fixture.load(transform, .variants).value
 
@@ -106,11 +106,11 @@ struct ImageVariantTests {
     try fixture.network.verify()
   }
 
-  @Test("a 304 keeps the variants, and a 200 removes them", arguments: Place.allCases, [StoragePolicy.variants, .all])
-  func changed(_ place: Place, _ policy: StoragePolicy) async throws {
-    let fixture = try ManagerFixture(place)
-    fixture.network.answer(
-      fixture.url, .ok(try file(), etag: "\"1\"", cacheControl: "no-cache"),
+  @Test("a 304 keeps the variants, and a 200 removes them", arguments: StoreKind.allCases, [StoragePolicy.variants, .all])
+  func changed(_ kind: StoreKind, _ policy: StoragePolicy) async throws {
+    let fixture = try ManagerFixture(kind)
+    fixture.network.respond(
+      to: fixture.url, with: .ok(try file(), etag: "\"1\"", cacheControl: "no-cache"),
       .notModified(etag: "\"1\"", cacheControl: "no-cache"),
       .ok(try file(seed: 9, width: 480), etag: "\"2\"", cacheControl: "no-cache"))
     let transforms = [ResourceTransform.image(Self.small, storedAs: .webp), .image(Self.small + .gray, storedAs: .jpeg)]
@@ -126,10 +126,10 @@ struct ImageVariantTests {
     try fixture.network.verify()
   }
 
-  @Test("every variant is made from the stored original without the network", arguments: Place.allCases)
-  func original(_ place: Place) async throws {
-    let fixture = try ManagerFixture(place)
-    fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
+  @Test("every variant is made from the stored original without the network", arguments: StoreKind.allCases)
+  func original(_ kind: StoreKind) async throws {
+    let fixture = try ManagerFixture(kind)
+    fixture.network.respond(to: fixture.url, with: .ok(try file(), cacheControl: "max-age=3600"))
     _ = try await fixture.manager().load(fixture.url)
     // Transforms with different formats, or different qualities of one format, are different transforms.
     let transforms = [
@@ -145,10 +145,10 @@ struct ImageVariantTests {
     try fixture.network.verify()
   }
 
-  @Test("a variant is decoded once and encoded once for many simultaneous loads", arguments: Place.allCases)
-  func shared(_ place: Place) async throws {
-    let fixture = try ManagerFixture(place)
-    fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
+  @Test("a variant is decoded once and encoded once for many simultaneous loads", arguments: StoreKind.allCases)
+  func shared(_ kind: StoreKind) async throws {
+    let fixture = try ManagerFixture(kind)
+    fixture.network.respond(to: fixture.url, with: .ok(try file(), cacheControl: "max-age=3600"))
     let manager = try fixture.manager()
     let count = Lock(0)
     let transform = ResourceTransform.image(
@@ -172,10 +172,11 @@ struct ImageVariantTests {
   }
 
   @Test(
-    "a damaged variant is replaced", arguments: Place.allCases, [Data(), Data("<html>".utf8), Data([0xFF, 0xD8, 0xFF, 0xE0])])
-  func damaged(_ place: Place, _ junk: Data) async throws {
-    let fixture = try ManagerFixture(place)
-    fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
+    "a damaged variant is replaced", arguments: StoreKind.allCases,
+    [Data(), Data("<html>".utf8), Data([0xFF, 0xD8, 0xFF, 0xE0])])
+  func damaged(_ kind: StoreKind, _ junk: Data) async throws {
+    let fixture = try ManagerFixture(kind)
+    fixture.network.respond(to: fixture.url, with: .ok(try file(), cacheControl: "max-age=3600"))
     let transform = ResourceTransform.image(Self.small, storedAs: .webp)
     let made = try await fixture.load(transform)
     let key = CacheKey(resource: fixture.url.absoluteString, transform: transform.id)
@@ -191,10 +192,10 @@ struct ImageVariantTests {
     try fixture.network.verify()
   }
 
-  @Test("a variant keeps its alpha in a format that supports it", arguments: Place.allCases)
-  func alpha(_ place: Place) async throws {
-    let fixture = try ManagerFixture(place)
-    fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
+  @Test("a variant keeps its alpha in a format that supports it", arguments: StoreKind.allCases)
+  func alpha(_ kind: StoreKind) async throws {
+    let fixture = try ManagerFixture(kind)
+    fixture.network.respond(to: fixture.url, with: .ok(try file(), cacheControl: "max-age=3600"))
     let round = ImageProcessor.fill(60, 60) + .circle
 
     _ = try await fixture.load(.image(round, storedAs: .automatic))
@@ -218,7 +219,7 @@ struct ImageVariantTests {
       Array("GIF89a".utf8) + [1, 0, 1, 0, 0x80, 0, 0, 255, 0, 0, 0, 0, 255] + frame + [2, 2, 0x44, 1, 0] + frame
       + [2, 2, 0x4C, 1, 0, 0x3B]
     let fixture = try ManagerFixture(.disk)
-    fixture.network.answer(fixture.url, .ok(Data(gif), cacheControl: "max-age=3600"))
+    fixture.network.respond(to: fixture.url, with: .ok(Data(gif), cacheControl: "max-age=3600"))
     let transform = ResourceTransform.image(storedAs: .png)
     // When
     for origin in [ResourceSource.network, .disk] {
@@ -234,7 +235,7 @@ struct ImageVariantTests {
   @Test("a file that is cut short has no variant")
   func partial() async throws {
     let fixture = try ManagerFixture(.disk)
-    fixture.network.answer(fixture.url, .ok(try file().prefix(9_000), cacheControl: "max-age=3600"))
+    fixture.network.respond(to: fixture.url, with: .ok(try file().prefix(9_000), cacheControl: "max-age=3600"))
     let transform = ResourceTransform(decoder: ImageDecoder { $0.allowsPartial = true }, encoder: ImageEncoder.webp)
 
     #expect(try await fixture.load(transform).value.isPartial)
@@ -242,10 +243,10 @@ struct ImageVariantTests {
     #expect(try await fixture.stored() == (true, []))
   }
 
-  @Test("encoded files are equal in every process", arguments: Place.allCases)
-  func files(_ place: Place) async throws {
-    let fixture = try ManagerFixture(place)
-    fixture.network.answer(fixture.url, .ok(try file(), cacheControl: "max-age=3600"))
+  @Test("encoded files are equal in every process", arguments: StoreKind.allCases)
+  func files(_ kind: StoreKind) async throws {
+    let fixture = try ManagerFixture(kind)
+    fixture.network.respond(to: fixture.url, with: .ok(try file(), cacheControl: "max-age=3600"))
     let transform = ResourceTransform<Data>.imageFile(Self.small + .circle, as: .automatic)
     let made = try await fixture.manager().load(fixture.url, as: transform)
 

@@ -16,37 +16,37 @@ struct PrivacyTests {
       var fields: HTTPFields = [.cacheControl: "max-age=3600"]
       if vary { fields[.vary] = "Authorization" }
       let user = request.fields[.authorization] ?? "anonymous"
-      return OriginAnswer(Data("for \(user)".utf8), etag: .strong("\(user.count)"), fields: fields)
+      return OriginResponse(Data("for \(user)".utf8), etag: .strong("\(user.count)"), fields: fields)
     }
   }
 
   @Test(
     "a response for one user is served to that user alone, also after a restart, with and without Vary", arguments: [false, true])
   func users(_ vary: Bool) async throws {
-    try await Street.run { street in
+    try await OriginFixture.run { fixture in
       // Given
-      let url = street.origin.url("/mine")
-      street.origin.setRoute("/mine", Self.route(vary: vary))
+      let url = fixture.origin.url("/mine")
+      fixture.origin.setRoute("/mine", Self.route(vary: vary))
       let users = ["anna-0001", "berta-002", nil]
-      let first = try street.manager()
+      let first = try fixture.manager()
 
       // When each user sends the first request, in turns
       for user in users {
-        let answer = try await first.load(Self.request(url, user))
-        #expect(answer.source == .network)
-        #expect(answer.data == Data("for \(user.map { "Bearer \($0)" } ?? "anonymous")".utf8))
+        let response = try await first.load(Self.request(url, user))
+        #expect(response.source == .network)
+        #expect(response.data == Data("for \(user.map { "Bearer \($0)" } ?? "anonymous")".utf8))
       }
-      let asked = street.requests("/mine")
+      let asked = fixture.requests("/mine")
       #expect(asked == 3)
 
       // Then each user finds only own responses, also after a restart, when only the folder is left
-      for manager in [first, try street.manager()] {
+      for manager in [first, try fixture.manager()] {
         for user in users {
-          let answer = try await manager.load(Self.request(url, user))
-          #expect(answer.data == Data("for \(user.map { "Bearer \($0)" } ?? "anonymous")".utf8))
+          let response = try await manager.load(Self.request(url, user))
+          #expect(response.data == Data("for \(user.map { "Bearer \($0)" } ?? "anonymous")".utf8))
         }
       }
-      let restarted = try street.manager()
+      let restarted = try fixture.manager()
       let own = try await restarted.load(Self.request(url, "berta-002"))
       #expect(own.source == .disk)
       #expect(await failure { _ = try await restarted.load(Self.policy(.cacheOnly, url, "carla-003")) }?.code == .notCached)
@@ -60,11 +60,11 @@ struct PrivacyTests {
   }
 
   @Test("a response with credentials is not served to a request without them, even if it was stored first")
-  func unauthorised() async throws {
-    try await Street.run { street in
-      let url = street.origin.url("/mine")
-      street.origin.setRoute("/mine", Self.route(vary: false))
-      let manager = try street.manager()
+  func unauthorized() async throws {
+    try await OriginFixture.run { fixture in
+      let url = fixture.origin.url("/mine")
+      fixture.origin.setRoute("/mine", Self.route(vary: false))
+      let manager = try fixture.manager()
       _ = try await manager.load(Self.request(url, "anna-0001"))
       #expect(try await manager.lookup(url) == .miss)
       #expect(try await manager.load(url).data == Data("for anonymous".utf8))
@@ -73,35 +73,35 @@ struct PrivacyTests {
 
   @Test("no file on the disk contains a credential or a cookie")
   func noSecretsOnDisk() async throws {
-    try await Street.run { street in
+    try await OriginFixture.run { fixture in
       // Given
       let secrets = ["S3CRET-TOKEN", "S3CRET-COOKIE", "S3CRET-USER", "S3CRET-PASSWORD", "S3CRET-PROXY"]
-      street.origin.setFallback { _ in
-        OriginAnswer(
+      fixture.origin.setFallback { _ in
+        OriginResponse(
           Data("answer".utf8), etag: "v1",
           fields: [.cacheControl: "max-age=3600", .vary: "Authorization, Cookie, Accept-Language"])
       }
-      let manager = try street.manager()
+      let manager = try fixture.manager()
       let proxy = try #require(HTTPField.Name("Proxy-Authorization"))
       let fields: HTTPFields = [
         .authorization: "Bearer S3CRET-TOKEN", .cookie: "session=S3CRET-COOKIE", proxy: "Basic S3CRET-PROXY",
         .acceptLanguage: "visible-language",
       ]
-      let inURL = try #require(URL(string: "http://S3CRET-USER:S3CRET-PASSWORD@127.0.0.1:\(street.origin.port)/in-url"))
+      let inURL = try #require(URL(string: "http://S3CRET-USER:S3CRET-PASSWORD@127.0.0.1:\(fixture.origin.port)/in-url"))
 
       // When
-      _ = try await manager.load(ResourceRequest(street.origin.url("/a"), headerFields: fields))
+      _ = try await manager.load(ResourceRequest(fixture.origin.url("/a"), headerFields: fields))
       _ = try await manager.load(inURL)
-      #expect(street.origin.requests(for: "/a").first?.fields[.authorization] == "Bearer S3CRET-TOKEN")
-      #expect(street.origin.requests(for: "/in-url").first?.fields[.authorization]?.hasPrefix("Basic ") == true)
+      #expect(fixture.origin.requests(for: "/a").first?.fields[.authorization] == "Bearer S3CRET-TOKEN")
+      #expect(fixture.origin.requests(for: "/in-url").first?.fields[.authorization]?.hasPrefix("Basic ") == true)
 
       // Then
-      #expect(street.folder.entries.count == 2)
+      #expect(fixture.folder.entries.count == 2)
       let encoded = [
         Data("S3CRET-USER:S3CRET-PASSWORD".utf8).base64EncodedString(), "Bearer", "session=",
       ]
       var sawOrdinary = false
-      for file in street.folder.files {
+      for file in fixture.folder.files {
         let bytes = try Data(contentsOf: file)
         for secret in secrets + encoded {
           #expect(bytes.range(of: Data(secret.utf8)) == nil, "\(secret) is in \(file.lastPathComponent)")
@@ -116,22 +116,22 @@ struct PrivacyTests {
 
   @Test("credentials are not sent to another host after a redirect", arguments: [301, 302, 303, 307, 308])
   func redirectToAnotherHost(_ status: Int) async throws {
-    try await Street.run { street in
+    try await OriginFixture.run { fixture in
       // Given the same origin under another name, which is another host
-      let target = "http://localhost:\(street.origin.port)/target"
-      street.origin.setRoute("/start", .redirect(to: target, status: .init(code: status)))
-      street.origin.setRoute("/target", Route(Data("there".utf8), etag: "v1"))
+      let target = "http://localhost:\(fixture.origin.port)/target"
+      fixture.origin.setRoute("/start", .redirect(to: target, status: .init(code: status)))
+      fixture.origin.setRoute("/target", Route(Data("there".utf8), etag: "v1"))
       let fields: HTTPFields = [.authorization: "Bearer token", .cookie: "a=b", .accept: "text/plain"]
 
       // When
-      let resource = try await street.manager().load(ResourceRequest(street.origin.url("/start"), headerFields: fields))
+      let resource = try await fixture.manager().load(ResourceRequest(fixture.origin.url("/start"), headerFields: fields))
 
       // Then
       #expect(resource.data == Data("there".utf8))
       #expect(resource.url.absoluteString == target)
-      #expect(resource.redirects == [street.origin.url("/start")])
-      let first = try #require(street.origin.requests(for: "/start").first)
-      let second = try #require(street.origin.requests(for: "/target").first)
+      #expect(resource.redirects == [fixture.origin.url("/start")])
+      let first = try #require(fixture.origin.requests(for: "/start").first)
+      let second = try #require(fixture.origin.requests(for: "/target").first)
       #expect(first.fields[.authorization] == "Bearer token")
       #expect(second.fields[.authorization] == nil)
       #expect(second.fields[.cookie] == nil)
@@ -141,12 +141,12 @@ struct PrivacyTests {
 
   @Test("credentials are sent to the same host after a redirect")
   func redirectOnOneHost() async throws {
-    try await Street.run { street in
-      street.origin.setRoute("/start", .redirect(to: "/target?x=1"))
-      street.origin.setRoute("/target", Route(Data("there".utf8), etag: "v1"))
-      let request = ResourceRequest(street.origin.url("/start"), headerFields: [.authorization: "Bearer token"])
-      #expect(try await street.manager().load(request).data == Data("there".utf8))
-      let second = try #require(street.origin.requests(for: "/target").first)
+    try await OriginFixture.run { fixture in
+      fixture.origin.setRoute("/start", .redirect(to: "/target?x=1"))
+      fixture.origin.setRoute("/target", Route(Data("there".utf8), etag: "v1"))
+      let request = ResourceRequest(fixture.origin.url("/start"), headerFields: [.authorization: "Bearer token"])
+      #expect(try await fixture.manager().load(request).data == Data("there".utf8))
+      let second = try #require(fixture.origin.requests(for: "/target").first)
       #expect(second.fields[.authorization] == "Bearer token")
       #expect(second.query == "x=1")
     }

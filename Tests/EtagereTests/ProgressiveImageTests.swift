@@ -30,7 +30,7 @@ struct ProgressiveImageTests {
   @Test("previews are shown while the image arrives, and only the final image is cached")
   func previews() async throws {
     let gate = Gate()
-    network.answer(url, .ok(file, cacheControl: "max-age=60").chunked(by: 100).bodyHeld(by: gate))
+    network.respond(to: url, with: .ok(file, cacheControl: "max-age=60").chunked(by: 100).bodyHeld(by: gate))
     // All bytes except for the end.
     gate.letThrough(file.count / 100 - 2)
     var (previews, final) = ([DecodedImage](), Resource<DecodedImage>?.none)
@@ -54,7 +54,7 @@ struct ProgressiveImageTests {
 
   @Test("an image from the cache has no previews, and an error ends the stream")
   func withoutPreviews() async throws {
-    network.answer(url, .ok(file, cacheControl: "max-age=60"), .ok("not an image"))
+    network.respond(to: url, with: .ok(file, cacheControl: "max-age=60"), .ok("not an image"))
     _ = try await manager.load(url)
     var events: [String] = []
     for try await event in manager.imageEvents(for: url) {
@@ -74,7 +74,7 @@ struct ProgressiveImageTests {
   @Test("ending the iteration stops the transfer")
   func ended() async throws {
     let gate = Gate()
-    network.answer(url, .ok(file).chunked(by: 100).bodyHeld(by: gate))
+    network.respond(to: url, with: .ok(file).chunked(by: 100).bodyHeld(by: gate))
     gate.letThrough(file.count / 100 - 2)
     for try await event in manager.imageEvents(for: url, .resize(.fit(80, 80))) {
       if case .preview = event { break }

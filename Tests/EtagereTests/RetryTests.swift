@@ -25,20 +25,20 @@ struct RetryTests {
   #if Origin
   @Test("a large file that is cut off is resumed at its last byte")
   func resumed() async throws {
-    try await Street.run { street in
+    try await OriginFixture.run { fixture in
       let bytes = pattern(100_000)
-      street.origin.setRoute(
+      fixture.origin.setRoute(
         "/a",
         Route(
           bytes, etag: "v1", fields: [.cacheControl: "max-age=3600"], acceptsRanges: true,
           delivery: OriginDelivery(fault: .cut(afterBodyBytes: 60_000))))
-      let manager = try street.manager()
+      let manager = try fixture.manager()
 
-      let resource = try await manager.load(street.origin.url("/a"))
+      let resource = try await manager.load(fixture.origin.url("/a"))
 
       #expect(resource.data == bytes && resource.metrics.attempts == 2)
-      #expect(street.requests("/a") == 2)
-      #expect(try await manager.load(street.origin.url("/a")).source == .memory)
+      #expect(fixture.requests("/a") == 2)
+      #expect(try await manager.load(fixture.origin.url("/a")).source == .memory)
     }
   }
   #endif

@@ -123,7 +123,7 @@ struct FailureTests {
       // Given: the first URL fails last. With two loads at a time, /good is requested after the second one has failed.
       let fixture = try ToolFixture()
       let gate = Gate()
-      origin.setRoute("/late", Route(OriginAnswer(text: "gone", status: .notFound, delivery: .gated(by: gate))))
+      origin.setRoute("/late", Route(OriginResponse(text: "gone", status: .notFound, delivery: .gated(by: gate))))
       origin.setRoute("/good", Route(bytes(50)))
       let (late, good) = (origin.url("/late").absoluteString, origin.url("/good").absoluteString)
 

@@ -94,7 +94,7 @@ struct GetTests {
     try await withOrigin { origin in
       // Given
       let fixture = try ToolFixture()
-      origin.setFallback { _ in OriginAnswer(bytes(10), fields: [.cacheControl: "max-age=3600"]) }
+      origin.setFallback { _ in OriginResponse(bytes(10), fields: [.cacheControl: "max-age=3600"]) }
       let (stored, missing) = (origin.url("/stored").absoluteString, origin.url("/missing").absoluteString)
       #expect(try await fixture.etagere("get", stored).status == 0)
 

@@ -17,7 +17,7 @@ struct PrefetchTests {
     try await withOrigin { origin in
       // Given
       let fixture = try ToolFixture()
-      origin.setFallback { _ in OriginAnswer(bytes(100), etag: "v1", fields: [.cacheControl: "max-age=3600"]) }
+      origin.setFallback { _ in OriginResponse(bytes(100), etag: "v1", fields: [.cacheControl: "max-age=3600"]) }
       let (first, second) = (origin.url("/1").absoluteString, origin.url("/2").absoluteString)
       let text = "# two images\n\n  \(first)  \r\n\t# and\n\(second)"
       try fixture.write(text, "list")

@@ -129,7 +129,7 @@ struct ProgressTests {
   func bars(_ options: [String]) async throws {
     try await withOrigin { origin in
       let fixture = try ToolFixture()
-      origin.setFallback { _ in OriginAnswer(bytes(2_000), fields: [.cacheControl: "max-age=3600"]) }
+      origin.setFallback { _ in OriginResponse(bytes(2_000), fields: [.cacheControl: "max-age=3600"]) }
       try fixture.write((0..<5).map { origin.url("/\($0)").absoluteString }.joined(separator: "\n"), "list")
 
       let prefetch = try await inTerminal(fixture, ["prefetch", "list", "--cache-dir", fixture.cache] + options)

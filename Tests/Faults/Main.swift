@@ -33,7 +33,7 @@ struct Faults {
         say("  FAILED: \(error)")
         say("  repeat with: Scripts/faults --seed \(settings.seed)\(settings.isQuick ? " --quick" : "") \(suite.rawValue)")
         say("  folder: \(folder)")
-        throw BrokenPromise("a guarantee was broken")
+        throw FailedCheck("a guarantee was broken")
       }
       try? FileManager.default.removeItem(atPath: folder)
       say("  passed in \(Int(Date().timeIntervalSince(start).rounded())) s")

@@ -10,11 +10,11 @@ struct Settings {
       switch argument {
       case "--quick": isQuick = true
       case "--seed":
-        guard let number = rest.popFirst().flatMap({ UInt64($0) }) else { throw BrokenPromise("--seed takes a number") }
+        guard let number = rest.popFirst().flatMap({ UInt64($0) }) else { throw FailedCheck("--seed takes a number") }
         seed = number
       default:
         guard let suite = Suite(rawValue: argument) else {
-          throw BrokenPromise("unknown suite '\(argument)', not one of \(Suite.allCases.map(\.rawValue).joined(separator: ", "))")
+          throw FailedCheck("unknown suite '\(argument)', not one of \(Suite.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         if !suites.contains(suite) { suites.append(suite) }
       }

@@ -94,7 +94,7 @@ struct CachingTests {
   @Test("a response without a body is stored")
   func bodiless() async throws {
     try await Self.run { gateway, origin in
-      origin.setRoute("/a", Route(OriginAnswer(fields: Self.hour, status: .noContent)))
+      origin.setRoute("/a", Route(OriginResponse(fields: Self.hour, status: .noContent)))
       for _ in 0..<2 {
         let answer = try await gateway.get("/a")
         #expect(answer.status == 204)
@@ -106,7 +106,7 @@ struct CachingTests {
   @Test("different hosts have different entries")
   func hosts() async throws {
     try await Self.run { gateway, origin in
-      origin.setFallback { OriginAnswer(text: $0.head.authority ?? "", fields: Self.hour) }
+      origin.setFallback { OriginResponse(text: $0.head.authority ?? "", fields: Self.hour) }
       for host in ["a", "b", "a"] {
         let answer = try await gateway.get("http://\(host)/")
         #expect(answer.body == host)

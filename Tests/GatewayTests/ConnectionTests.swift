@@ -13,7 +13,7 @@ struct ConnectionTests {
   @Test("pipelined requests get their responses in order, even if the client has closed its side")
   func pipelining() async throws {
     try await GatewayFixture.run { gateway, origin in
-      origin.setFallback { OriginAnswer(text: $0.path) }
+      origin.setFallback { OriginResponse(text: $0.path) }
       let client = try await gateway.client()
       try await client.send((0..<20).map { "GET /\($0) HTTP/1.1\r\nHost: h\r\n\r\n" }.joined())
       try await client.closeOutput()
@@ -25,7 +25,7 @@ struct ConnectionTests {
   @Test("after Connection: close from the client, the response repeats it and the connection closes")
   func close() async throws {
     try await GatewayFixture.run { gateway, origin in
-      origin.setRoute("/a", Route(OriginAnswer(text: "a")))
+      origin.setRoute("/a", Route(OriginResponse(text: "a")))
       let client = try await gateway.client()
       try await client.send("GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
       #expect(await client.untilClosed().contains("\r\nConnection: close\r\n\r\na"))
@@ -35,7 +35,7 @@ struct ConnectionTests {
   @Test("the rest of an unwanted body is dropped, and the next request is served")
   func unwantedBody() async throws {
     try await GatewayFixture.run { gateway, origin in
-      origin.setRoute("/a", Route(OriginAnswer(text: "a")))
+      origin.setRoute("/a", Route(OriginResponse(text: "a")))
       let client = try await gateway.client()
       try await client.send("TRACE /x HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n")
       #expect(try await client.answer().status == 400)
@@ -68,7 +68,7 @@ struct ConnectionTests {
     try await GatewayFixture.run {
       $0.listen = HostAndPort(host: "127.0.0.1", port: port.number)
     } _: { gateway, origin in
-      origin.setRoute("/slow", Route(OriginAnswer(text: "slow", delivery: .gated(by: gate))))
+      origin.setRoute("/slow", Route(OriginResponse(text: "slow", delivery: .gated(by: gate))))
       let (idle, busy) = (try await gateway.client(), try await gateway.client())
       #expect(try await gateway.isAlive(origin))
       try await busy.send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -90,7 +90,7 @@ struct ConnectionTests {
     try await GatewayFixture.run {
       $0.maximumConnections = 1
     } _: { gateway, origin in
-      origin.setRoute("/a", Route(OriginAnswer(text: "a")))
+      origin.setRoute("/a", Route(OriginResponse(text: "a")))
       let first = try await gateway.client()
       try await first.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
       #expect(try await first.answer().body == "a")

@@ -87,7 +87,7 @@ struct GatewayFixture: Sendable {
 
   /// Returns whether the gateway still serves requests.
   func isAlive(_ origin: OriginServer) async throws -> Bool {
-    origin.setRoute("/alive", Route(OriginAnswer(text: "alive")))
+    origin.setRoute("/alive", Route(OriginResponse(text: "alive")))
     return try await get("/alive").body == "alive"
   }
 }

@@ -78,7 +78,7 @@ struct OriginFaultTests {
   @Test("a 304 to the client's condition and a 206 to the client's range are forwarded")
   func asked() async throws {
     try await GatewayFixture.run { gateway, origin in
-      origin.setRoute("/a", Route(OriginAnswer(Data("0123".utf8), etag: "v", acceptsRanges: true)))
+      origin.setRoute("/a", Route(OriginResponse(Data("0123".utf8), etag: "v", acceptsRanges: true)))
       #expect(try await gateway.get("/a", "If-None-Match: \"v\"").status == 304)
       let part = try await gateway.get("/a", "Range: bytes=1-2")
       #expect(part.status == 206)
@@ -91,8 +91,8 @@ struct OriginFaultTests {
     try await GatewayFixture.run { gateway, origin in
       origin.setRoute(
         "/a",
-        Route(answering: { _ in
-          OriginAnswer(
+        Route(handler: { _ in
+          OriginResponse(
             delivery: .fault(.raw(Data("HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\nbody".utf8), thenCloses: false)))
         }))
       for _ in 0..<3 {
@@ -123,7 +123,7 @@ struct OriginFaultTests {
   func brokenBody(isChunked: Bool, fault: OriginFault) async throws {
     try await GatewayFixture.run { gateway, origin in
       let delivery = OriginDelivery(framing: isChunked ? .chunked(of: 5) : .contentLength, fault: fault)
-      origin.setRoute("/a", Route(OriginAnswer(Data("0123456789".utf8), delivery: delivery)))
+      origin.setRoute("/a", Route(OriginResponse(Data("0123456789".utf8), delivery: delivery)))
       let client = try await gateway.client()
       try await client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
       let text = await client.untilClosed()
@@ -137,7 +137,7 @@ struct OriginFaultTests {
   func brokenBody10() async throws {
     try await GatewayFixture.run { gateway, origin in
       let delivery = OriginDelivery(framing: .chunked(of: 5), fault: .cut(afterBodyBytes: 5))
-      origin.setRoute("/a", Route(OriginAnswer(Data("0123456789".utf8), delivery: delivery)))
+      origin.setRoute("/a", Route(OriginResponse(Data("0123456789".utf8), delivery: delivery)))
       let client = try await gateway.client()
       try await client.send("GET /a HTTP/1.0\r\n\r\n")
       _ = await client.untilClosed()
@@ -153,7 +153,7 @@ struct OriginFaultTests {
       origin.setRoute(
         "/a",
         Route(
-          OriginAnswer(
+          OriginResponse(
             Data("0123456789".utf8), delivery: OriginDelivery(framing: .chunked(of: 5), fault: .stall(afterBodyBytes: 5)))))
       let client = try await gateway.client()
       try await client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")

@@ -84,7 +84,7 @@ struct PassingTests {
   func statuses(status: Int) async throws {
     try await GatewayFixture.run { gateway, origin in
       let location: HTTPFields = [.location: "/elsewhere"]
-      origin.setRoute("/a", Route(OriginAnswer(Data("body".utf8), fields: location, status: .init(code: status))))
+      origin.setRoute("/a", Route(OriginResponse(Data("body".utf8), fields: location, status: .init(code: status))))
       let answer = try await gateway.get("/a")
       #expect(answer.status == status)
       #expect(answer["location"] == "/elsewhere")
@@ -97,7 +97,7 @@ struct PassingTests {
   func bodiless() async throws {
     try await GatewayFixture.run { gateway, origin in
       origin.setRoute("/a", Route(Data("body".utf8), contentType: "text/plain", etag: "v1"))
-      origin.setRoute("/none", Route(OriginAnswer(status: .noContent)))
+      origin.setRoute("/none", Route(OriginResponse(status: .noContent)))
       let client = try await gateway.client()
       try await client.send("HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n")
       let head = try await client.answer(to: "HEAD")
@@ -118,7 +118,7 @@ struct PassingTests {
   func chunked() async throws {
     try await GatewayFixture.run { gateway, origin in
       let delivery = OriginDelivery.chunked(of: 3)
-      origin.setRoute("/a", Route(OriginAnswer(Data("0123456789".utf8), delivery: delivery)))
+      origin.setRoute("/a", Route(OriginResponse(Data("0123456789".utf8), delivery: delivery)))
       let answer = try await gateway.get("/a")
       #expect(answer["transfer-encoding"] == "chunked")
       #expect(answer["content-length"] == nil)
@@ -134,7 +134,7 @@ struct PassingTests {
   @Test("an HTTP/1.0 client keeps its connection if it sends keep-alive and the length is known")
   func keepAlive10() async throws {
     try await GatewayFixture.run { gateway, origin in
-      origin.setRoute("/a", Route(OriginAnswer(text: "a")))
+      origin.setRoute("/a", Route(OriginResponse(text: "a")))
       let client = try await gateway.client()
       for _ in 0..<2 {
         try await client.send("GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
@@ -150,7 +150,7 @@ struct PassingTests {
   @Test("encoded bodies and their fields are forwarded unchanged")
   func contentCoding() async throws {
     try await GatewayFixture.run { gateway, origin in
-      origin.setRoute("/a", Route(OriginAnswer(Data("not really gzip".utf8), fields: [.contentEncoding: "gzip"])))
+      origin.setRoute("/a", Route(OriginResponse(Data("not really gzip".utf8), fields: [.contentEncoding: "gzip"])))
       let answer = try await gateway.get("/a", "Accept-Encoding: gzip")
       #expect(answer["content-encoding"] == "gzip")
       #expect(answer.body == "not really gzip")
@@ -177,7 +177,7 @@ struct PassingTests {
     try await GatewayFixture.run {
       ($0.via, $0.forwards) = ("cache", true)
     } _: { gateway, origin in
-      origin.setRoute("/a", Route(OriginAnswer(text: "a", fields: [.via: "1.0 before"])))
+      origin.setRoute("/a", Route(OriginResponse(text: "a", fields: [.via: "1.0 before"])))
       let answer = try await gateway.get("/a", "Via: 1.1 first", "X-Forwarded-For: 192.0.2.1")
       #expect(answer[all: "via"] == ["1.0 before", "1.1 cache"])
       let fields = try #require(origin.requests.first?.fields)
@@ -191,7 +191,7 @@ struct PassingTests {
   @Test("interim responses are not forwarded")
   func interim() async throws {
     try await GatewayFixture.run { gateway, origin in
-      origin.setRoute("/a", Route(OriginAnswer(text: "a", delivery: OriginDelivery(interim: [.init()]))))
+      origin.setRoute("/a", Route(OriginResponse(text: "a", delivery: OriginDelivery(interim: [.init()]))))
       let answer = try await gateway.get("/a")
       #expect(answer.status == 200)
       #expect(answer.body == "a")

@@ -101,7 +101,7 @@ struct RefusalTests {
   @Test("Upgrade is ignored, and the following requests are served (RFC 9110 §7.8)")
   func upgrade() async throws {
     try await GatewayFixture.run { gateway, origin in
-      origin.setRoute("/a", Route(OriginAnswer(text: "a")))
+      origin.setRoute("/a", Route(OriginResponse(text: "a")))
       let client = try await gateway.client()
       for _ in 0..<2 {
         try await client.send(

@@ -16,7 +16,7 @@ struct StatusTests {
     try await GatewayFixture.run {
       $0.status = HostAndPort(host: "127.0.0.1", port: 0)
     } _: { gateway, origin in
-      origin.setRoute("/status.json", Route(OriginAnswer(text: "the origin's own")))
+      origin.setRoute("/status.json", Route(OriginResponse(text: "the origin's own")))
       #expect(try await gateway.get("/status.json").body == "the origin's own")
       let status = try await RawClient.connect(try #require(gateway.statusPort))
       let (document, answer) = try await status.document("/status.json?x") { $0.traffic.requests == 1 }
@@ -66,7 +66,7 @@ struct StatusTests {
     let path = FileManager.default.temporaryDirectory.appending(path: "gateway-\(UUID()).log").path
     defer { try? FileManager.default.removeItem(atPath: path) }
     let origin = try await OriginServer.start()
-    origin.setRoute("/a", Route(OriginAnswer(text: "body")))
+    origin.setRoute("/a", Route(OriginResponse(text: "body")))
     let clock = ManualClock(now: Timestamp(nanoseconds: 784_111_777_120_000_000))
     try await GatewayFixture.run(inFrontOf: origin.port, clock: clock) {
       $0.accessLog = path
@@ -93,7 +93,7 @@ struct StatusTests {
       $0.accessLog = path
       $0.cache = CacheSettings()
     } _: { gateway, origin in
-      origin.setRoute("/own", Route(OriginAnswer(text: "no", status: .badGateway)))
+      origin.setRoute("/own", Route(OriginResponse(text: "no", status: .badGateway)))
       origin.setRoute("/none", .fault(.closeBeforeHead))
       let own = try await gateway.get("/own")
       let none = try await gateway.get("/none")
@@ -120,7 +120,7 @@ struct StatusTests {
       try await GatewayFixture.run {
         $0.purgers = permission
       } _: { gateway, origin in
-        origin.setRoute("/a", Route(OriginAnswer(text: "a")))
+        origin.setRoute("/a", Route(OriginResponse(text: "a")))
         let answer = try await gateway.ask("PURGE", "/a")
         #expect(answer.status == status)
         #expect(origin.requests.count == requests)

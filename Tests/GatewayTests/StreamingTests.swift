@@ -13,7 +13,7 @@ struct StreamingTests {
   @Test("an upload streams to the origin, with its length or in chunks", arguments: [true, false])
   func upload(hasLength: Bool) async throws {
     try await GatewayFixture.run { gateway, origin in
-      origin.setRoute("/a", Route(answering: { OriginAnswer(text: "\($0.method) \($0.bodyLength)") }))
+      origin.setRoute("/a", Route(handler: { OriginResponse(text: "\($0.method) \($0.bodyLength)") }))
       let client = try await gateway.client()
       let framing = hasLength ? "Content-Length: 10" : "Transfer-Encoding: chunked"
       try await client.send("PUT /a HTTP/1.1\r\nHost: h\r\n\(framing)\r\n\r\n" + (hasLength ? "01234" : "5\r\n01234\r\n"))
@@ -32,7 +32,7 @@ struct StreamingTests {
     let gate = Gate()
     try await GatewayFixture.run { gateway, origin in
       let delivery = OriginDelivery(bodyGate: gate, bodyGateOffset: 5)
-      origin.setRoute("/a", Route(OriginAnswer(Data("0123456789".utf8), delivery: delivery)))
+      origin.setRoute("/a", Route(OriginResponse(Data("0123456789".utf8), delivery: delivery)))
       let client = try await gateway.client()
       try await client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
       #expect(await client.until("01234").hasSuffix("\r\n\r\n01234"))
@@ -45,7 +45,7 @@ struct StreamingTests {
   func headFirst() async throws {
     let gate = Gate()
     try await GatewayFixture.run { gateway, origin in
-      origin.setRoute("/a", Route(OriginAnswer(Data("0123".utf8), delivery: OriginDelivery(bodyGate: gate))))
+      origin.setRoute("/a", Route(OriginResponse(Data("0123".utf8), delivery: OriginDelivery(bodyGate: gate))))
       let client = try await gateway.client()
       try await client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
       #expect(await client.until("\r\n\r\n").hasPrefix("HTTP/1.1 200 OK\r\n"))
@@ -105,8 +105,8 @@ struct StreamingTests {
   func pipeliningBackPressure() async throws {
     let gate = Gate()
     try await GatewayFixture.run { gateway, origin in
-      origin.setRoute("/slow", Route(OriginAnswer(text: "slow", delivery: .gated(by: gate))))
-      origin.setRoute("/next", Route(answering: { OriginAnswer(text: "got \($0.bodyLength)") }))
+      origin.setRoute("/slow", Route(OriginResponse(text: "slow", delivery: .gated(by: gate))))
+      origin.setRoute("/next", Route(handler: { OriginResponse(text: "got \($0.bodyLength)") }))
       let client = try await gateway.client()
       // More bytes than the buffers of the connection and the gateway.
       let size = SocketBuffers.limit + (16 << 20)
@@ -134,7 +134,7 @@ struct StreamingTests {
   @Test("a client gets 100 Continue only when its body is wanted (RFC 9110 §10.1.1)")
   func expectContinue() async throws {
     try await GatewayFixture.run { gateway, origin in
-      origin.setRoute("/a", Route(answering: { OriginAnswer(text: "got \($0.bodyLength)") }))
+      origin.setRoute("/a", Route(handler: { OriginResponse(text: "got \($0.bodyLength)") }))
       let client = try await gateway.client()
       try await client.send("PUT /a HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
       #expect(try await client.answer().statusLine == "HTTP/1.1 100 Continue")

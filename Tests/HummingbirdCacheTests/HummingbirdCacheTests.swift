@@ -28,7 +28,7 @@ struct HummingbirdCacheTests {
 
   @Test("the middleware serves the second request from the cache")
   func hit() async throws {
-    upstream.answer(try url("/assets/a.svg?v=1"), .ok("<svg/>", etag: "\"1\"", cacheControl: "max-age=60"))
+    upstream.respond(to: try url("/assets/a.svg?v=1"), with: .ok("<svg/>", etag: "\"1\"", cacheControl: "max-age=60"))
     try await application.test(.router) { client in
       for expected in ["Etagere;fwd=uri-miss;", "Etagere;hit;"] {
         let response = try await client.execute(uri: "/assets/a.svg?v=1", method: .get)
@@ -42,7 +42,7 @@ struct HummingbirdCacheTests {
 
   @Test("the middleware satisfies conditions and HEAD from the cached response")
   func conditions() async throws {
-    upstream.answer(try url("/assets/a.svg"), .ok("<svg/>", etag: "\"1\"", cacheControl: "max-age=60"))
+    upstream.respond(to: try url("/assets/a.svg"), with: .ok("<svg/>", etag: "\"1\"", cacheControl: "max-age=60"))
     try await application.test(.router) { client in
       _ = try await client.execute(uri: "/assets/a.svg", method: .get)
       let confirmed = try await client.execute(
@@ -61,7 +61,7 @@ struct HummingbirdCacheTests {
     let named = try #require(HTTPField.Name("X-Hop"))
     var fields: HTTPFields = [.connection: "close, X-Hop", .upgrade: "h2c", .cacheControl: "max-age=60"]
     fields[named] = "1"
-    upstream.answer(try url("/assets/a.svg"), .ok("<svg/>", fields: fields))
+    upstream.respond(to: try url("/assets/a.svg"), with: .ok("<svg/>", fields: fields))
     try await application.test(.router) { [fields] client in
       let response = try await client.execute(uri: "/assets/a.svg", method: .get, headers: fields)
       for name in [.connection, .upgrade, named] { #expect(response.headers[name] == nil) }
@@ -85,7 +85,7 @@ struct HummingbirdCacheTests {
   @Test("an unreachable upstream server is a 502, and a silent one a 504", arguments: ["/assets/a.svg", "/price/EUR"])
   func failures(_ path: String) async throws {
     let asked = try url(path == "/price/EUR" ? "/rates.json" : path)
-    upstream.answer(asked, .failure(.connectionRefused), .failure(.timedOut))
+    upstream.respond(to: asked, with: .failure(.connectionRefused), .failure(.timedOut))
     try await application.test(.router) { client in
       for expected in [HTTPResponse.Status.badGateway, .gatewayTimeout] {
         let response = try await client.execute(uri: path, method: .get)
@@ -97,7 +97,7 @@ struct HummingbirdCacheTests {
 
   @Test("the handler loads the rates once for two requests")
   func handler() async throws {
-    upstream.answer(try url("/rates.json"), .ok(#"{"USD": 1.1}"#, etag: "\"1\"", cacheControl: "max-age=60"))
+    upstream.respond(to: try url("/rates.json"), with: .ok(#"{"USD": 1.1}"#, etag: "\"1\"", cacheControl: "max-age=60"))
     try await application.test(.router) { client in
       for source in ["network", "memory"] {
         let response = try await client.execute(uri: "/price/USD", method: .get)

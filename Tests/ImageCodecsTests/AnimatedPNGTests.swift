@@ -70,10 +70,10 @@ struct AnimatedPNGTests {
   @Test("frames are checked against the first header, like the limits")
   func secondHeader() throws {
     var data = AnimatedPNGFile(frames: [.init(color: red), .init(color: blue)]).data
-    let picture = try #require(data.firstRange(of: Data("IDAT".utf8)))
-    let length = data[picture.lowerBound - 4..<picture.lowerBound].reduce(0) { $0 << 8 | Int($1) }
+    let imageData = try #require(data.firstRange(of: Data("IDAT".utf8)))
+    let length = data[imageData.lowerBound - 4..<imageData.lowerBound].reduce(0) { $0 << 8 | Int($1) }
     let side = PNGFile.number(60_000)
-    data.insert(contentsOf: PNGFile.chunk("IHDR", side + side + [1, 0, 0, 0, 0]), at: picture.upperBound + length + 4)
+    data.insert(contentsOf: PNGFile.chunk("IHDR", side + side + [1, 0, 0, 0, 0]), at: imageData.upperBound + length + 4)
     let image = try ImageDecoder().decode(data)
     #expect(image.size == PixelSize(4, 4) && image.cost < 10_000)
     #expect(try image.pixels(ofFrame: 1)[3, 3] == blue)

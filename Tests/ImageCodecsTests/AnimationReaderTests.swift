@@ -62,7 +62,7 @@ struct AnimationReaderTests {
       5: .rotate(quarterTurns: 1) + .flipHorizontally, 6: .rotate(quarterTurns: -1),
       7: .rotate(quarterTurns: -1) + .flipHorizontally, 8: .rotate(quarterTurns: 1),
     ]
-    let stored = try #require(undo[number]).process(Pictures.quarters())
+    let stored = try #require(undo[number]).process(TestImages.quarters())
     let file = try WebPFile(frames: [stored, stored, stored], orientation: number).data()
     // Then
     #expect(try ImageHeader(of: file).orientation == orientation)
@@ -72,13 +72,13 @@ struct AnimationReaderTests {
       for index in 0..<3 {
         let pixels = try image.pixels(ofFrame: index)
         #expect(pixels.size == expected)
-        #expect(areClose(Pictures.quarters(of: pixels), Pictures.colors), "frame \(index)")
+        #expect(areClose(TestImages.quarters(of: pixels), TestImages.colors), "frame \(index)")
       }
       let first = try ImageDecoder {
         $0.size = size
         $0.firstFrameOnly = true
       }.decode(file)
-      #expect(areClose(Pictures.quarters(of: first.pixels), Pictures.colors))
+      #expect(areClose(TestImages.quarters(of: first.pixels), TestImages.colors))
     }
   }
 }

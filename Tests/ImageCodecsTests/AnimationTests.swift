@@ -21,7 +21,7 @@ struct AnimationTests {
   func delays() throws {
     // In milliseconds, in hundredths of a second, and as fractions.
     let stated = [0, 10, 11, 17, 19, 20]
-    let webP = WebPFile(frames: stated.map { _ in Pictures.quarters() }, delays: stated)
+    let webP = WebPFile(frames: stated.map { _ in TestImages.quarters() }, delays: stated)
     #expect(try ImageHeader(of: webP.data()).delays == [100, 100, 11, 17, 19, 20].map(Duration.milliseconds))
     let gif = GIFFile(frames: [0, 1, 2, 3].map { (1, $0) })
     #expect(try ImageHeader(of: gif.data).delays == [100, 100, 20, 30].map(Duration.milliseconds))

@@ -23,7 +23,7 @@ struct BadInputTests {
     // Given half of a file
     let row = [[UInt8]](repeating: [255, 0, 0], count: 640).flatMap { $0 }
     let png = PNGFile(width: 640, height: 480, colorType: 2, rows: Array(repeating: row, count: 480)).data
-    let whole = format == .png ? png : try ImageEncoder(format, quality: 90).encode(Pictures.quarters(640, 480))
+    let whole = format == .png ? png : try ImageEncoder(format, quality: 90).encode(TestImages.quarters(640, 480))
     let half = whole.prefix(whole.count / 2)
     for size in [nil, ImageSizing.fit(100, 100)] {
       // Then
@@ -46,7 +46,7 @@ struct BadInputTests {
     "truncated files and files with changed bytes neither trap nor take long",
     arguments: [ImageFormat.jpeg, .png, .webp, .gif, .tiff])
   func damaged(format: ImageFormat) throws {
-    let file = try ImageEncoder(format).encode(Pictures.quarters(16, 12))
+    let file = try ImageEncoder(format).encode(TestImages.quarters(16, 12))
     let decoder = ImageDecoder {
       $0.allowsPartial = true
       $0.limits.pixels = 1_000_000
@@ -62,7 +62,7 @@ struct BadInputTests {
 
   @Test("a file with the name of another format is read by its content")
   func wrongName() throws {
-    let file = try ImageEncoder(.png).encode(Pictures.quarters())
+    let file = try ImageEncoder(.png).encode(TestImages.quarters())
     #expect(try ImageDecoder().decode(file, url: URL(string: "https://example.com/a.jpg")).format == .png)
   }
 
@@ -122,8 +122,8 @@ struct BadInputTests {
 
   @Test("an invalid color profile is an error, or sRGB if partial images are allowed")
   func garbageProfile() throws {
-    let jpeg = try ImageEncoder(.jpeg, quality: 95).encode(Pictures.quarters())
-    let file = Pictures.profiled(jpeg, (0..<300).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+    let jpeg = try ImageEncoder(.jpeg, quality: 95).encode(TestImages.quarters())
+    let file = TestImages.profiled(jpeg, (0..<300).map { UInt8(truncatingIfNeeded: $0 &* 7) })
     for size in [nil, ImageSizing.fit(32, 32)] {
       let error = refusal(file, ImageDecoder(size: size))
       #expect(error?.code == .decodingFailed)
@@ -132,7 +132,7 @@ struct BadInputTests {
         $0.allowsPartial = true
         $0.size = size
       }.decode(file)
-      #expect(areClose(Pictures.quarters(of: image.pixels), Pictures.colors))
+      #expect(areClose(TestImages.quarters(of: image.pixels), TestImages.colors))
     }
   }
 

@@ -10,7 +10,7 @@ struct ConcurrentProcessingTests {
   /// If a library shares state without a lock, the process crashes here.
   @Test("images processed on many threads equal those processed on one")
   func images() async throws {
-    let (image, sizes) = (Pictures.quarters(), (0..<35).map { PixelSize(20 + $0 % 7, 17 + $0 % 5) })
+    let (image, sizes) = (TestImages.quarters(), (0..<35).map { PixelSize(20 + $0 % 7, 17 + $0 % 5) })
     let alone = try sizes.map { try ImageProcessor.resize(.exact($0.width, $0.height)).process(image).pixels.bytes }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<4_000 {

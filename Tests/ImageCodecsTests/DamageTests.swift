@@ -26,27 +26,27 @@ struct DamageTests {
   private static func samples() throws -> [(name: String, file: Data)] {
     var samples: [(String, Data)] = []
     for format in [ImageFormat.jpeg, .png, .webp, .gif, .tiff, .avif] {
-      for picture in [Pictures.quarters(40, 30), Pictures.quarters(40, 30, alpha: 90)] {
+      for image in [TestImages.quarters(40, 30), TestImages.quarters(40, 30, alpha: 90)] {
         var encoder = ImageEncoder(format)
-        encoder.isProgressive = picture.header.hasAlpha
-        if let file = try? encoder.encode(picture) { samples.append((format.name, file)) }
+        encoder.isProgressive = image.header.hasAlpha
+        if let file = try? encoder.encode(image) { samples.append((format.name, file)) }
       }
     }
-    let jpeg = try ImageEncoder(.jpeg).encode(Pictures.quarters(40, 30))
-    samples.append(("turned JPEG with a profile", Pictures.oriented(Pictures.profiled(jpeg, ICCFile.swapped.bytes), 6)))
+    let jpeg = try ImageEncoder(.jpeg).encode(TestImages.quarters(40, 30))
+    samples.append(("turned JPEG with a profile", TestImages.oriented(TestImages.profiled(jpeg, ICCFile.swapped.bytes), 6)))
     let profile: [UInt8] = Array("made\0".utf8) + [0] + PNGFile.zlib(ICCFile.swapped.bytes)
     let row = [[UInt8]](repeating: [9, 200, 77, 77, 200, 9, 128, 128], count: 8).flatMap { $0 }
     let deep = PNGFile(
       width: 8, height: 8, depth: 16, colorType: 6, rows: Array(repeating: row, count: 8), chunks: [("iCCP", profile)])
     samples.append(("16-bit PNG with a profile", deep.data))
     samples.append(("animated GIF", GIFFile(width: 8, height: 8, frames: [(1, 10), (2, 0), (3, 7)], loops: 2).data))
-    let frames = [Pictures.quarters(16, 12), Pictures.quarters(16, 12, alpha: 9), Pictures.quarters(16, 12)]
+    let frames = [TestImages.quarters(16, 12), TestImages.quarters(16, 12, alpha: 9), TestImages.quarters(16, 12)]
     samples.append(("animated WebP", try WebPFile(frames: frames, orientation: 6).data()))
     let text = """
       <?xml version="1.0" encoding="UTF-8"?><!DOCTYPE svg [<!ENTITY a "fill:url(#g)">]>
       <svg xmlns="http://www.w3.org/2000/svg" width="40" height="30"><style>rect { stroke: red } /* a */</style><!-- b -->
       <linearGradient id="g"><stop stop-color="blue"/></linearGradient><rect width="20" height="20" style="&a;"/>
-      <image width="9" height="9" href="data:image/png;base64,\(try ImageEncoder(.png).encode(Pictures.quarters(4, 4)).base64EncodedString())"/>
+      <image width="9" height="9" href="data:image/png;base64,\(try ImageEncoder(.png).encode(TestImages.quarters(4, 4)).base64EncodedString())"/>
       </svg>
       """
     samples.append(("SVG", Data(text.utf8)))

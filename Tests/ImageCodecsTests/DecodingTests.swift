@@ -14,14 +14,14 @@ struct DecodingTests {
   @Test("an encoded image is decoded", arguments: [ImageFormat.jpeg, .png, .webp, .gif, .tiff])
   func roundTrip(format: ImageFormat) throws {
     // Given
-    let file = try ImageEncoder(format, quality: 95).encode(Pictures.quarters())
+    let file = try ImageEncoder(format, quality: 95).encode(TestImages.quarters())
     // When
     let image = try ImageDecoder().decode(file, url: URL(string: "https://example.com/picture"))
     // Then
     #expect(image.format == format)
     #expect(image.size == PixelSize(64, 48))
     #expect(image.frameCount == 1 && image.delays.isEmpty && !image.isPartial)
-    #expect(areClose(Pictures.quarters(of: image.pixels), Pictures.colors))
+    #expect(areClose(TestImages.quarters(of: image.pixels), TestImages.colors))
     #expect(image.pixels.byteCount == 64 * 48 * 4)
     #expect(image.url?.absoluteString == "https://example.com/picture")
     #expect(image.original == nil)
@@ -29,12 +29,12 @@ struct DecodingTests {
 
   @Test("alpha is straight and unchanged", arguments: [ImageFormat.png, .webp, .tiff])
   func alpha(format: ImageFormat) throws {
-    let file = try ImageEncoder(format, quality: 100).encode(Pictures.quarters(alpha: 100))
+    let file = try ImageEncoder(format, quality: 100).encode(TestImages.quarters(alpha: 100))
     let image = try ImageDecoder().decode(file)
     #expect(image.header.hasAlpha)
     #expect(image.cost == 64 * 48 * 4)
-    let expected = Pictures.colors.map { RGBA($0.red, $0.green, $0.blue, 100) }
-    #expect(areClose(Pictures.quarters(of: image.pixels), expected, within: 4))
+    let expected = TestImages.colors.map { RGBA($0.red, $0.green, $0.blue, 100) }
+    #expect(areClose(TestImages.quarters(of: image.pixels), expected, within: 4))
   }
 
   @Test("all eight orientations give the same upright image in any size", arguments: 1...8)
@@ -59,13 +59,13 @@ struct DecodingTests {
               case .rightMirrored: (bottom, right)
               case .left: (y, right)
               }
-            let color = Pictures.quarter(u, v, shown)
+            let color = TestImages.quarter(u, v, shown)
             let start = (y * stored.width + x) * 3
             (bytes[start], bytes[start + 1], bytes[start + 2]) = (color.red, color.green, color.blue)
           }
         }
       })
-    let file = Pictures.oriented(try ImageEncoder(.jpeg, quality: 95).encode(DecodedImage(pixels)), number)
+    let file = TestImages.oriented(try ImageEncoder(.jpeg, quality: 95).encode(DecodedImage(pixels)), number)
     // When
     let header = try ImageHeader(of: file)
     let image = try ImageDecoder().decode(file)
@@ -74,19 +74,19 @@ struct DecodingTests {
     #expect(header.orientation == orientation)
     #expect(header.size == shown)
     #expect(image.size == shown)
-    #expect(areClose(Pictures.quarters(of: image.pixels), Pictures.colors))
+    #expect(areClose(TestImages.quarters(of: image.pixels), TestImages.colors))
     #expect(small.size == PixelSize(32, 24))
-    #expect(areClose(Pictures.quarters(of: small.pixels), Pictures.colors))
+    #expect(areClose(TestImages.quarters(of: small.pixels), TestImages.colors))
   }
 
   @Test("images are shrunk as requested, and the header contains the original size")
   func sizes() throws {
-    let file = try ImageEncoder(.jpeg, quality: 95).encode(Pictures.quarters(640, 480))
+    let file = try ImageEncoder(.jpeg, quality: 95).encode(TestImages.quarters(640, 480))
     let image = try ImageDecoder(size: .fit(points: 20, 20, scale: 2), scale: 2).decode(file)
     #expect(image.size == PixelSize(40, 30))
     #expect(image.scale == 2 && image.pointWidth == 20 && image.pointHeight == 15)
     #expect(image.header.size == PixelSize(640, 480))
-    #expect(areClose(Pictures.quarters(of: image.pixels), Pictures.colors))
+    #expect(areClose(TestImages.quarters(of: image.pixels), TestImages.colors))
     #expect(image.cost == 40 * 30 * 3)
     for (sizing, size) in [
       (ImageSizing.fill(40, 40), PixelSize(53, 40)), (.exact(17, 99), PixelSize(17, 99)), (.maxPixels(1000), PixelSize(36, 27)),
@@ -94,7 +94,7 @@ struct DecodingTests {
     ] {
       let image = try ImageDecoder(size: sizing).decode(file)
       #expect(image.size == size, "\(sizing)")
-      #expect(areClose(Pictures.quarters(of: image.pixels), Pictures.colors), "\(sizing)")
+      #expect(areClose(TestImages.quarters(of: image.pixels), TestImages.colors), "\(sizing)")
     }
   }
 
@@ -117,8 +117,8 @@ struct DecodingTests {
 
   @Test("the original bytes are kept on request, and count in the cost")
   func original() throws {
-    let file = try ImageEncoder(.png).encode(Pictures.quarters())
-    let image = try ImageDecoder { $0.keepsOriginal = true }.decode(file)
+    let file = try ImageEncoder(.png).encode(TestImages.quarters())
+    let image = try ImageDecoder { $0.retainsOriginal = true }.decode(file)
     #expect(image.original == file)
     #expect(image.cost == 64 * 48 * 3 + file.count)
   }
@@ -127,7 +127,7 @@ struct DecodingTests {
   func identity() {
     let changes: [(inout ImageDecoder) -> Void] = [
       { _ in }, { $0.size = .fit(1, 1) }, { $0.scale = 2 }, { $0.firstFrameOnly = true }, { $0.allowsPartial = true },
-      { $0.keepsOriginal = true }, { $0.limits.bytes = 1 }, { $0.limits.pixels = 1 }, { $0.limits.side = 1 },
+      { $0.retainsOriginal = true }, { $0.limits.bytes = 1 }, { $0.limits.pixels = 1 }, { $0.limits.side = 1 },
       { $0.limits.frames = 1 },
       { $0.limits.time = .seconds(1) },
     ]
@@ -139,7 +139,7 @@ struct DecodingTests {
 
   @Test("limits are checked against the header")
   func limits() throws {
-    let file = try ImageEncoder(.png).encode(Pictures.quarters())
+    let file = try ImageEncoder(.png).encode(TestImages.quarters())
     let cases: [((inout ImageLimits) -> Void, String)] = [
       ({ $0.bytes = 100 }, "PNG: the file has \(file.count) bytes, the limit is 100"),
       ({ $0.pixels = 3071 }, "PNG: the image has 64 × 48 = 3072 pixels, the limit is 3071"),
@@ -162,7 +162,7 @@ struct DecodingTests {
 
   @Test("decoding stops after the time limit or when its task is cancelled")
   func time() async throws {
-    let file = try ImageEncoder(.jpeg).encode(Pictures.quarters(2000, 1500))
+    let file = try ImageEncoder(.jpeg).encode(TestImages.quarters(2000, 1500))
     let late = #expect(throws: CacheError.self) { try ImageDecoder { $0.limits.time = .zero }.decode(file) }
     #expect(late?.code == .imageLimitExceeded)
     #expect(late?.reason == "JPEG: decoding took longer than the limit of 0.0 seconds")

@@ -43,14 +43,14 @@ struct FrameLimitTests {
     var encoder = ImageEncoder(.jpeg)
     encoder.isProgressive = true
     let file = Array(
-      Pictures.profiled(try encoder.encode(Pictures.quarters()), Array(repeating: [0xFF, 0xDA], count: 200).flatMap { $0 }))
+      TestImages.profiled(try encoder.encode(TestImages.quarters()), Array(repeating: [0xFF, 0xDA], count: 200).flatMap { $0 }))
     let marker = try #require(file.indices.last { file[$0...].starts(with: [0xFF, 0xDA]) })
     let scan = file[marker...].dropLast(2)
-    func picture(_ count: Int) -> Data {
+    func profiled(_ count: Int) -> Data {
       Data(file.dropLast(2)) + Data(Array(repeating: scan, count: count).joined()) + Data([0xFF, 0xD9])
     }
-    #expect(try ImageHeader(of: picture(50)).frameCount == 1)
-    let error = refusal(picture(500))
+    #expect(try ImageHeader(of: profiled(50)).frameCount == 1)
+    let error = refusal(profiled(500))
     #expect(error?.code == .imageLimitExceeded)
     #expect(error?.reason.hasSuffix(" scans, the limit is 100") == true)
   }
@@ -106,7 +106,7 @@ struct FrameLimitTests {
 
   @Test("a truncated animated WebP is an error")
   func cutWebP() throws {
-    let file = try WebPFile(frames: [Pictures.quarters(), Pictures.quarters()]).data()
+    let file = try WebPFile(frames: [TestImages.quarters(), TestImages.quarters()]).data()
     #expect(try ImageDecoder().decode(file).frameCount == 2)
     for length in stride(from: 0, to: file.count, by: 7) {
       #expect(throws: CacheError.self) { try ImageDecoder().decode(file.prefix(length)) }

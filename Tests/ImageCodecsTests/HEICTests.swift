@@ -51,7 +51,7 @@ struct HEICTests {
     for (size, pixels) in [(nil, PixelSize(64, 48)), (ImageSizing.fit(32, 32), PixelSize(32, 24))] {
       let image = try ImageDecoder(size: size).decode(file)
       #expect(image.size == pixels)
-      #expect(areClose(Pictures.quarters(of: image.pixels), Pictures.colors))
+      #expect(areClose(TestImages.quarters(of: image.pixels), TestImages.colors))
     }
   }
 

@@ -12,7 +12,7 @@ import Foundation
 #endif
 
 /// Without an AVIF encoder in the system's codec library, there is no AVIF to decode.
-private let hasEncoder = (try? ImageEncoder(.avif).encode(Pictures.quarters())) != nil
+private let hasEncoder = (try? ImageEncoder(.avif).encode(TestImages.quarters())) != nil
 
 @Suite("HEIF files that understate their size")
 struct HEIFDimensionsTests {
@@ -42,7 +42,7 @@ struct HEIFDimensionsTests {
 
   @Test("the AV1 sequence header is checked against the limits", .enabled(if: hasEncoder))
   func av1() throws {
-    let file = try lying(ImageEncoder(.avif).encode(Pictures.quarters(400, 300)))
+    let file = try lying(ImageEncoder(.avif).encode(TestImages.quarters(400, 300)))
     let error = #expect(throws: CacheError.self) { try ImageHeader(of: file, limits: ImageLimits { $0.pixels = 100_000 }) }
     #expect(error?.reason == "AVIF: the image has 400 × 300 = 120000 pixels, the limit is 100000")
     #expect(HEIFDimensions(file).largest == PixelSize(400, 300))

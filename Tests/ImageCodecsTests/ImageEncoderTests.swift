@@ -14,7 +14,7 @@ struct ImageEncoderTests {
         bytes[index] = UInt8(truncatingIfNeeded: state >> 56) / 4 + UInt8(index % 96)
       }
     }
-    return DecodedImage(pixels ?? Pictures.quarters().pixels)
+    return DecodedImage(pixels ?? TestImages.quarters().pixels)
   }()
 
   @Test("a lower quality gives smaller files", arguments: [ImageFormat.jpeg, .webp])
@@ -27,7 +27,7 @@ struct ImageEncoderTests {
   func lossless(format: ImageFormat) throws {
     var encoder = ImageEncoder(format)
     encoder.isLossless = true
-    for image in [Self.noise, Pictures.quarters(alpha: 77)] {
+    for image in [Self.noise, TestImages.quarters(alpha: 77)] {
       #expect(try ImageDecoder().decode(encoder.encode(image)).pixels.bytes == image.pixels.bytes)
     }
   }
@@ -59,7 +59,7 @@ struct ImageEncoderTests {
   @Test("a format without alpha shows the background")
   func background() throws {
     var encoder = ImageEncoder(.jpeg, quality: 95)
-    let clear = Pictures.quarters(alpha: 0)
+    let clear = TestImages.quarters(alpha: 0)
     #expect(isClose(try ImageDecoder().decode(encoder.encode(clear)).pixels[5, 5], RGBA(255, 255, 255), within: 2))
     encoder.background = RGBA(10, 200, 30)
     #expect(isClose(try ImageDecoder().decode(encoder.encode(clear)).pixels[5, 5], RGBA(10, 200, 30), within: 3))
@@ -81,7 +81,7 @@ struct ImageEncoderTests {
   @Test("gray images are encoded as gray")
   func gray() throws {
     for format in [ImageFormat.jpeg, .png] {
-      let file = try ImageEncoder(format, quality: 95).encode(ImageProcessor.gray.process(Pictures.quarters()))
+      let file = try ImageEncoder(format, quality: 95).encode(ImageProcessor.gray.process(TestImages.quarters()))
       #expect(try ImageDecoder().decode(file).cost == 64 * 48, "\(format)")
     }
   }
@@ -112,12 +112,12 @@ struct ImageEncoderTests {
       (ImageEncoder(.jpeg, quality: 101), .invalidConfiguration),
       (ImageEncoder(.svg), .unsupported), (ImageEncoder(.ico), .unsupported),
     ] {
-      let error = #expect(throws: CacheError.self) { try encoder.encode(Pictures.quarters()) }
+      let error = #expect(throws: CacheError.self) { try encoder.encode(TestImages.quarters()) }
       #expect(error?.code == code)
     }
     var late = ImageEncoder(.webp)
     late.timeLimit = .zero
-    let error = #expect(throws: CacheError.self) { try late.encode(Pictures.quarters(800, 600)) }
+    let error = #expect(throws: CacheError.self) { try late.encode(TestImages.quarters(800, 600)) }
     #expect(error?.code == .imageLimitExceeded)
   }
 }

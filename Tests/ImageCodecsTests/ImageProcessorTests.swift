@@ -4,9 +4,9 @@ import Testing
 
 @Suite("Processors")
 struct ImageProcessorTests {
-  private let image = Pictures.quarters(64, 48)
+  private let image = TestImages.quarters(64, 48)
 
-  private func corners(_ pixels: PixelBuffer) -> [RGBA] { Pictures.quarters(of: pixels) }
+  private func corners(_ pixels: PixelBuffer) -> [RGBA] { TestImages.quarters(of: pixels) }
 
   @Test("a processor's name lists its steps and their parameters in order")
   func names() {
@@ -29,7 +29,7 @@ struct ImageProcessorTests {
 
   @Test("rotation by quarter turns and mirroring move the pixels")
   func turns() throws {
-    let (red, green, blue, gray) = (Pictures.colors[0], Pictures.colors[1], Pictures.colors[2], Pictures.colors[3])
+    let (red, green, blue, gray) = (TestImages.colors[0], TestImages.colors[1], TestImages.colors[2], TestImages.colors[3])
     let cases: [(ImageProcessor, PixelSize, [RGBA])] = [
       (.rotate(quarterTurns: 0), PixelSize(64, 48), [red, green, blue, gray]),
       (.rotate(quarterTurns: 1), PixelSize(48, 64), [blue, red, gray, green]),
@@ -50,10 +50,10 @@ struct ImageProcessorTests {
 
   @Test("crops follow the anchor or the rectangle")
   func crops() throws {
-    #expect(try ImageProcessor.crop(10, 10, anchor: .topRight).process(image).pixels[5, 5] == Pictures.colors[1])
-    #expect(try ImageProcessor.crop(10, 10, anchor: .bottomLeft).process(image).pixels[9, 0] == Pictures.colors[2])
+    #expect(try ImageProcessor.crop(10, 10, anchor: .topRight).process(image).pixels[5, 5] == TestImages.colors[1])
+    #expect(try ImageProcessor.crop(10, 10, anchor: .bottomLeft).process(image).pixels[9, 0] == TestImages.colors[2])
     let middle = try ImageProcessor.crop(PixelRect(x: 31, y: 23, size: PixelSize(2, 2))).process(image)
-    #expect((0..<4).map { middle.pixels[$0 % 2, $0 / 2] } == Pictures.colors)
+    #expect((0..<4).map { middle.pixels[$0 % 2, $0 / 2] } == TestImages.colors)
     #expect(try ImageProcessor.crop(500, 10).process(image).size == PixelSize(64, 10))
     let outside = #expect(throws: CacheError.self) {
       try ImageProcessor.crop(PixelRect(x: 64, y: 0, size: PixelSize(5, 5))).process(image)
@@ -98,7 +98,7 @@ struct ImageProcessorTests {
     let gray = try ImageProcessor.gray.process(image)
     #expect(gray.cost == 64 * 48)
     #expect(corners(gray.pixels) == [RGBA(54, 54, 54), RGBA(182, 182, 182), RGBA(19, 19, 19), RGBA(128, 128, 128)])
-    let seen = try ImageProcessor.gray.process(Pictures.quarters(8, 8, alpha: 9))
+    let seen = try ImageProcessor.gray.process(TestImages.quarters(8, 8, alpha: 9))
     #expect(seen.pixels[7, 7] == RGBA(128, 128, 128, 9))
     let tinted = try ImageProcessor.tint(RGBA(0, 0, 0), amount: 0.5).process(image)
     #expect(isClose(tinted.pixels[0, 0], RGBA(127, 0, 0), within: 1))
@@ -152,7 +152,7 @@ struct ImageProcessorTests {
 
   @Test("a processor preserves scale and URL, works on one pixel, and stops with its task")
   func edges() async throws {
-    let dot = Pictures.quarters(1, 1)
+    let dot = TestImages.quarters(1, 1)
     let all: ImageProcessor =
       .gray + .circle + .blur(sigma: 3) + .roundCorners(radius: 9) + .rotate(quarterTurns: 1) + .crop(5, 5)
     #expect(try all.process(dot).size == PixelSize(1, 1))

@@ -34,8 +34,9 @@ struct MemoryTests {
       .tint(color), .roundCorners(radius: 4), .circle, .border(width: 2, color: white), .blur(sigma: 2),
       .blur(sigma: 3) + .gray + .circle,
     ]
-    for image in [Pictures.quarters(), Pictures.quarters(alpha: 9), try ImageProcessor.gray.process(Pictures.quarters(alpha: 9))]
-    {
+    for image in [
+      TestImages.quarters(), TestImages.quarters(alpha: 9), try ImageProcessor.gray.process(TestImages.quarters(alpha: 9)),
+    ] {
       for step in steps {
         let whole = try step.process(image).pixels.bytes
         var failures = 0
@@ -71,10 +72,10 @@ struct MemoryTests {
       }
       #expect(try image.pixels(ofFrame: 1)[1, 1] == RGBA(0, 255, 0))
     }
-    let (opaque, clear) = (Pictures.quarters(), Pictures.quarters(alpha: 3).pixels)
+    let (opaque, clear) = (TestImages.quarters(), TestImages.quarters(alpha: 3).pixels)
     let pixels = with(blocks: 0) { opaque.pixels }
     #expect(pixels.channels == .rgb && pixels.byteCount == 64 * 48 * 3)
-    #expect(areClose(Pictures.quarters(of: pixels), Pictures.colors, within: 0))
+    #expect(areClose(TestImages.quarters(of: pixels), TestImages.colors, within: 0))
     let flat = #expect(throws: CacheError.self) {
       try with(blocks: 0) { try clear.flattened(onto: RGBA(1, 1, 1)) }
     }

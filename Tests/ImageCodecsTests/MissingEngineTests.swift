@@ -16,7 +16,7 @@ struct MissingEngineTests {
     let gif = GIFFile(frames: [(1, 10)]).data
     for work in [
       { _ = try ImageDecoder().decode(gif) }, { _ = try ImageHeader(of: gif) },
-      { _ = try ImageEncoder(.png).encode(Pictures.quarters()) },
+      { _ = try ImageEncoder(.png).encode(TestImages.quarters()) },
     ] {
       let error = #expect(throws: CacheError.self) { try work() }
       #expect(error?.code == .unsupported)

@@ -44,8 +44,8 @@ struct PNGTests {
   func interlaced() throws {
     var encoder = ImageEncoder(.png)
     encoder.isProgressive = true
-    let image = try ImageDecoder(size: .fit(32, 32)).decode(encoder.encode(Pictures.quarters()))
-    #expect(areClose(Pictures.quarters(of: image.pixels), Pictures.colors))
+    let image = try ImageDecoder(size: .fit(32, 32)).decode(encoder.encode(TestImages.quarters()))
+    #expect(areClose(TestImages.quarters(of: image.pixels), TestImages.colors))
   }
 }
 #endif

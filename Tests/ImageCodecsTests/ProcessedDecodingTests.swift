@@ -14,18 +14,18 @@ import Foundation
 struct ProcessedDecodingTests {
   @Test("resizing keeps alpha straight")
   func resize() throws {
-    let small = try ImageProcessor.resize(.fit(32, 32)).process(Pictures.quarters())
+    let small = try ImageProcessor.resize(.fit(32, 32)).process(TestImages.quarters())
     #expect(small.size == PixelSize(32, 24))
-    #expect(areClose(Pictures.quarters(of: small.pixels), Pictures.colors, within: 2))
-    let clear = try ImageProcessor.resize(.exact(32, 24)).process(Pictures.quarters(alpha: 128))
+    #expect(areClose(TestImages.quarters(of: small.pixels), TestImages.colors, within: 2))
+    let clear = try ImageProcessor.resize(.exact(32, 24)).process(TestImages.quarters(alpha: 128))
     #expect(
-      areClose(Pictures.quarters(of: clear.pixels), Pictures.colors.map { RGBA($0.red, $0.green, $0.blue, 128) }, within: 2))
-    let large = try ImageProcessor.resize(.fit(128, 128).enlarging).process(Pictures.quarters())
+      areClose(TestImages.quarters(of: clear.pixels), TestImages.colors.map { RGBA($0.red, $0.green, $0.blue, 128) }, within: 2))
+    let large = try ImageProcessor.resize(.fit(128, 128).enlarging).process(TestImages.quarters())
     #expect(large.size == PixelSize(128, 96))
-    let filled = try ImageProcessor.fill(20, 20).process(Pictures.quarters())
+    let filled = try ImageProcessor.fill(20, 20).process(TestImages.quarters())
     #expect(filled.size == PixelSize(20, 20))
     let error = #expect(throws: CacheError.self) {
-      try ImageProcessor.resize(.exact(60_000, 60_000)).process(Pictures.quarters())
+      try ImageProcessor.resize(.exact(60_000, 60_000)).process(TestImages.quarters())
     }
     #expect(error?.code == .imageLimitExceeded)
   }
@@ -66,7 +66,7 @@ struct ProcessedDecodingTests {
 
   @Test("the decoder performs a first resize, and the result is cached under its own key")
   func transform() async throws {
-    let file = try ImageEncoder(.jpeg, quality: 95).encode(Pictures.quarters(640, 480))
+    let file = try ImageEncoder(.jpeg, quality: 95).encode(TestImages.quarters(640, 480))
     let transform = ResourceTransform.image(.resize(.fit(40, 40)) + .gray)
     let image = try await transform.make(ResourceBody(file), .whole(of: file))
     #expect(image.size == PixelSize(40, 30) && image.cost == 40 * 30)
@@ -86,7 +86,7 @@ struct ProcessedDecodingTests {
         return pixels
       }
     ])
-    let picture = Pictures.quarters(16, 16)
+    let picture = TestImages.quarters(16, 16)
     let transforms = [counted + .gray, counted + .circle, counted + .gray + .circle].map { ResourceTransform.image($0) }
     #expect(Set(transforms.map(\.id)).count == 3 && transforms.allSatisfy { $0.stem(1) == ResourceTransform.image(counted).id })
 

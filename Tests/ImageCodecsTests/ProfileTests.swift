@@ -39,26 +39,26 @@ struct ProfileTests {
 
   @Test("a profile for other channels than the image's is ignored, as in browsers")
   func otherColors() throws {
-    let gray = try ImageEncoder(.jpeg, quality: 95).encode(ImageProcessor.gray.process(Pictures.quarters()))
-    let colors = try ImageEncoder(.jpeg, quality: 95).encode(Pictures.quarters())
+    let gray = try ImageEncoder(.jpeg, quality: 95).encode(ImageProcessor.gray.process(TestImages.quarters()))
+    let colors = try ImageEncoder(.jpeg, quality: 95).encode(TestImages.quarters())
     let plain = try ImageDecoder().decode(gray).pixels[3, 3]
     for size in [nil, ImageSizing.fit(32, 32)] {
-      let image = try ImageDecoder(size: size).decode(Pictures.profiled(gray, ICCFile.swapped.bytes))
+      let image = try ImageDecoder(size: size).decode(TestImages.profiled(gray, ICCFile.swapped.bytes))
       #expect(isClose(image.pixels[3, 3], plain, within: 2))
       #expect(image.colorSpace == "grey")
-      let second = try ImageDecoder(size: size).decode(Pictures.profiled(colors, ICCFile.gray.bytes))
-      #expect(areClose(Pictures.quarters(of: second.pixels), Pictures.colors))
+      let second = try ImageDecoder(size: size).decode(TestImages.profiled(colors, ICCFile.gray.bytes))
+      #expect(areClose(TestImages.quarters(of: second.pixels), TestImages.colors))
     }
   }
 
   @Test("a truncated profile is an error, or ignored if partial images are allowed")
   func cut() throws {
     let profile = ICCFile().bytes
-    let file = try ImageEncoder(.jpeg, quality: 95).encode(Pictures.quarters())
+    let file = try ImageEncoder(.jpeg, quality: 95).encode(TestImages.quarters())
     for length in stride(from: 1, to: profile.count, by: 10) {
-      let cut = Pictures.profiled(file, Array(profile.prefix(length)))
+      let cut = TestImages.profiled(file, Array(profile.prefix(length)))
       do throws(CacheError) {
-        #expect(areClose(Pictures.quarters(of: try ImageDecoder().decode(cut).pixels), Pictures.colors), "\(length)")
+        #expect(areClose(TestImages.quarters(of: try ImageDecoder().decode(cut).pixels), TestImages.colors), "\(length)")
       } catch {
         #expect(error.code == .decodingFailed, "\(length)")
       }

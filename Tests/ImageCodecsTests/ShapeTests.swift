@@ -13,11 +13,11 @@ import Foundation
 struct ShapeTests {
   @Test("every format can be decoded to a different aspect ratio", arguments: [ImageFormat.jpeg, .png, .webp, .gif, .tiff])
   func exact(format: ImageFormat) throws {
-    let file = try ImageEncoder(format, quality: 95).encode(Pictures.quarters())
+    let file = try ImageEncoder(format, quality: 95).encode(TestImages.quarters())
     for (width, height) in [(2000, 8), (8, 2000), (20_000, 8), (8, 8), (64, 8), (300, 300)] {
       let image = try ImageDecoder(size: .exact(width, height)).decode(file)
       #expect(image.size == PixelSize(width, height))
-      #expect(areClose(Pictures.quarters(of: image.pixels), Pictures.colors, within: 16), "\(width) × \(height)")
+      #expect(areClose(TestImages.quarters(of: image.pixels), TestImages.colors, within: 16), "\(width) × \(height)")
     }
   }
 

@@ -11,7 +11,7 @@ import Foundation
 #endif
 
 /// Without an AVIF encoder in the system's codec library, there is no AVIF to decode.
-private let hasEncoder = (try? ImageEncoder(.avif).encode(Pictures.quarters())) != nil
+private let hasEncoder = (try? ImageEncoder(.avif).encode(TestImages.quarters())) != nil
 
 @Suite("Working memory of decoding")
 struct WorkingMemoryTests {
@@ -26,11 +26,11 @@ struct WorkingMemoryTests {
   @Test("a sequential JPEG needs memory for the target size, a progressive one also for all coefficients")
   func progressive() throws {
     var encoder = ImageEncoder(.jpeg, quality: 80)
-    #expect(memory(try encoder.encode(Pictures.quarters())) == wanted * 2 * 3)
+    #expect(memory(try encoder.encode(TestImages.quarters())) == wanted * 2 * 3)
     encoder.isProgressive = true
     // Two bytes per coefficient, with chroma at half the size in both directions.
-    #expect(memory(try encoder.encode(Pictures.quarters())) == wanted * 2 * 3 + area * 3 / 2 * 2)
-    #expect(memory(try encoder.encode(ImageProcessor.gray.process(Pictures.quarters()))) == wanted * 2 + area * 2)
+    #expect(memory(try encoder.encode(TestImages.quarters())) == wanted * 2 * 3 + area * 3 / 2 * 2)
+    #expect(memory(try encoder.encode(ImageProcessor.gray.process(TestImages.quarters()))) == wanted * 2 + area * 2)
   }
 
   @Test("the coefficients of a JPEG are counted by sampling factors, in whole blocks")
@@ -56,17 +56,17 @@ struct WorkingMemoryTests {
   @Test("a WebP needs memory for all pixels of its lossless parts: colors or alpha")
   func webP() throws {
     var encoder = ImageEncoder(.webp)
-    #expect(memory(try encoder.encode(Pictures.quarters())) == wanted * 2 * 3)
+    #expect(memory(try encoder.encode(TestImages.quarters())) == wanted * 2 * 3)
     // Alpha is decoded as a lossless image and becomes a plane.
-    #expect(memory(try encoder.encode(Pictures.quarters(alpha: 77))) == wanted * 2 * 4 + area * 5)
+    #expect(memory(try encoder.encode(TestImages.quarters(alpha: 77))) == wanted * 2 * 4 + area * 5)
     encoder.isLossless = true
-    #expect(memory(try encoder.encode(Pictures.quarters())) == wanted * 2 * 3 + area * 4)
-    #expect(memory(try encoder.encode(Pictures.quarters(alpha: 77))) == wanted * 2 * 4 + area * 4)
+    #expect(memory(try encoder.encode(TestImages.quarters())) == wanted * 2 * 3 + area * 4)
+    #expect(memory(try encoder.encode(TestImages.quarters(alpha: 77))) == wanted * 2 * 4 + area * 4)
   }
 
   @Test("an AVIF needs memory for its planes twice", .enabled(if: hasEncoder))
   func avif() throws {
-    #expect(memory(try ImageEncoder(.avif).encode(Pictures.quarters())) == (area + wanted) * 3 + area * 3)
+    #expect(memory(try ImageEncoder(.avif).encode(TestImages.quarters())) == (area + wanted) * 3 + area * 3)
   }
 
   @Test("an SVG needs memory for all embedded images and once more for the largest")
@@ -76,7 +76,7 @@ struct WorkingMemoryTests {
       return Data("<svg xmlns='http://www.w3.org/2000/svg' width='80' height='80'>\(images.joined())</svg>".utf8)
     }
     let (large, small) = (
-      try ImageEncoder.png.encode(Pictures.quarters()), try ImageEncoder.png.encode(Pictures.quarters(32, 24))
+      try ImageEncoder.png.encode(TestImages.quarters()), try ImageEncoder.png.encode(TestImages.quarters(32, 24))
     )
     let drawn = 8 * 8 * 2 * 4
     #expect(memory(drawing([])) == drawn)

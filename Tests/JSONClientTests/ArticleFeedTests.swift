@@ -29,7 +29,7 @@ struct ArticleFeedTests {
   private static let noon = Article(id: 2, title: "Noon")
 
   /// Returns a response with articles, fresh for a minute.
-  private static func response(_ articles: Article..., etag: String) throws -> ScriptedAnswer {
+  private static func response(_ articles: Article..., etag: String) throws -> ScriptedResponse {
     .ok(try JSONEncoder().encode(articles), etag: "\"\(etag)\"", cacheControl: "max-age=60")
   }
 
@@ -41,13 +41,13 @@ struct ArticleFeedTests {
 
   @Test("the first screen shows the origin's articles")
   func first() async throws {
-    origin.answer(url, try Self.response(Self.dawn, etag: "1"))
+    origin.respond(to: url, with: try Self.response(Self.dawn, etag: "1"))
     #expect(try await snapshots() == [FeedSnapshot(articles: [Self.dawn], state: .current)])
   }
 
   @Test("fresh articles are shown without a request")
   func fresh() async throws {
-    origin.answer(url, try Self.response(Self.dawn, etag: "1"))
+    origin.respond(to: url, with: try Self.response(Self.dawn, etag: "1"))
     _ = try await snapshots()
     clock.advance(by: .seconds(59))
     #expect(try await snapshots() == [FeedSnapshot(articles: [Self.dawn], state: .current)])
@@ -57,8 +57,8 @@ struct ArticleFeedTests {
   @Test("stale articles are shown while the origin is being asked")
   func stale() async throws {
     let gate = Gate()
-    origin.answer(
-      url, try Self.response(Self.dawn, etag: "1"), try Self.response(Self.noon, Self.dawn, etag: "2").held(by: gate))
+    origin.respond(
+      to: url, with: try Self.response(Self.dawn, etag: "1"), try Self.response(Self.noon, Self.dawn, etag: "2").held(by: gate))
     _ = try await snapshots()
     clock.advance(by: .seconds(61))
 
@@ -72,7 +72,7 @@ struct ArticleFeedTests {
 
   @Test("pull to refresh revalidates fresh articles with their entity tag")
   func refresh() async throws {
-    origin.answer(url, try Self.response(Self.dawn, etag: "1"), .notModified())
+    origin.respond(to: url, with: try Self.response(Self.dawn, etag: "1"), .notModified())
     _ = try await snapshots()
     #expect(try await feed.refresh() == FeedSnapshot(articles: [Self.dawn], state: .current))
     #expect(origin.requests.last?.headerFields[.ifNoneMatch] == "\"1\"")
@@ -81,21 +81,21 @@ struct ArticleFeedTests {
 
   @Test("without a network, pull to refresh shows the cached articles as offline")
   func offline() async throws {
-    origin.answer(url, try Self.response(Self.dawn, etag: "1"), .failure(.offline, reason: "no network"))
+    origin.respond(to: url, with: try Self.response(Self.dawn, etag: "1"), .failure(.offline, reason: "no network"))
     _ = try await snapshots()
     #expect(try await feed.refresh() == FeedSnapshot(articles: [Self.dawn], state: .offline(reason: "no network")))
   }
 
   @Test("without a network and without cached articles, pull to refresh throws")
   func offlineAndEmpty() async throws {
-    origin.answer(url, .failure(.offline))
+    origin.respond(to: url, with: .failure(.offline))
     let error = await #expect(throws: CacheError.self) { try await feed.refresh() }
     #expect(error?.code == .offline)
   }
 
   @Test("a body that is not JSON is a decoding error")
   func malformed() async throws {
-    origin.answer(url, .ok("<html>", cacheControl: "no-cache"))
+    origin.respond(to: url, with: .ok("<html>", cacheControl: "no-cache"))
     let error = await #expect(throws: CacheError.self) { try await feed.refresh() }
     #expect(error?.code == .decodingFailed)
   }

@@ -22,10 +22,10 @@ struct ConditionTests {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(Data("body".utf8), etag: etag))
 
-      let answer = try await origin.connect().get("/a", "If-None-Match: \(condition)")
+      let response = try await origin.connect().get("/a", "If-None-Match: \(condition)")
 
-      #expect(answer.status == status)
-      #expect(answer.text == (status == 200 ? "body" : ""))
+      #expect(response.status == status)
+      #expect(response.text == (status == 200 ? "body" : ""))
     }
   }
 
@@ -40,9 +40,9 @@ struct ConditionTests {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(Data("body".utf8), etag: "v1", lastModified: exampleDate + 0.5))
 
-      let answer = try await origin.connect().request("GET", "/a", fields)
+      let response = try await origin.connect().request("GET", "/a", fields)
 
-      #expect(answer.status == status)
+      #expect(response.status == status)
     }
   }
 
@@ -51,9 +51,9 @@ struct ConditionTests {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(Data("body".utf8), etag: "v1"))
 
-      let answer = try await origin.connect().get("/a", "If-None-Match: \"v0\"", "If-None-Match: \"v1\"")
+      let response = try await origin.connect().get("/a", "If-None-Match: \"v0\"", "If-None-Match: \"v1\"")
 
-      #expect(answer.status == 304)
+      #expect(response.status == 304)
     }
   }
 
@@ -69,14 +69,14 @@ struct ConditionTests {
       let client = try await origin.connect()
 
       // When
-      let answer = try await client.get("/a", "If-None-Match: \"v1\"")
+      let response = try await client.get("/a", "If-None-Match: \"v1\"")
 
       // Then
-      #expect(answer.lines.first == "HTTP/1.1 304 Not Modified")
-      #expect(answer["ETag"] == "W/\"v1\"" && answer["Last-Modified"] == Self.date && answer["Date"] == Self.date)
-      #expect(answer["Cache-Control"] == "max-age=5" && answer["Vary"] == "Accept" && answer["Content-Location"] == "/b")
-      #expect(answer["Age"] == "3")
-      #expect(answer["Content-Type"] == nil && answer["Content-Length"] == nil && answer["Content-Language"] == nil)
+      #expect(response.lines.first == "HTTP/1.1 304 Not Modified")
+      #expect(response["ETag"] == "W/\"v1\"" && response["Last-Modified"] == Self.date && response["Date"] == Self.date)
+      #expect(response["Cache-Control"] == "max-age=5" && response["Vary"] == "Accept" && response["Content-Location"] == "/b")
+      #expect(response["Age"] == "3")
+      #expect(response["Content-Type"] == nil && response["Content-Length"] == nil && response["Content-Language"] == nil)
       // No body byte follows, so the next response is read from its first byte.
       #expect(try await client.get("/a").text == "body")
     }
@@ -89,28 +89,28 @@ struct ConditionTests {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(Data("body".utf8), etag: "v1", status: .init(code: status)))
 
-      let answer = try await origin.connect().request(method, "/a", ["If-None-Match: \"v1\""])
+      let response = try await origin.connect().request(method, "/a", ["If-None-Match: \"v1\""])
 
-      #expect(answer.status == expected)
+      #expect(response.status == expected)
     }
   }
 
   @Test("an origin can ignore conditions")
   func ignored() async throws {
     try await withOrigin { origin in
-      origin.setRoute("/a", Route(OriginAnswer(Data("body".utf8), etag: "v1", honoursConditions: false)))
+      origin.setRoute("/a", Route(OriginResponse(Data("body".utf8), etag: "v1", honorsConditions: false)))
 
-      let answer = try await origin.connect().get("/a", "If-None-Match: \"v1\"")
+      let response = try await origin.connect().get("/a", "If-None-Match: \"v1\"")
 
-      #expect(answer.text == "body")
+      #expect(response.text == "body")
     }
   }
 
   @Test("conditions apply to a closure's response too, and its own 304 has no body")
   func closures() async throws {
     try await withOrigin { origin in
-      origin.setRoute("/a", Route { _ in OriginAnswer(text: "body", etag: "v1") })
-      origin.setRoute("/b", Route { _ in OriginAnswer(text: "never sent", status: .notModified, etag: "v1") })
+      origin.setRoute("/a", Route { _ in OriginResponse(text: "body", etag: "v1") })
+      origin.setRoute("/b", Route { _ in OriginResponse(text: "never sent", status: .notModified, etag: "v1") })
       let client = try await origin.connect()
 
       #expect(try await client.get("/a", "If-None-Match: \"v1\"").status == 304)
@@ -132,11 +132,11 @@ struct ConditionTests {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(Data("0123456789".utf8), etag: "v1", acceptsRanges: true))
 
-      let answer = try await origin.connect().get("/a", "Range: \(range)")
+      let response = try await origin.connect().get("/a", "Range: \(range)")
 
-      #expect(answer.status == status && answer.text == body)
-      #expect(answer["Content-Range"] == contentRange)
-      #expect(answer["Accept-Ranges"] == "bytes" && answer["ETag"] == "\"v1\"")
+      #expect(response.status == status && response.text == body)
+      #expect(response["Content-Range"] == contentRange)
+      #expect(response["Accept-Ranges"] == "bytes" && response["ETag"] == "\"v1\"")
     }
   }
 
@@ -163,9 +163,9 @@ struct ConditionTests {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(Data("0123456789".utf8), etag: etag, lastModified: exampleDate, acceptsRanges: true))
 
-      let answer = try await origin.connect().get("/a", "Range: bytes=2-", "If-Range: \(condition)")
+      let response = try await origin.connect().get("/a", "Range: bytes=2-", "If-Range: \(condition)")
 
-      #expect(answer.status == status)
+      #expect(response.status == status)
     }
   }
 }

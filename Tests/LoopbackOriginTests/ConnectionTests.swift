@@ -23,7 +23,7 @@ struct ConnectionTests {
     try await withOrigin { origin in
       let gate = Gate()
       origin.setRoute("/0", Route(Data("0".utf8), delivery: .gated(by: gate)))
-      origin.setFallback { OriginAnswer(text: String($0.path.dropFirst())) }
+      origin.setFallback { OriginResponse(text: String($0.path.dropFirst())) }
       let client = try await origin.connect()
 
       try await client.send((0..<300).map { "GET /\($0) HTTP/1.1\r\nHost: a\r\n\r\n" }.joined())
@@ -52,7 +52,7 @@ struct ConnectionTests {
   @Test("a request body is read, with a length or in chunks")
   func requestBodies() async throws {
     try await withOrigin { origin in
-      origin.setRoute("/a", Route { OriginAnswer($0.body) })
+      origin.setRoute("/a", Route { OriginResponse($0.body) })
       let client = try await origin.connect()
       let text = String(repeating: "0123456789", count: 10_000)
 
@@ -67,13 +67,13 @@ struct ConnectionTests {
   @Test("a request body above the limit gets a 413, and the connection is closed")
   func tooLarge() async throws {
     try await withOrigin(requestBodyLimit: 10) { origin in
-      origin.setRoute("/a", Route { OriginAnswer($0.body) })
+      origin.setRoute("/a", Route { OriginResponse($0.body) })
       let client = try await origin.connect()
       #expect(try await client.request("POST", "/a", ["Content-Length: 10"], body: "0123456789").text == "0123456789")
 
-      let answer = try await client.request("POST", "/a", ["Content-Length: 11"], body: "01234567890")
+      let response = try await client.request("POST", "/a", ["Content-Length: 11"], body: "01234567890")
 
-      #expect(answer.status == 413 && answer["Connection"] == "close")
+      #expect(response.status == 413 && response["Connection"] == "close")
       #expect(try await client.rest().end == .closed)
     }
   }
@@ -81,7 +81,7 @@ struct ConnectionTests {
   @Test("a client that expects a 100 gets it before it sends its body")
   func expectContinue() async throws {
     try await withOrigin { origin in
-      origin.setRoute("/a", Route { OriginAnswer($0.body) })
+      origin.setRoute("/a", Route { OriginResponse($0.body) })
       let client = try await origin.connect()
 
       try await client.send("POST /a HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
@@ -99,8 +99,8 @@ struct ConnectionTests {
 
       try await client.send("\u{1}\u{2} nonsense\r\n\r\n")
 
-      let answer = try await client.response()
-      #expect(answer.status == 400 && answer["Connection"] == "close")
+      let response = try await client.response()
+      #expect(response.status == 400 && response["Connection"] == "close")
       #expect(try await client.rest().end == .closed)
       #expect(origin.counters.requests == 0 && origin.requests.isEmpty)
     }
@@ -112,7 +112,7 @@ struct ConnectionTests {
       ("HTTP/1.1", nil, false, nil), ("HTTP/1.1", "close", true, "close"), ("HTTP/1.0", nil, true, "close"),
       ("HTTP/1.0", "keep-alive", false, "keep-alive"),
     ] as [(String, String?, Bool, String?)])
-  func persistence(version: String, field: String?, ends: Bool, answered: String?) async throws {
+  func persistence(version: String, field: String?, ends: Bool, connectionField: String?) async throws {
     try await withOrigin { origin in
       origin.setRoute("/a", Route(Data("x".utf8)))
       let client = try await origin.connect()
@@ -120,8 +120,8 @@ struct ConnectionTests {
 
       try await client.send(request)
 
-      let answer = try await client.response()
-      #expect(answer.text == "x" && answer["Connection"] == answered)
+      let response = try await client.response()
+      #expect(response.text == "x" && response["Connection"] == connectionField)
       if ends {
         #expect(try await client.rest().end == .closed)
       } else {
@@ -153,8 +153,8 @@ struct ConnectionTests {
 
       try await client.send("GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
 
-      let answer = try await client.response()
-      #expect(Data(answer.body) == pattern(100) && answer["Transfer-Encoding"] == nil && answer["Connection"] == "close")
+      let response = try await client.response()
+      #expect(Data(response.body) == pattern(100) && response["Transfer-Encoding"] == nil && response["Connection"] == "close")
     }
   }
 
@@ -167,8 +167,8 @@ struct ConnectionTests {
       try await client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
       await client.finishSending()
 
-      let answer = try await client.response()
-      #expect(Data(answer.body) == pattern(3_000_000))
+      let response = try await client.response()
+      #expect(Data(response.body) == pattern(3_000_000))
       #expect(try await client.rest().end == .closed)
     }
   }
@@ -176,13 +176,13 @@ struct ConnectionTests {
   @Test("many concurrent clients each get their own bytes")
   func manyClients() async throws {
     try await withOrigin { origin in
-      origin.setFallback { OriginAnswer(Data(repeating: UInt8($0.path.utf8.count), count: 50_000)) }
+      origin.setFallback { OriginResponse(Data(repeating: UInt8($0.path.utf8.count), count: 50_000)) }
       try await withThrowingTaskGroup(of: Bool.self) { group in
         for length in 1...30 {
           group.addTask {
             let client = try await origin.connect()
-            let answer = try await client.get("/" + String(repeating: "x", count: length))
-            return answer.body == [UInt8](repeating: UInt8(length + 1), count: 50_000)
+            let response = try await client.get("/" + String(repeating: "x", count: length))
+            return response.body == [UInt8](repeating: UInt8(length + 1), count: 50_000)
           }
         }
         for try await isRight in group { #expect(isRight) }

@@ -198,8 +198,8 @@ struct FaultTests {
       let client = try await origin.connect()
 
       for _ in 0..<2 {
-        let answer = try await client.get("/a")
-        #expect(Data(answer.body) == pattern(count) && answer.chunks == chunks)
+        let response = try await client.get("/a")
+        #expect(Data(response.body) == pattern(count) && response.chunks == chunks)
       }
     }
   }

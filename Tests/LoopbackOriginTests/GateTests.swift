@@ -15,13 +15,13 @@ struct GateTests {
       let client = try await origin.connect()
 
       // When
-      async let answer = client.get("/a")
+      async let response = client.get("/a")
       await gate.arrived()
 
       // Then
       #expect(gate.held == 1 && origin.counters.bytesSent == 0)
       gate.open()
-      #expect(try await answer.text == "late")
+      #expect(try await response.text == "late")
       #expect(try await client.get("/a").text == "late", "an open gate blocks no response")
       #expect(gate.arrivals == 2 && gate.held == 0)
     }
@@ -70,13 +70,13 @@ struct GateTests {
       let client = try await origin.connect()
 
       // When
-      async let answer = client.get("/a")
+      async let response = client.get("/a")
       await gate.arrived()
 
       // Then
       #expect(origin.counters(for: "/a").bodyBytesSent == offset)
       gate.open()
-      #expect(try await Data(answer.body) == pattern(1000))
+      #expect(try await Data(response.body) == pattern(1000))
     }
   }
 
@@ -89,10 +89,10 @@ struct GateTests {
         Route { _ in
           await gate.pass()
           if Task.isCancelled { cancelled.open() }
-          return OriginAnswer(text: "passed")
+          return OriginResponse(text: "passed")
         })
       let (patient, impatient) = (try await origin.connect(), try await origin.connect())
-      async let answer = patient.get("/a")
+      async let response = patient.get("/a")
       await gate.arrived(1)
       try await impatient.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
       await gate.arrived(2)
@@ -102,7 +102,7 @@ struct GateTests {
       #expect(gate.held == 1, "the abandoned closure has ended")
 
       gate.open()
-      #expect(try await answer.text == "passed")
+      #expect(try await response.text == "passed")
     }
   }
 

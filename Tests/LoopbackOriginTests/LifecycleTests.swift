@@ -106,7 +106,7 @@ struct LifecycleTests {
       let origin = try await OriginServer.start()
       let witness = Witness(released)
       origin.setRoute(
-        "/a", Route { [origin, witness] _ in OriginAnswer(text: "\(origin.counters.requests) \(witness.released.held)") })
+        "/a", Route { [origin, witness] _ in OriginResponse(text: "\(origin.counters.requests) \(witness.released.held)") })
       #expect(try await origin.connect().get("/a").text == "1 0")
       await origin.stop()
     }

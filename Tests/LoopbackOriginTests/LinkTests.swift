@@ -16,10 +16,10 @@ struct LinkTests {
       let client = try await origin.connect()
 
       let start = clock.now
-      let answer = try await client.get("/a")
+      let response = try await client.get("/a")
       let elapsed = clock.now - start
 
-      #expect(Data(answer.body) == pattern(200_000))
+      #expect(Data(response.body) == pattern(200_000))
       #expect(elapsed >= .milliseconds(200))
     }
   }
@@ -72,9 +72,9 @@ struct LinkTests {
       try await large.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
       await largeStarted.arrived()
 
-      let answer = try await small.get("/small")
+      let response = try await small.get("/small")
 
-      #expect(answer.text == "x")
+      #expect(response.text == "x")
       #expect(origin.counters(for: "/large").bodyBytesSent < 1_000_000)
     }
   }

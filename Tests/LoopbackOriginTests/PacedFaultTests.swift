@@ -53,8 +53,8 @@ struct PacedFaultTests {
       let client = try await origin.connect()
 
       for _ in 0..<2 {
-        let answer = try await client.get("/a")
-        #expect(answer.status == 200 && answer.text == "trickling")
+        let response = try await client.get("/a")
+        #expect(response.status == 200 && response.text == "trickling")
       }
 
       #expect(origin.counters.connectionsAccepted == 1 && origin.counters(for: "/a").bodyBytesSent == 18)

@@ -30,7 +30,7 @@ struct ProxyTests {
   func originForm(target: String) async throws {
     try await withOrigin { origin in
       origin.setProxyCredential(OriginCredential(user: "u", password: "p"))
-      origin.setFallback { OriginAnswer(text: $0.target) }
+      origin.setFallback { OriginResponse(text: $0.target) }
       let client = try await origin.connect()
 
       #expect(try await client.request(target == "*" ? "OPTIONS" : "GET", target).text == target)

@@ -7,7 +7,7 @@ import Testing
 struct RequestBodyTests {
   @Test("a body beyond the limit is counted and identified by its digest", arguments: [0, 10, 99_999, 100_000, 200_000])
   func kept(limit: Int) async throws {
-    let origin = try await OriginServer.start(keptBodyLimit: limit)
+    let origin = try await OriginServer.start(recordedBodyLimit: limit)
     origin.setRoute("/a", Route(Data()))
     let client = try await origin.connect()
     let text = String(repeating: "0123456789", count: 10_000)

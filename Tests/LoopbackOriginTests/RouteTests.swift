@@ -18,20 +18,20 @@ struct RouteTests {
         "/a.png", Route(pattern(5000), contentType: "image/png", etag: "v1", lastModified: exampleDate - 60, fields: fields))
 
       // When
-      let answer = try await origin.connect().get("/a.png")
+      let response = try await origin.connect().get("/a.png")
 
       // Then
-      #expect(answer.lines.first == "HTTP/1.1 200 OK")
-      #expect(Data(answer.body) == pattern(5000))
-      #expect(answer["Date"] == "Sun, 06 Nov 1994 08:49:37 GMT")
-      #expect(answer["Last-Modified"] == "Sun, 06 Nov 1994 08:48:37 GMT")
-      #expect(answer["Content-Type"] == "image/png")
-      #expect(answer["ETag"] == "\"v1\"")
-      #expect(answer["Content-Length"] == "5000")
-      #expect(answer["Cache-Control"] == "max-age=60")
-      #expect(answer.values("Set-Cookie") == ["a=1", "b=2"])
-      #expect(answer["Accept-Ranges"] == nil)
-      #expect(answer["Connection"] == nil)
+      #expect(response.lines.first == "HTTP/1.1 200 OK")
+      #expect(Data(response.body) == pattern(5000))
+      #expect(response["Date"] == "Sun, 06 Nov 1994 08:49:37 GMT")
+      #expect(response["Last-Modified"] == "Sun, 06 Nov 1994 08:48:37 GMT")
+      #expect(response["Content-Type"] == "image/png")
+      #expect(response["ETag"] == "\"v1\"")
+      #expect(response["Content-Length"] == "5000")
+      #expect(response["Cache-Control"] == "max-age=60")
+      #expect(response.values("Set-Cookie") == ["a=1", "b=2"])
+      #expect(response["Accept-Ranges"] == nil)
+      #expect(response["Connection"] == nil)
     }
   }
 
@@ -40,22 +40,22 @@ struct RouteTests {
     try await withOrigin { origin in
       origin.setRoute("/", Route(Data(), etag: "mine", fields: [.eTag: "odd", .date: "yesterday", .contentLength: "0"]))
 
-      let answer = try await origin.connect().get("/")
+      let response = try await origin.connect().get("/")
 
-      #expect(answer.values("ETag") == ["odd"])
-      #expect(answer.values("Date") == ["yesterday"])
-      #expect(answer.values("Content-Length") == ["0"])
+      #expect(response.values("ETag") == ["odd"])
+      #expect(response.values("Date") == ["yesterday"])
+      #expect(response.values("Content-Length") == ["0"])
     }
   }
 
   @Test("an unknown path gets a 404 with a short text and a date")
   func unknown() async throws {
     try await withOrigin { origin in
-      let answer = try await origin.connect().get("/none")
+      let response = try await origin.connect().get("/none")
 
-      #expect(answer.status == 404)
-      #expect(answer.text == "nothing at /none\n")
-      #expect(answer["Date"] != nil)
+      #expect(response.status == 404)
+      #expect(response.text == "nothing at /none\n")
+      #expect(response["Date"] != nil)
     }
   }
 
@@ -72,7 +72,7 @@ struct RouteTests {
       origin.removeRoute("/a")
       #expect(try await client.get("/a").status == 404)
 
-      origin.setFallback { OriginAnswer(text: "fallback \($0.path)") }
+      origin.setFallback { OriginResponse(text: "fallback \($0.path)") }
       #expect(try await client.get("/a").text == "fallback /a")
 
       origin.setFallback(nil)
@@ -101,8 +101,8 @@ struct RouteTests {
 
       #expect(origin.url("/ä b.png").absoluteString == "\(origin.baseURL.absoluteString)/%C3%A4%20b.png")
       #expect(origin.url("a?b=c%20d").absoluteString == "http://127.0.0.1:\(origin.port)/a?b=c%20d")
-      let answer = try await origin.connect().get("/%C3%A4%20b.png")
-      #expect(answer.text == "found")
+      let response = try await origin.connect().get("/%C3%A4%20b.png")
+      #expect(response.text == "found")
       #expect(origin.counters(for: "/ä b.png").requests == 1)
     }
   }
@@ -114,14 +114,14 @@ struct RouteTests {
         "/echo",
         Route { request in
           let text = "\(request.method) \(request.target) \(request.fields[.accept] ?? "-") \(request.head.authority ?? "-") "
-          return OriginAnswer(Data(text.utf8) + request.body, status: .created)
+          return OriginResponse(Data(text.utf8) + request.body, status: .created)
         })
 
-      let answer = try await origin.connect()
+      let response = try await origin.connect()
         .request("PUT", "/echo?q=1", ["Accept: a/b", "Content-Length: 5"], body: "hello")
 
-      #expect(answer.status == 201)
-      #expect(answer.text == "PUT /echo?q=1 a/b test hello")
+      #expect(response.status == 201)
+      #expect(response.text == "PUT /echo?q=1 a/b test hello")
     }
   }
 
@@ -146,10 +146,10 @@ struct RouteTests {
     try await withOrigin { origin in
       origin.setRoute("/old", .redirect(to: "/new?x#y", status: status))
 
-      let answer = try await origin.connect().get("/old")
+      let response = try await origin.connect().get("/old")
 
-      #expect(answer.status == status.code)
-      #expect(answer["Location"] == "/new?x#y")
+      #expect(response.status == status.code)
+      #expect(response["Location"] == "/new?x#y")
     }
   }
 
@@ -189,12 +189,12 @@ struct RouteTests {
   @Test("responses are given in turn, and the last one is repeated", arguments: [0, 1, 3])
   func turns(count: Int) async throws {
     try await withOrigin { origin in
-      origin.setRoute("/a", Route(inTurn: (0..<count).map { OriginAnswer(text: "\($0)") }))
+      origin.setRoute("/a", Route(inTurn: (0..<count).map { OriginResponse(text: "\($0)") }))
       let client = try await origin.connect()
 
       for turn in 0..<5 {
-        let answer = try await client.get("/a")
-        #expect(answer.status == 200 && answer.text == (count == 0 ? "" : "\(min(turn, count - 1))"))
+        let response = try await client.get("/a")
+        #expect(response.status == 200 && response.text == (count == 0 ? "" : "\(min(turn, count - 1))"))
       }
     }
   }

@@ -45,7 +45,7 @@ struct AtomicityTests {
   }
 
   /// A second thread that changes a key and records the entry that it found.
-  private final class Intruder: Sendable {
+  private final class ConcurrentChange: Sendable {
     private struct State {
       var task: (@Sendable () -> String?)?
       var isDone = false
@@ -60,7 +60,7 @@ struct AtomicityTests {
     var found: String? { state.withLock { $0.found } }
 
     /// Starts the thread once, and gives it time to finish if nothing blocks it.
-    func intrude() {
+    func run() {
       guard let task = state.withLock({ $0.task.take() }) else { return }
       Thread.detachNewThread {
         let found = task()
@@ -74,15 +74,15 @@ struct AtomicityTests {
     "an insertion is one step: a concurrent change of the key finds the new entry and applies after it",
     arguments: Change.allCases,
     [false, true])
-  func nobodyComesBetween(_ change: Change, _ isUpdate: Bool) async throws {
+  func insertionIsOneStep(_ change: Change, _ isUpdate: Bool) async throws {
     // Given: another shard owns all space.
-    let intruder = Intruder()
-    let cache = MemoryCache(limits: .init(count: 1), eviction: Watched { intruder.intrude() }, clock: ManualClock(), shards: 2)
+    let concurrent = ConcurrentChange()
+    let cache = MemoryCache(limits: .init(count: 1), eviction: Watched { concurrent.run() }, clock: ManualClock(), shards: 2)
     let keys = (0..<100).map { key("\($0)") }
     let resident = try #require(keys.first { ($0.fingerprint >> 48) & 1 == 0 })
     let contested = try #require(keys.first { ($0.fingerprint >> 48) & 1 == 1 })
     cache.insert(entry("resident"), for: resident)
-    intruder.prepare {
+    concurrent.prepare {
       var found: String?
       cache.update(contested) {
         found = $0?.value(as: String.self)
@@ -96,11 +96,11 @@ struct AtomicityTests {
       isUpdate
       ? cache.update(contested) { _ in .replace(entry("newcomer")) }
       : cache.insert(entry("newcomer"), for: contested)
-    try await Turns.until { intruder.isDone }
+    try await Turns.until { concurrent.isDone }
 
     // Then
     #expect(isTaken)
-    #expect(intruder.found == "newcomer")
+    #expect(concurrent.found == "newcomer")
     #expect(cache.entry(for: contested)?.value(as: String.self) == change.left)
     #expect(cache.entry(for: resident) == nil)
     #expect(cache.count == (change == .remove ? 0 : 1))

@@ -30,7 +30,7 @@ struct CounterTests {
     #expect(counters.hits == 1)
     #expect(counters.misses == 2)
     #expect(counters.insertions == 8)
-    #expect(counters.refusals == 1)
+    #expect(counters.refusedInsertions == 1)
     #expect(
       counters.evictions == [.replaced: 1, .removed: 1, .expired: 1, .count: 1, .size: 1, .trimmed: 3])
   }

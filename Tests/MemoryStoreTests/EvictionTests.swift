@@ -71,7 +71,7 @@ struct EvictionTests {
     #expect(cache.count == 2)
     #expect(cache.totalCost == 10)
     #expect(cache.text("c") == nil)
-    #expect(cache.counters.refusals == 1)
+    #expect(cache.counters.refusedInsertions == 1)
   }
 
   @Test("if the policy returns an empty slot, no entry is evicted", .timeLimit(.minutes(30)), arguments: [-1, 7, 1_000])

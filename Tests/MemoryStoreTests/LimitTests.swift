@@ -43,7 +43,7 @@ struct LimitTests {
     #expect(cache.entry(for: key("a")) == nil)
     #expect(cache.text("bystander") == "bystander")
     #expect(cache.totalCost == 10)
-    #expect(cache.counters.refusals == 1)
+    #expect(cache.counters.refusedInsertions == 1)
   }
 
   @Test("by default, a single entry may use a quarter of the cost limit")

@@ -7,7 +7,7 @@ struct PolicyTests {
   @Test(
     "a policy evicts each resident entry exactly once and then none", arguments: Policy.allCases,
     [1, 2, 3] as [UInt64])
-  func everybodyOnce(_ policy: Policy, _ seed: UInt64) {
+  func evictsEachOnce(_ policy: Policy, _ seed: UInt64) {
     // Given
     var order = policy.made
     order.bound(cost: 1_000, count: 100)
@@ -83,7 +83,7 @@ struct PolicyTests {
   }
 
   @Test("LFU evicts the least frequently used entry, and later one that is no longer popular")
-  func ageing() {
+  func aging() {
     var order = LeastFrequentlyUsed()
     order.insert(0, fingerprint: 0, cost: 1)
     for _ in 0..<63 { order.access(0) }

@@ -15,14 +15,15 @@ struct ReferenceCache {
   private(set) var hits = 0
   private(set) var misses = 0
   private(set) var insertions = 0
-  private(set) var refusals = 0
+  private(set) var refusedInsertions = 0
   private(set) var evictions: [EvictionReason: Int] = [:]
 
   init(limits: MemoryCache.Limits) { self.limits = limits }
 
   /// Returns whether the counters of the cache equal those of the model.
   func agrees(with counters: MemoryCacheCounters) -> Bool {
-    counters.hits == hits && counters.misses == misses && counters.insertions == insertions && counters.refusals == refusals
+    counters.hits == hits && counters.misses == misses && counters.insertions == insertions
+      && counters.refusedInsertions == refusedInsertions
       && counters.evictions == evictions
   }
 
@@ -47,7 +48,7 @@ struct ReferenceCache {
   mutating func insert(_ resident: Resident) -> Bool {
     if let index = residents.firstIndex(where: { $0.name == resident.name }) { drop(index, .replaced) }
     guard resident.cost <= min(limits.cost, limits.entryCost), limits.count > 0 else {
-      refusals += 1
+      refusedInsertions += 1
       return false
     }
     while totalCost + resident.cost > limits.cost { drop(0, .size) }

@@ -12,7 +12,7 @@ struct ReleaseTests {
   }
 
   /// An object that calls a closure when it is deallocated.
-  final class Told: Sendable {
+  final class ReleaseObserver: Sendable {
     let onRelease: @Sendable () -> Void
     init(_ onRelease: @escaping @Sendable () -> Void) { self.onRelease = onRelease }
     deinit { onRelease() }
@@ -46,7 +46,7 @@ struct ReleaseTests {
     var cache: MemoryCache? = MemoryCache(limits: .init(cost: 10, count: 2, entryCost: 10), clock: clock)
     cache?.insert(
       entry(
-        Told { [weak cache] in
+        ReleaseObserver { [weak cache] in
           releases.withLock { $0 += 1 }
           cache?.insert(entry("last words", cost: 0), for: key("words"))
           _ = cache?.entry(for: key("told"))
@@ -72,7 +72,7 @@ struct ReleaseTests {
     let releases = Lock(0)
     var cache: MemoryCache? = MemoryCache(limits: .init(cost: 10, count: 2, entryCost: 10), clock: clock)
     cache?.insert(
-      entry(Told { releases.withLock { $0 += 1 } }, cost: 5, expiration: .after(.seconds(1))), for: key("told"))
+      entry(ReleaseObserver { releases.withLock { $0 += 1 } }, cost: 5, expiration: .after(.seconds(1))), for: key("told"))
     var held = cache?.entry(for: key("told"))
 
     // When
@@ -81,7 +81,7 @@ struct ReleaseTests {
 
     // Then
     #expect(releases.withLock { $0 } == 0)
-    #expect(held?.value(as: Told.self) != nil)
+    #expect(held?.value(as: ReleaseObserver.self) != nil)
     held = nil
     #expect(releases.withLock { $0 } == 1)
     withExtendedLifetime(cache) {}

@@ -75,7 +75,7 @@ struct ShardTests {
   }
 
   @Test("an entry is accepted if only other shards can free space", arguments: Policy.allCases, [2, 8, 64])
-  func roomElsewhere(_ policy: Policy, _ shards: Int) {
+  func spaceElsewhere(_ policy: Policy, _ shards: Int) {
     // Given: each entry costs half of the limit, so most shards are empty.
     let cache = policy.cache(.init(cost: 100, count: 2, entryCost: 60), shards: shards)
     for name in 0..<100 {
@@ -87,7 +87,7 @@ struct ShardTests {
       #expect(cache.entry(for: key("\(name + 1_000)"))?.value(as: Int.self) == name)
       #expect(cache.totalCost <= 100 && cache.count <= 2)
     }
-    #expect(cache.counters.refusals == 0)
+    #expect(cache.counters.refusedInsertions == 0)
   }
 
   @Test("the shards become about equally full, whatever the initial distribution")

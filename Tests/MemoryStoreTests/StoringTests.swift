@@ -72,7 +72,7 @@ struct StoringTests {
   }
 
   @Test("a replacement in a full cache evicts no other entry")
-  func overwriteMakesItsOwnRoom() {
+  func overwriteFreesItsOwnSpace() {
     let cache = MemoryCache.limited(cost: 10, count: 2)
     cache.insert(entry("a", cost: 5), for: key("a"))
     cache.insert(entry("b", cost: 5), for: key("b"))

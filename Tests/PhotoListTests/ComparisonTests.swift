@@ -39,7 +39,7 @@ struct ComparisonTests {
   func differences() async throws {
     let fixture = try ListFixture()
     let urls = try ListRow.all.map { try #require(URL(string: "https://example.com\($0.path)")) }
-    for url in urls.dropLast() { fixture.network.answer(url, try ListFixture.image(1)) }
+    for url in urls.dropLast() { fixture.network.respond(to: url, with: try ListFixture.image(1)) }
     let pass = await ListPass.run(urls, with: fixture.manager, clock: fixture.clock)
     var result = pass.result("cold")
     result.set(ServerCounts(requests: 59))

@@ -30,7 +30,7 @@ final class ListFixture {
   }
 
   /// Returns a 200 with an image that is fresh for a minute.
-  static func image(_ seed: Int) throws -> ScriptedAnswer {
+  static func image(_ seed: Int) throws -> ScriptedResponse {
     let file = try ImageEncoder(.png).encode(DecodedImage(DrawnImage(seed: seed).symbol(8)))
     return .ok(file, etag: "\"\(seed)\"", cacheControl: "max-age=60")
   }

@@ -14,7 +14,7 @@ struct MeasuredRowTests {
 
   @Test("a row that loads its image has one update, and both times are that of the response")
   func loads() async throws {
-    fixture.network.answer(fixture.url, try ListFixture.image(1).after(.milliseconds(120)))
+    fixture.network.respond(to: fixture.url, with: try ListFixture.image(1).after(.milliseconds(120)))
     let row = fixture.appearedRow()
     #expect(!row.isInFirstFrame && row.first == nil && row.final == nil)
     try await passes(.milliseconds(120))
@@ -34,7 +34,7 @@ struct MeasuredRowTests {
   @Test("a row shows a stale image at once, and is not updated if the origin confirms it")
   func confirmed() async throws {
     try await cache()
-    fixture.network.answer(fixture.url, .notModified(cacheControl: "max-age=60").after(.milliseconds(50)))
+    fixture.network.respond(to: fixture.url, with: .notModified(cacheControl: "max-age=60").after(.milliseconds(50)))
     fixture.clock.advance(by: .seconds(61))
     let row = fixture.appearedRow()
     #expect(row.isInFirstFrame && row.final == nil)
@@ -46,7 +46,7 @@ struct MeasuredRowTests {
   @Test("a row is updated once if the origin has another image")
   func replaced() async throws {
     try await cache()
-    fixture.network.answer(fixture.url, try ListFixture.image(2).after(.milliseconds(50)))
+    fixture.network.respond(to: fixture.url, with: try ListFixture.image(2).after(.milliseconds(50)))
     fixture.clock.advance(by: .seconds(61))
     let row = fixture.appearedRow()
     try await passes(.milliseconds(50))
@@ -56,14 +56,14 @@ struct MeasuredRowTests {
 
   @Test("a row whose load fails has an end and no image")
   func failure() async throws {
-    fixture.network.answer(fixture.url, .ok("text", cacheControl: "max-age=60"))
+    fixture.network.respond(to: fixture.url, with: .ok("text", cacheControl: "max-age=60"))
     let row = fixture.appearedRow()
     await row.ended()
     #expect(row.first == nil && row.final == .zero && row.updates == 0)
   }
 
   private func cache() async throws {
-    fixture.network.answer(fixture.url, try ListFixture.image(1))
+    fixture.network.respond(to: fixture.url, with: try ListFixture.image(1))
     await fixture.appearedRow().ended()
   }
 

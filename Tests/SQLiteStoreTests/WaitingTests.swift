@@ -71,7 +71,7 @@ struct WaitingTests {
     let early = try await cache.makeWriter(for: key(9), metadata: metadata())
     let held = await HeldConnection(of: cache)
     let stores = (1...4).map { number in Task { try await cache.store(bytes(10), for: key(number), metadata: metadata()) } }
-    try await Turns.until { !cache.engine.backlog.hasRoom }
+    try await Turns.until { !cache.engine.backlog.hasCapacity }
 
     // When
     let refusals = [
@@ -109,11 +109,11 @@ struct WaitingTests {
 
     // When
     let first = Task { try await writers[0].commit(trailers: nil) }
-    try await Turns.until { !cache.engine.backlog.hasRoom(for: 60_000) }
+    try await Turns.until { !cache.engine.backlog.hasCapacity(for: 60_000) }
     let refusal = await failure { _ = try await writers[1].commit(trailers: nil) }
     // A store that fits beside it is accepted.
     let last = Task { try await writers[2].commit(trailers: nil) }
-    try await Turns.until { !cache.engine.backlog.hasRoom }
+    try await Turns.until { !cache.engine.backlog.hasCapacity }
 
     // Then
     #expect(refusal?.code == .overloaded)

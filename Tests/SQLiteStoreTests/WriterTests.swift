@@ -144,7 +144,7 @@ struct WriterTests {
     try await Turns.until { reader.isReleasedByPool }
     // A store that does not wait for the connection has closed by now.
     try? await Turns.until(limit: 5_000) { isClosed.withLock { $0 } }
-    reader.letGo()
+    reader.endReading()
     await closing.value
 
     // Then
@@ -165,6 +165,6 @@ private final class LateReader: @unchecked Sendable {
 
   var isReleasedByPool: Bool { database == nil }
 
-  func letGo() { statement = nil }
+  func endReading() { statement = nil }
 }
 #endif

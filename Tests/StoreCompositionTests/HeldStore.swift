@@ -15,7 +15,7 @@ final class HeldStore: CacheStore {
   let inner = VolatileStore()
   let gate = Gate()
   let removals = Gate(isOpen: true)
-  let answers = Gate(isOpen: true)
+  let responses = Gate(isOpen: true)
   private let largest = Lock(0)
 
   /// The size in bytes of the largest chunk that was written.
@@ -29,7 +29,7 @@ final class HeldStore: CacheStore {
 
   func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
     let found = try await inner.values(for: keys)
-    await answers.pass()
+    await responses.pass()
     return found
   }
 

@@ -117,9 +117,9 @@ struct LayeredChangeTests {
   func staleWithoutCopy(lifetime: Int) async throws {
     let shipped = VolatileStore()
     let now = Timestamp(seconds: 1_767_225_600)
-    var answer = metadata(at: now)
-    answer.freshness.freshUntil = now + .seconds(lifetime)
-    let old = try await shipped.store(Data("kept".utf8), for: key, metadata: answer)
+    var response = metadata(at: now)
+    response.freshness.freshUntil = now + .seconds(lifetime)
+    let old = try await shipped.store(Data("kept".utf8), for: key, metadata: response)
     let store = try LayeredStore([VolatileStore(), ReadOnlyStore(shipped)], configuration: .init(promotionLimit: 0))
     var stale = old
     stale.freshness = old.freshness.markedStale(at: now)

@@ -96,15 +96,15 @@ struct LayeredReadingTests {
     let store = try LayeredStore([upper, lower])
     let other = CacheKey(resource: "https://example.com/b")
     for key in [key, other] { try await upper.inner.store(Data("old".utf8), for: key, metadata: metadata()) }
-    upper.answers.close()
+    upper.responses.close()
     let look = Task { try await store.values(for: [key, other]) }
-    await upper.answers.arrived()
+    await upper.responses.arrived()
 
     // When
     upper.inner.failure = CacheError(.fileSystem, reason: "the disk is gone")
     #expect(await failure { try await store.remove(key, ifRevision: nil) }?.code == .fileSystem)
     upper.inner.failure = nil
-    upper.answers.open()
+    upper.responses.open()
 
     // Then
     #expect(try await Set(look.value.keys) == [other])

@@ -121,7 +121,7 @@ struct LayeredWritingTests {
   }
 
   @Test("concurrent commits do not reserve the same place in the backlog, and a failed one releases it")
-  func reservedRoom() async throws {
+  func reservedSpace() async throws {
     let (upper, lower) = (HeldStore(), HeldStore())
     let store = try LayeredStore([upper, lower], configuration: .init(writing: .back, backlog: 1))
     let keys = (0..<4).map { CacheKey(resource: "https://example.com/\($0)") }
@@ -218,7 +218,7 @@ struct LayeredWritingTests {
   }
 
   @Test("if no layer accepts an entry, the error is that of the first writable layer, and the old entry stays")
-  func nobodyTakesIt() async throws {
+  func everyLayerRefuses() async throws {
     let lower = VolatileStore()
     let store = try LayeredStore([NullStore(), lower])
     try await store.store(Data("old".utf8), for: key, metadata: metadata())

@@ -89,7 +89,7 @@ struct ThumbnailRunTests {
     let network = ScriptedDownloader()
     let url = try #require(URL(string: "https://example.com/logo.png?v=1"))
     let (first, second) = (try Place.png(100, 50), try Place.png(50, 100))
-    network.answer(url, .ok(first, etag: "\"1\""), .notModified(), .ok(second, etag: "\"2\""))
+    network.respond(to: url, with: .ok(first, etag: "\"1\""), .notModified(), .ok(second, etag: "\"2\""))
     var list = ImageList(except: place.output)
     try list.add(url.absoluteString)
     let images = list.named("jpg")

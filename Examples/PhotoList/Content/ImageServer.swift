@@ -41,9 +41,9 @@ final class ImageServer: Sendable {
     self.lifetime = lifetime
     state = Lock(content)
     publish()
-    origin.setRoute("/counts", Route { [weak self] _ in self?.countsResponse() ?? OriginAnswer(text: "", status: .gone) })
+    origin.setRoute("/counts", Route { [weak self] _ in self?.countsResponse() ?? OriginResponse(text: "", status: .gone) })
     origin.setRoute(
-      "/change", Route { [weak self] request in self?.changeResponse(request) ?? OriginAnswer(text: "", status: .gone) })
+      "/change", Route { [weak self] request in self?.changeResponse(request) ?? OriginResponse(text: "", status: .gone) })
   }
 
   /// The address of the server.
@@ -86,17 +86,17 @@ final class ImageServer: Sendable {
     }
   }
 
-  private func countsResponse() -> OriginAnswer {
+  private func countsResponse() -> OriginResponse {
     let body = (try? JSONEncoder().encode(counts)) ?? Data()
-    return OriginAnswer(body, contentType: "application/json", fields: [.cacheControl: "no-store"])
+    return OriginResponse(body, contentType: "application/json", fields: [.cacheControl: "no-store"])
   }
 
-  private func changeResponse(_ request: ReceivedRequest) -> OriginAnswer {
+  private func changeResponse(_ request: ReceivedRequest) -> OriginResponse {
     guard request.method == .post else {
-      return OriginAnswer(text: "use POST\n", status: .methodNotAllowed, fields: [.allow: "POST"])
+      return OriginResponse(text: "use POST\n", status: .methodNotAllowed, fields: [.allow: "POST"])
     }
     change()
-    return OriginAnswer(Data(), status: .noContent)
+    return OriginResponse(Data(), status: .noContent)
   }
 }
 #endif

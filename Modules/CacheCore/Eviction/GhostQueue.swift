@@ -24,7 +24,7 @@ struct GhostQueue: Sendable {
 
   mutating func push(_ fingerprint: Int, cost: Int) {
     guard places.first(fingerprint, where: { _ in true }) == nil else { return }
-    if end - first == ring.count { makeRoom() }
+    if end - first == ring.count { rebuild() }
     let place = end & (ring.count - 1)
     ring[place] = Ghost(fingerprint: fingerprint, cost: cost)
     places.insert(place, fingerprint)
@@ -48,7 +48,7 @@ struct GhostQueue: Sendable {
   }
 
   /// Closes the gaps, and grows the ring if there were few.
-  private mutating func makeRoom() {
+  private mutating func rebuild() {
     let ghosts = (first..<end).map { ring[$0 & (ring.count - 1)] }.filter { $0.cost >= 0 }
     let length = ghosts.count * 2 > ring.count ? ring.count * 2 : max(16, ring.count)
     self = GhostQueue()

@@ -84,19 +84,19 @@ public struct S3FIFO: EvictionPolicy {
 
   public mutating func evict(toFit cost: Int) -> Int? {
     hasEvicted = true
-    let room = room(toFit: cost)
-    let isMainFull = room.inCost ? main.cost > room.mainShare : main.count > room.mainShare
-    if !isMainFull, let slot = evictSmall(room) { return slot }
-    return evictMain() ?? evictSmall(room)
+    let capacity = capacity(toFit: cost)
+    let isMainFull = capacity.inCost ? main.cost > capacity.mainShare : main.count > capacity.mainShare
+    if !isMainFull, let slot = evictSmall(capacity) { return slot }
+    return evictMain() ?? evictSmall(capacity)
   }
 
-  private mutating func evictSmall(_ room: Room) -> Int? {
+  private mutating func evictSmall(_ capacity: Capacity) -> Int? {
     while let slot = popSmall() {
       if uses[slot] >= Self.usesForMain {
         uses[slot] = 0
         pushMain(slot)
       } else {
-        remember(residents[slot], room)
+        remember(residents[slot], capacity)
         return slot
       }
     }
@@ -112,16 +112,18 @@ public struct S3FIFO: EvictionPolicy {
     return nil
   }
 
-  private mutating func remember(_ resident: Resident, _ room: Room) {
+  private mutating func remember(_ resident: Resident, _ capacity: Capacity) {
     ghosts.push(resident.fingerprint, cost: resident.cost)
     let most = (small.count + main.count + Self.ghostsForEach) * Self.ghostsForEach
-    while room.inCost ? ghosts.cost > room.ghostShare || ghosts.count > most : ghosts.count > room.ghostShare { ghosts.pop() }
+    while capacity.inCost ? ghosts.cost > capacity.ghostShare || ghosts.count > most : ghosts.count > capacity.ghostShare {
+      ghosts.pop()
+    }
   }
 
   // MARK: Shares
 
   /// The unit in which the queues are measured, and their capacities.
-  private struct Room {
+  private struct Capacity {
     let inCost: Bool
     let mainShare: Int
     let ghostShare: Int
@@ -141,13 +143,13 @@ public struct S3FIFO: EvictionPolicy {
 
   /// Returns the capacities for an eviction. The total is the resident amount plus the new entry, up to the limit. A shard may
   /// exceed its part of the store's limits or stay below it.
-  private func room(toFit cost: Int) -> Room {
+  private func capacity(toFit cost: Int) -> Capacity {
     let (held, count) = (small.cost + main.cost, small.count + main.count)
     let inCost = Double(held) * Double(countBound) >= Double(count) * Double(costBound)
     let bound = inCost ? costBound : countBound
     let resident = inCost ? held : count
     let (sum, overflow) = resident.addingReportingOverflow(inCost ? cost : 1)
-    return Room(inCost: inCost, resident > bound ? resident : min(bound, overflow ? .max : sum))
+    return Capacity(inCost: inCost, resident > bound ? resident : min(bound, overflow ? .max : sum))
   }
 
   // MARK: Queues

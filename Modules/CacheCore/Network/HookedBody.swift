@@ -14,7 +14,7 @@ package final class HookedBody: ResourceBody.Source {
     /// The number of bytes that the reader received.
     var given: Int64 = 0
     /// The bytes that the reader received, or `nil` if they exceed the limit.
-    var kept: Data?
+    var collected: Data?
     var outcome: Outcome?
   }
 
@@ -25,7 +25,7 @@ package final class HookedBody: ResourceBody.Source {
   private let head: HTTPResponse
   private let replaces: Bool
   private let exchange: HookedExchange
-  private let keepLimit: Int
+  private let collectionLimit: Int
   private let state: Lock<State>
 
   /// - Parameters:
@@ -39,8 +39,8 @@ package final class HookedBody: ResourceBody.Source {
     self.head = head
     self.replaces = replaces
     self.exchange = exchange
-    keepLimit = exchange.hooks?.decodedDataLimit ?? 0
-    state = Lock(State(kept: keepLimit > 0 ? Data() : nil))
+    collectionLimit = exchange.hooks?.decodedDataLimit ?? 0
+    state = Lock(State(collected: collectionLimit > 0 ? Data() : nil))
   }
 
   /// A body that is released counts as complete if all announced bytes were read.
@@ -93,11 +93,13 @@ package final class HookedBody: ResourceBody.Source {
       }
     }
     let count = passed.count
-    let kept = passed
+    let received = passed
     state.withLock { state in
       state.taken += Int64(data.count)
       state.given += Int64(count)
-      if let sum = state.kept?.count { if sum + count <= keepLimit { state.kept?.append(kept) } else { state.kept = nil } }
+      if let sum = state.collected?.count {
+        if sum + count <= collectionLimit { state.collected?.append(received) } else { state.collected = nil }
+      }
     }
     return passed
   }
@@ -105,8 +107,8 @@ package final class HookedBody: ResourceBody.Source {
   private func end() -> Data? {
     let (count, data): (Int64, Data?) = state.withLock { state in
       state.outcome = .complete
-      defer { state.kept = nil }
-      return (state.given, state.given <= Int64(keepLimit) ? state.kept : nil)
+      defer { state.collected = nil }
+      return (state.given, state.given <= Int64(collectionLimit) ? state.collected : nil)
     }
     exchange.finish(.success(head))
     exchange.hooks?.decoded(data, count: count, of: exchange.exchange)

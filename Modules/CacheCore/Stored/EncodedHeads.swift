@@ -4,19 +4,19 @@ internal import Synchronization
 /// Encoded message heads that have been checked.
 final class EncodedHeads: Sendable {
   /// The positions of the parts.
-  struct Places {
+  struct HeadRanges {
     var request: Range<Int>
     var response: Range<Int>
     var trailers: Range<Int>?
   }
 
   private let bytes: [UInt8]
-  private let places: Places
+  private let ranges: HeadRanges
   private let made = AtomicLazyReference<MessageHeadsBox>()
 
-  init(_ bytes: UnsafeRawBufferPointer, _ places: Places) {
+  init(_ bytes: UnsafeRawBufferPointer, _ ranges: HeadRanges) {
     self.bytes = Array(bytes)
-    self.places = places
+    self.ranges = ranges
   }
 
   /// The decoded heads. Two concurrent callers may both decode them; the first result is kept.
@@ -24,8 +24,8 @@ final class EncodedHeads: Sendable {
     if let made = made.load() { return made }
     let heads = bytes.withUnsafeBytes { bytes in
       func part(_ place: Range<Int>) -> RawByteReader { RawByteReader(UnsafeRawBufferPointer(rebasing: bytes[place])) }
-      var (request, response) = (part(places.request), part(places.response))
-      var trailers = places.trailers.map(part)
+      var (request, response) = (part(ranges.request), part(ranges.response))
+      var trailers = ranges.trailers.map(part)
       return MessageHeads(request: request.request(), response: response.response(), trailers: trailers?.fields())
     }
     return made.storeIfNil(MessageHeadsBox(heads))

@@ -42,7 +42,7 @@ public struct CacheStatus: Hashable, Sendable {
   }
 
   /// Creates the status of a response that the cache generated, such as a 504 if no request may be sent.
-  public init(_ cache: String, madeHere detail: String) {
+  public init(_ cache: String, generatedLocally detail: String) {
     self.cache = cache
     self.detail = detail
     isHit = false

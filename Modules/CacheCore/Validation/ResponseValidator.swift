@@ -23,7 +23,7 @@ public protocol ResponseValidator: Component {
   /// Returns the consequences of a response or an error from the network.
   ///
   /// - Parameters:
-  ///   - answer: The header of the response, or the error if there is none.
+  ///   - result: The header of the response, or the error if there is none.
   ///   - request: The caller's request.
   ///   - sent: The request that was sent, including conditions.
   ///   - fallback: The response that the plan would serve if the origin cannot be reached, as an index into `stored`.
@@ -32,7 +32,7 @@ public protocol ResponseValidator: Component {
   ///   - now: The time at which the header of the response arrived.
   ///   - revision: The revision for the body that is about to arrive.
   func judge(
-    _ answer: Result<HTTPResponse, CacheError>, to request: HTTPRequest, sent: HTTPRequest, fallback: Int?,
+    _ result: Result<HTTPResponse, CacheError>, to request: HTTPRequest, sent: HTTPRequest, fallback: Int?,
     stored: [StoredMetadata], requestTime: Timestamp, now: Timestamp, revision: Revision
   ) -> ValidationVerdict
 

@@ -8,5 +8,5 @@ public enum ValidationPlan: Sendable {
   /// Send the request. If the origin cannot be reached, `fallback` may be served instead.
   case fetch(HTTPRequest, fallback: Int?, reason: ForwardReason)
   /// Return this response (504), which has no body.
-  case answer(HTTPResponse)
+  case respond(HTTPResponse)
 }

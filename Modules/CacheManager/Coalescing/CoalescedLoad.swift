@@ -48,7 +48,7 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     case deliver
     case end(Result<Output, CacheError>)
     /// Sent in place of `end` if the outcome is for the first waiter alone. This waiter then needs a load of its own.
-    case askAlone
+    case loadAlone
   }
 
   /// One waiter: a structure around a single closure. A load wraps its waiter several times, and each further closure costs
@@ -57,9 +57,9 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     let receive: @Sendable (Message) -> Void
 
     /// Returns a waiter that calls `load` if the outcome is for the first waiter alone.
-    func askingAlone(by load: @escaping @Sendable () -> Void) -> Waiter {
+    func loadingAlone(by load: @escaping @Sendable () -> Void) -> Waiter {
       Waiter { message in
-        if case .askAlone = message { load() } else { receive(message) }
+        if case .loadAlone = message { load() } else { receive(message) }
       }
     }
   }
@@ -264,7 +264,7 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     }
     coalescer.forget(self, coalescingID)
     let isShareable = (try? result.get().isShareable) ?? true
-    for (index, (_, waiter)) in waiters.enumerated() { waiter.receive(index == 0 || isShareable ? .end(result) : .askAlone) }
+    for (index, (_, waiter)) in waiters.enumerated() { waiter.receive(index == 0 || isShareable ? .end(result) : .loadAlone) }
     coalescer.remove(self)
     let closers = state.withLock { state in
       state.isOver = true
@@ -329,7 +329,7 @@ struct WaitingTask<Output: Shareable>: Sendable {
       case .post(let event): channel.send(.event(event))
       case .deliver: break
       case .end(let result): channel.finish(with: .end(result))
-      case .askAlone: channel.finish()
+      case .loadAlone: channel.finish()
       }
     }
   }

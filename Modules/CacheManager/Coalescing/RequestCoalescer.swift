@@ -84,7 +84,7 @@ final class RequestCoalescer: Sendable {
     _ invalidations: InvalidationLog
   ) -> Bool {
     guard let coalesced = state.withLock({ $0.open[id] as? CoalescedLoad<Output> }), coalesced.number < number,
-      !invalidations.mayHaveMet(id.request.resource, since: coalesced.logPosition),
+      !invalidations.mayHaveMatched(id.request.resource, since: coalesced.logPosition),
       let token = coalesced.join(waiter)
     else { return false }
     coalesced.representation?.add(nil)
@@ -107,7 +107,7 @@ final class RequestCoalescer: Sendable {
       if state.isClosed, !isAccepted || state.isDismissed { return nil }
       // A response that was requested before a removal is not for a waiter that arrives after it.
       if isShared, let coalesced = state.open[id] as? CoalescedLoad<Output>,
-        !load.invalidations.mayHaveMet(load.settings.resource, since: coalesced.logPosition)
+        !load.invalidations.mayHaveMatched(load.settings.resource, since: coalesced.logPosition)
       {
         return (coalesced, false)
       }
@@ -184,20 +184,20 @@ final class CoalescingKey: Hashable, Sendable {
   /// The part of the load's request that distinguishes it.
   private let head: HTTPRequest
   /// Whether the key ignores the layers that the load reads and writes, and its maximum body size.
-  private let isWhereverKept: Bool
+  private let ignoresStorage: Bool
   private let timeout: Duration?
   private let hash: Int
 
   /// - Parameters:
   ///   - load: The load whose work may be shared.
   ///   - head: The part of the load's request that distinguishes it, or `nil` for the whole request.
-  ///   - isWhereverKept: Whether the key is also equal for loads that use other layers or have another maximum body size.
+  ///   - ignoresStorage: Whether the key is also equal for loads that use other layers or have another maximum body size.
   ///   - timeout: The timeout of the whole transfer, if the first load's timeout applies to all loads. `nil` leaves the timeout
   ///     out of the key.
-  init(_ load: ResolvedRequest, head: HTTPRequest? = nil, isWhereverKept: Bool = false, timeout: Duration? = nil) {
+  init(_ load: ResolvedRequest, head: HTTPRequest? = nil, ignoresStorage: Bool = false, timeout: Duration? = nil) {
     self.load = load
     self.head = head ?? load.settings.head
-    self.isWhereverKept = isWhereverKept
+    self.ignoresStorage = ignoresStorage
     self.timeout = timeout
     hash = Self.hash(of: self.head, resource: load.settings.resource)
   }
@@ -242,16 +242,16 @@ final class CoalescingKey: Hashable, Sendable {
       && mine.expiration == others.expiration && mine.acceptedStatuses == others.acceptedStatuses
       && mine.redirectLimit == others.redirectLimit && mine.allowsInsecureRedirects == others.allowsInsecureRedirects
       && mine.networkAccess == others.networkAccess && largestBody == other.largestBody
-      && mine.idleTimeout == others.idleTimeout && Self.asksAlike(mine.alternatives, others.alternatives)
+      && mine.idleTimeout == others.idleTimeout && Self.areEquivalent(mine.alternatives, others.alternatives)
       && mine.components == others.components && mine.isNested == others.isNested
   }
 
-  private var reads: CacheLayers { isWhereverKept ? .all : load.settings.reads }
-  private var writes: CacheLayers { isWhereverKept ? .all : load.settings.writes }
-  private var largestBody: Int64 { isWhereverKept ? 0 : load.settings.maximumBodySize }
+  private var reads: CacheLayers { ignoresStorage ? .all : load.settings.reads }
+  private var writes: CacheLayers { ignoresStorage ? .all : load.settings.writes }
+  private var largestBody: Int64 { ignoresStorage ? 0 : load.settings.maximumBodySize }
 
   /// Compares alternatives by their kinds and by the requests that would be sent to them.
-  private static func asksAlike(_ mine: [ResolvedAlternative], _ others: [ResolvedAlternative]) -> Bool {
+  private static func areEquivalent(_ mine: [ResolvedAlternative], _ others: [ResolvedAlternative]) -> Bool {
     mine.elementsEqual(others) { a, b in
       a.alternative == b.alternative && (try? a.source.get().head) == (try? b.source.get().head)
     }

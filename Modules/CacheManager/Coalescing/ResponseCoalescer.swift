@@ -5,7 +5,7 @@ internal import HTTPTypes
 /// into one (RFC 9111 §4).
 final class ResponseCoalescer: Sendable {
   /// The role of a request in coalescing.
-  enum Place {
+  enum Role {
     /// The request is sent to the origin, and passes the outcome on to the waiting requests.
     case leading(CoalescingLeader)
     /// The request waits for another request.
@@ -16,8 +16,8 @@ final class ResponseCoalescer: Sendable {
     case alone
     /// The response to an equal request was stored after this request looked it up in the stores.
     ///
-    /// - Parameter brought: That response if it is not fresh and this request arrived before it, otherwise `nil`.
-    case late(_ brought: PendingRequest.Brought?)
+    /// - Parameter coalescedResponse: That response if it is not fresh and this request arrived before it, otherwise `nil`.
+    case late(_ coalescedResponse: PendingRequest.CoalescedResponse?)
   }
 
   /// A request that other requests may join.
@@ -36,10 +36,10 @@ final class ResponseCoalescer: Sendable {
     let hash: Int
     let digest: Int
     /// The value of ``State/count`` when the request got its response.
-    let answered: Int
+    let respondedAt: Int
     /// The value of ``State/count`` when the response was stored.
     let stored: Int
-    let brought: PendingRequest.Brought
+    let coalescedResponse: PendingRequest.CoalescedResponse
   }
 
   private struct State {
@@ -74,12 +74,12 @@ final class ResponseCoalescer: Sendable {
   ///   - count: The value of ``count`` when the request arrived.
   ///   - mayLead: Whether other requests may be able to use its response.
   ///   - cache: The view of the stores that the request has looked into.
-  func place(_ key: CoalescingKey, since count: Int, mayLead: Bool, _ cache: TieredCache) -> Place {
+  func assignRole(_ key: CoalescingKey, since count: Int, mayLead: Bool, _ cache: TieredCache) -> Role {
     let (load, hash) = (cache.request, key.hashValue)
     let now = load.clock.now
     return state.withLock { state in
       // A response that was requested before a purge is not for a request that arrives after it.
-      if let open = state.open[key], !load.invalidations.mayHaveMet(cache.resource, since: open.request.logPosition) {
+      if let open = state.open[key], !load.invalidations.mayHaveMatched(cache.resource, since: open.request.logPosition) {
         let isEarly = open.isEarly(count)
         // Otherwise this request is sent to the origin, and later requests may wait for it.
         if isEarly || open.response?.freshness.isFresh(at: now) == true { return .following(open.request, isEarly: isEarly) }
@@ -93,22 +93,22 @@ final class ResponseCoalescer: Sendable {
     }
   }
 
-  /// Returns ``Place/late(_:)`` if the response to an equal request was stored since the request arrived, otherwise `nil`.
-  private static func late(_ key: CoalescingKey, since count: Int, _ state: State, _ now: Timestamp) -> Place? {
+  /// Returns ``Role/late(_:)`` if the response to an equal request was stored since the request arrived, otherwise `nil`.
+  private static func late(_ key: CoalescingKey, since count: Int, _ state: State, _ now: Timestamp) -> Role? {
     let hash = key.hashValue
     for ended in state.ended.reversed() {
       guard ended.stored > count else { return nil }
       guard ended.hash == hash else { continue }
       // The stores contain a fresh response, so it need not be passed on.
-      let isWanted = ended.answered > count && !ended.brought.candidate.metadata.freshness.isFresh(at: now)
-      return .late(isWanted && ended.digest == key.digest ? ended.brought : nil)
+      let isWanted = ended.respondedAt > count && !ended.coalescedResponse.candidate.metadata.freshness.isFresh(at: now)
+      return .late(isWanted && ended.digest == key.digest ? ended.coalescedResponse : nil)
     }
     // An older request whose response was stored since then may have been forgotten.
     return state.ended.count == memory ? .late(nil) : nil
   }
 
   /// Records that the request got its response. A request that arrives after this may use the response only if it is fresh.
-  func answered(_ request: PendingRequest, _ key: CoalescingKey, _ freshness: Freshness) {
+  func responseArrived(_ request: PendingRequest, _ key: CoalescingKey, _ freshness: Freshness) {
     state.withLock { state in
       guard state.open[key]?.request === request else { return }
       state.count += 1
@@ -118,18 +118,19 @@ final class ResponseCoalescer: Sendable {
 
   /// Stops other requests from joining this one.
   ///
-  /// - Parameter brought: The response if it is stored, otherwise `nil`.
-  func end(_ request: PendingRequest, _ key: CoalescingKey, bringing brought: PendingRequest.Brought?) {
+  /// - Parameter coalescedResponse: The response if it is stored, otherwise `nil`.
+  func end(_ request: PendingRequest, _ key: CoalescingKey, storing coalescedResponse: PendingRequest.CoalescedResponse?) {
     // The forgotten request is released outside the lock.
     _ = state.withLock { state -> Ended? in
       guard let open = state.open[key], open.request === request else { return nil }
       state.open[key] = nil
-      guard let brought else { return nil }
+      guard let coalescedResponse else { return nil }
       let forgotten = state.ended.count == Self.memory ? state.ended.removeFirst() : nil
       state.count += 1
       state.ended.append(
         Ended(
-          hash: key.hashValue, digest: key.digest, answered: open.response?.count ?? 0, stored: state.count, brought: brought))
+          hash: key.hashValue, digest: key.digest, respondedAt: open.response?.count ?? 0, stored: state.count,
+          coalescedResponse: coalescedResponse))
       return forgotten
     }
   }
@@ -153,7 +154,7 @@ final class ResponseCoalescer: Sendable {
 /// A request to the origin that equal requests wait for (RFC 9111 §4).
 final class PendingRequest: Sendable {
   /// A stored response that a pending request has obtained.
-  struct Brought: Sendable {
+  struct CoalescedResponse: Sendable {
     var candidate: Candidate
     /// The status that the origin sent if it was a 304, otherwise `nil`.
     var status: Int?
@@ -197,8 +198,8 @@ final class PendingRequest: Sendable {
   static func cookies(of request: HTTPRequest) -> Int { request.headerFields[values: .cookie].hashValue }
 
   /// Returns the response in the form that other requests receive.
-  func brought(_ candidate: Candidate, status: Int?) -> Brought {
-    Brought(candidate: candidate, status: status, logPosition: logPosition, cookies: cookies)
+  func coalescedResponse(_ candidate: Candidate, status: Int?) -> CoalescedResponse {
+    CoalescedResponse(candidate: candidate, status: status, logPosition: logPosition, cookies: cookies)
   }
 
   func tell(_ outcome: Outcome) { self.outcome.make(outcome) }
@@ -236,7 +237,7 @@ final class CoalescingLeader: Sendable {
   var isOver: Bool { ending.withLock { $0 } }
 
   /// Records the freshness of a response whose head has arrived. The response is stored, or it confirms a stored response.
-  func answered(_ freshness: Freshness) { table.answered(request, key, freshness) }
+  func responseArrived(_ freshness: Freshness) { table.responseArrived(request, key, freshness) }
 
   /// Tells the waiting requests that the response is being stored. Requests can join until it is complete, which
   /// ``stored(_:status:)`` reports.
@@ -250,10 +251,10 @@ final class CoalescingLeader: Sendable {
   func stored(_ candidate: Candidate, status: Int?) {
     guard end() else { return }
     table.unmark(key)
-    var kept = candidate
+    var stripped = candidate
     // The stores have the bytes, so the coalescer does not hold them.
-    kept.data = nil
-    table.end(request, key, bringing: request.brought(kept, status: status))
+    stripped.data = nil
+    table.end(request, key, storing: request.coalescedResponse(stripped, status: status))
     request.tell(.stored(candidate, status: status))
   }
 
@@ -261,16 +262,16 @@ final class CoalescingLeader: Sendable {
   ///
   /// - Parameter isTypical: Whether the origin usually responds in this way. Equal requests then do not wait for each other for a
   ///   while.
-  func endWithoutSharing(_ answer: Result<HTTPResponse, CacheError>, isTypical: Bool) {
+  func endWithoutSharing(_ result: Result<HTTPResponse, CacheError>, isTypical: Bool) {
     guard end() else { return }
     if isTypical { table.mark(key, at: clock.now) }
-    table.end(request, key, bringing: nil)
-    request.tell(.unshared(answer))
+    table.end(request, key, storing: nil)
+    request.tell(.unshared(result))
   }
 
   func abandon() {
     guard end() else { return }
-    table.end(request, key, bringing: nil)
+    table.end(request, key, storing: nil)
     request.tell(.abandoned)
   }
 

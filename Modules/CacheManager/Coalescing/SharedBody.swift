@@ -35,7 +35,7 @@ final class SharedBody: Sendable {
 
   private struct State {
     /// All chunks, or `nil` if they are in the spool.
-    var kept: [Data]?
+    var retained: [Data]?
     var latest = Data()
     var chunks = 0
     var bytes: Int64 = 0
@@ -75,7 +75,7 @@ final class SharedBody: Sendable {
     self.writer = writer
     self.executor = executor
     length = base.length
-    state = Lock(State(kept: base.fitsInMemory ? [] : nil))
+    state = Lock(State(retained: base.fitsInMemory ? [] : nil))
   }
 
   var trailers: HTTPFields? { base.trailers }
@@ -130,8 +130,8 @@ final class SharedBody: Sendable {
   func step(of reader: Int, after chunks: Int, _ bytes: Int64, isSpooled: Bool) -> Step {
     state.withLock { state in
       guard state.readers.contains(reader) else { return .failed(.cancelled) }
-      if let kept = state.kept {
-        if chunks < kept.count { return .bytes(kept[chunks]) }
+      if let retained = state.retained {
+        if chunks < retained.count { return .bytes(retained[chunks]) }
       } else if bytes < state.bytes {
         return !isSpooled && chunks == state.chunks - 1 ? .bytes(state.latest) : .spooled
       }
@@ -192,7 +192,7 @@ final class SharedBody: Sendable {
       state.pull = nil
       switch result {
       case .success(let chunk?):
-        state.kept?.append(chunk)
+        state.retained?.append(chunk)
         state.latest = chunk
         state.chunks += 1
         state.bytes += Int64(chunk.count)

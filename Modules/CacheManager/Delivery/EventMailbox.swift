@@ -76,8 +76,8 @@ final class EventMailbox<Value: Sendable>: Sendable {
       case .end(.success(let output)):
         self.end(self.resource(unpack(output)).map { .success($0) } ?? .failure(.cancelled))
       case .end(.failure(let error)): self.end(.failure(error))
-      // The coordinator starts another load: see `askingAlone(by:)`.
-      case .askAlone: break
+      // The coordinator starts another load: see `loadingAlone(by:)`.
+      case .loadAlone: break
       }
     }
   }
@@ -88,7 +88,7 @@ final class EventMailbox<Value: Sendable>: Sendable {
 
   private func post(_ event: ResourceEvent<Value>) {
     if case .stale(let resource) = event, sink.endsWithStale {
-      putDownEnd(.success(resource))
+      enqueueEnd(.success(resource))
     } else {
       state.withLock { if !$0.isEnded { $0.deliveries.append(.event(event)) } }
     }
@@ -96,17 +96,17 @@ final class EventMailbox<Value: Sendable>: Sendable {
 
   /// Ends the load. If no other delivery is queued, the result is delivered without queueing, as in nearly all loads.
   func end(_ result: Result<Resource<Value>, CacheError>) {
-    let isAtOnce = state.withLock { state in
+    let isImmediate = state.withLock { state in
       guard !state.isEnded, state.deliveries.isEmpty, state.begin() else { return false }
       state.isEnded = true
       return true
     }
-    if isAtOnce { return conclude(result) }
-    putDownEnd(result)
+    if isImmediate { return conclude(result) }
+    enqueueEnd(result)
     deliver()
   }
 
-  private func putDownEnd(_ result: Result<Resource<Value>, CacheError>) {
+  private func enqueueEnd(_ result: Result<Resource<Value>, CacheError>) {
     state.withLock { state in
       guard !state.isEnded else { return }
       state.isEnded = true
@@ -116,8 +116,8 @@ final class EventMailbox<Value: Sendable>: Sendable {
 
   private func deliver() {
     guard state.withLock({ $0.begin() }) else { return }
-    while let letter = state.withLock({ $0.next() }) {
-      switch letter {
+    while let delivery = state.withLock({ $0.next() }) {
+      switch delivery {
       case .event(let event): sink.event?(event)
       case .end(let result): conclude(result)
       }

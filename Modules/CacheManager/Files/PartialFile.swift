@@ -247,9 +247,9 @@ package struct FileSystemCalls: Sendable {
       return fsync(descriptor) == 0 ? nil : Failure(number: errno)
     },
     rename: { from, to in move(from, to) == 0 ? nil : Failure(number: errno) },
-    close: { letGo(of: $0) })
+    close: { closeDescriptor(of: $0) })
 }
 
 // Outside the type, where the names mean the system's functions and not the members.
 private func move(_ from: String, _ to: String) -> Int32 { rename(from, to) }
-private func letGo(of descriptor: Int32) { close(descriptor) }
+private func closeDescriptor(of descriptor: Int32) { close(descriptor) }

@@ -9,7 +9,7 @@ internal import Foundation
 
 extension ResolvedRequest {
   /// A key that is equal for loads of one resource that get the same response, whatever layers they write and limits they set.
-  var resourceKey: CoalescingKey { CoalescingKey(self, isWhereverKept: true) }
+  var resourceKey: CoalescingKey { CoalescingKey(self, ignoresStorage: true) }
 
   fileprivate var storingID: CoalescedLoadID { CoalescedLoadID(request: resourceKey, transform: CoalescedLoadID.storing) }
 }
@@ -46,7 +46,7 @@ extension LoadCoordinator {
     _ value: @escaping @Sendable (LoadOutcome) -> Value
   ) {
     let waiter = mailbox.waiter { (outcome: LoadOutcome) in (value(outcome), outcome) }
-      .askingAlone { self.join(storing, as: load, alone: true, task, mailbox, value) }
+      .loadingAlone { self.join(storing, as: load, alone: true, task, mailbox, value) }
     let isAccepted = coalescer.join(load.storingID, storing, alone: alone, task: task, waiter: waiter) { coalesced in
       coalesced.start(on: storing.downloader?.preferredExecutor) { coalesced in
         let result = await self.store(storing, as: load, in: coalesced.number, coalesced.priority) { coalesced.report($0) }
@@ -68,7 +68,7 @@ extension LoadCoordinator {
       {
       case .success(let outcome)?:
         if await isStored(outcome, storing) { return .success(outcome.with { $0.data = Data() }) }
-      case .failure(let error)?: if error.isAnswerEnough { return .failure(error) }
+      case .failure(let error)?: if error.isConclusive { return .failure(error) }
       case nil: break
       }
     } catch {
@@ -120,7 +120,7 @@ extension LoadCoordinator {
       switch outcome {
       case .success(let outcome)?: return try await taken(outcome, load).map { .success($0) }
       // An error of the store does not affect this load.
-      case .failure(let error)?: return error.isAnswerEnough ? outcome : nil
+      case .failure(let error)?: return error.isConclusive ? outcome : nil
       case nil: return nil
       }
     } catch {
@@ -157,7 +157,7 @@ extension LoadCoordinator {
 
 extension CacheError {
   /// Whether the origin need not receive another request, because it was unreachable a moment ago or refused the request.
-  fileprivate var isAnswerEnough: Bool { isUnreachable || code == .unacceptableStatus }
+  fileprivate var isConclusive: Bool { isUnreachable || code == .unacceptableStatus }
 }
 
 /// The outcome of a coalesced load into a file, and the partial file that holds its bytes.
@@ -273,7 +273,7 @@ extension LoadCoordinator {
     _ waiter: CoalescedLoad<CollectedFile>.Waiter
   ) {
     let writing = load.with { $0.destination = .file(partialFile) }
-    let joining = waiter.askingAlone { self.join(load, partialFile, alone: true, task: task, waiter) }
+    let joining = waiter.loadingAlone { self.join(load, partialFile, alone: true, task: task, waiter) }
     let id = CoalescedLoadID(request: CoalescingKey(load), transform: CoalescedLoadID.file)
     queuedPriorities.raise(load, to: task.priority.level)
     let isAccepted = coalescer.join(id, load, alone: alone, task: task, waiter: joining) { coalesced in

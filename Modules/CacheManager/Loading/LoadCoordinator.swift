@@ -96,7 +96,7 @@ final class LoadCoordinator: Sendable {
       case .end(.success(let outcome)) where wantsBytes && outcome.isBodyLeft:
         // The load was accepted once, so it is accepted even if the manager has closed in the meantime.
         self.joinBytes(load, alone: alone || self.coalescer.isClosed, task: task, waiter)
-      case .askAlone: self.joinBytes(load, alone: true, task: task, waiter)
+      case .loadAlone: self.joinBytes(load, alone: true, task: task, waiter)
       case .post, .deliver, .end: waiter.receive(message)
       }
     }
@@ -118,7 +118,7 @@ final class LoadCoordinator: Sendable {
     _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, alone: Bool, task: LoadTask, mailbox: EventMailbox<Value>
   ) {
     let waiter = mailbox.waiter { (derived: TransformedOutcome<Value>) in (derived.value, derived.outcome) }
-      .askingAlone { self.joinDerived(load, transform, alone: true, task: task, mailbox: mailbox) }
+      .loadingAlone { self.joinDerived(load, transform, alone: true, task: task, mailbox: mailbox) }
     let id = CoalescedLoadID(
       request: CoalescingKey(load), transform: transform.id, value: ObjectIdentifier(Value.self),
       executor: load.executor.map { ObjectIdentifier($0) }, storagePolicy: transform.coding == nil ? nil : load.storagePolicy)
@@ -140,8 +140,8 @@ final class LoadCoordinator: Sendable {
     let pipeline = ValuePipeline(load: load, transform: transform, core: self, priority: coalesced.priority)
     do throws(CacheError) {
       for demand in pipeline.demands {
-        let asking = demand.map { demand in load.with { $0.representation = demand } } ?? load
-        let outcome = try await outcome(asking, alone: alone || coalescer.isClosed, in: coalesced) { old in
+        let effectiveLoad = demand.map { demand in load.with { $0.representation = demand } } ?? load
+        let outcome = try await outcome(effectiveLoad, alone: alone || coalescer.isClosed, in: coalesced) { old in
           // A stale response that cannot be transformed is not reported. The final response decides.
           if let value = (try? await pipeline.value(of: old)) ?? nil { coalesced.report(.stale(value)) }
         }

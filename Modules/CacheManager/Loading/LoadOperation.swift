@@ -89,7 +89,7 @@ struct LoadOperation: Sendable {
       guard request.destination.isMemory || request.writes.contains(.disk) else { return outcome }
       announce(outcome)
       return try await revalidate(sent, originRequest, hop)
-    case .askOrigin(let sent, let originRequest): return try await ask(sent, originRequest, hop)
+    case .requestOrigin(let sent, let originRequest): return try await sendToOrigin(sent, originRequest, hop)
     case .generated(let response):
       guard response.status.code == 504 else { throw .unacceptable(response.status, attempt: 0) }
       throw CacheError(.notCached, reason: "not in the cache, and only the cache may be asked")
@@ -102,7 +102,7 @@ struct LoadOperation: Sendable {
   private func revalidate(
     _ sent: HTTPRequest, _ originRequest: OriginRequest, _ hop: RedirectHop
   ) async throws(CacheError) -> LoadOutcome {
-    guard request.destination.isMemory else { return try await ask(sent, originRequest, hop) }
+    guard request.destination.isMemory else { return try await sendToOrigin(sent, originRequest, hop) }
     let subject = RevalidationTable.Subject(originRequest.cache)
     if let other = revalidations.enter(subject) {
       guard await other.value() != nil else { throw .cancelled }
@@ -110,13 +110,13 @@ struct LoadOperation: Sendable {
       if case .use(_, nil) = found.plan, case .stored(let response, _) = try await originRequest.transaction.decide(found) {
         return makeOutcome(response, of: hop)
       }
-      return try await ask(sent, originRequest, hop)
+      return try await sendToOrigin(sent, originRequest, hop)
     }
     defer { revalidations.leave(subject) }
-    return try await ask(sent, originRequest, hop)
+    return try await sendToOrigin(sent, originRequest, hop)
   }
 
-  private func ask(_ sent: HTTPRequest, _ originRequest: OriginRequest, _ hop: RedirectHop) async throws(CacheError)
+  private func sendToOrigin(_ sent: HTTPRequest, _ originRequest: OriginRequest, _ hop: RedirectHop) async throws(CacheError)
     -> LoadOutcome
   {
     let timer = showCached(originRequest, hop)
@@ -257,7 +257,7 @@ extension LoadOperation {
       if Task.isCancelled { throw .cancelled }
       do throws(CacheError) {
         let spent = account.spent
-        return try await ask(alternative, account).with { $0.metrics = spent.followed(by: $0.metrics) }
+        return try await load(alternative, account).with { $0.metrics = spent.followed(by: $0.metrics) }
       } catch {
         if error.isCancellation || isAboutTarget(error) { throw error }
         failures.append(error.about(alternative.alternative.url.address))
@@ -286,11 +286,11 @@ extension LoadOperation {
     return ResolvedRequest(parts)
   }
 
-  private func ask(_ alternative: ResolvedAlternative, _ account: TransferMeter) async throws(CacheError) -> LoadOutcome {
+  private func load(_ alternative: ResolvedAlternative, _ account: TransferMeter) async throws(CacheError) -> LoadOutcome {
     let permitted = alternative.alternative.isLowData ? request : original
-    let asking = ResolvedRequest(permitted.settings.asking(try alternative.source.get(), as: alternative.alternative))
+    let nested = ResolvedRequest(permitted.settings.requesting(try alternative.source.get(), as: alternative.alternative))
     report(.progress(LoadProgress(received: 0)))
-    return try await fetch(account.metering(asking))
+    return try await fetch(account.metering(nested))
   }
 
   private func fetch(_ load: ResolvedRequest) async throws(CacheError) -> LoadOutcome {

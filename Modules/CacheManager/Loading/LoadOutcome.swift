@@ -82,9 +82,9 @@ struct TransformedOutcome<Value: Sendable>: Shareable {
 final class TransferMeter: Sendable {
   private struct State {
     /// The metrics of the responses. Their bodies may still be arriving.
-    var answers: [@Sendable () -> TransferMetrics] = []
+    var responses: [@Sendable () -> TransferMetrics] = []
     /// The number of requests without a response.
-    var unanswered = 0
+    var withoutResponse = 0
   }
 
   private let clock: any CacheClock
@@ -104,24 +104,24 @@ final class TransferMeter: Sendable {
 
   /// The cost of all transfers so far: counts, and the time since the load began.
   var spent: TransferMetrics {
-    let (answers, unanswered) = state.withLock { ($0.answers, $0.unanswered) }
+    let (responses, withoutResponse) = state.withLock { ($0.responses, $0.withoutResponse) }
     // The closures belong to the engine, so they are called outside the lock.
-    var spent = answers.reduce(TransferMetrics.nothing) { spent, measured in
+    var spent = responses.reduce(TransferMetrics.nothing) { spent, measured in
       var metrics = measured()
       metrics.attempts = max(1, metrics.attempts)
       return spent.followed(by: metrics)
     }
-    spent.attempts += unanswered
+    spent.attempts += withoutResponse
     if spent.attempts > 0 { spent.total = clock.uptime - startedAt }
     return spent
   }
 
-  fileprivate func note(_ response: DownloadResponse) { state.withLock { $0.answers.append(response.metrics) } }
+  fileprivate func note(_ response: DownloadResponse) { state.withLock { $0.responses.append(response.metrics) } }
 
   fileprivate func note(_ error: CacheError, attempt: Int) {
     guard !Self.unsent.contains(error.code) else { return }
     let sent = max(1, (error.attempt ?? attempt) - attempt + 1)
-    state.withLock { $0.unanswered += sent }
+    state.withLock { $0.withoutResponse += sent }
   }
 
   /// The errors for which no request was sent.

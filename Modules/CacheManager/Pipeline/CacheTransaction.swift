@@ -35,7 +35,7 @@ struct CacheTransaction: Sendable {
     /// A stored response is used. If there is a request, the response is also revalidated.
     case stored(TransactionResponse, thenRevalidate: (HTTPRequest, OriginRequest)?)
     /// The request is sent to the origin with this head.
-    case askOrigin(HTTPRequest, OriginRequest)
+    case requestOrigin(HTTPRequest, OriginRequest)
     /// The cache generates the response: a 504, because the policy does not allow a request.
     case generated(HTTPResponse)
   }
@@ -72,9 +72,9 @@ struct CacheTransaction: Sendable {
         // Without a validator, the plan ignores this policy.
         guard request.policy != .cacheOnly else { return .generated(HTTPResponse(status: .gatewayTimeout)) }
         let selectsStored = !found.candidates.isEmpty && planner.selects(found.plan, for: head)
-        return .askOrigin(
+        return .requestOrigin(
           sent, OriginRequest(self, found.candidates, fallback: fallback, reason: reason, selectsStored: selectsStored))
-      case .answer(let response): return .generated(response)
+      case .respond(let response): return .generated(response)
       }
     }
   }
@@ -85,7 +85,7 @@ struct CacheTransaction: Sendable {
       return .generated(HTTPResponse(status: .gatewayTimeout))
     }
     let selectsStored = planner.selection(by: head, from: candidates.map(\.metadata)) != nil
-    return .askOrigin(sent, OriginRequest(self, candidates, fallback: nil, reason: reason, selectsStored: selectsStored))
+    return .requestOrigin(sent, OriginRequest(self, candidates, fallback: nil, reason: reason, selectsStored: selectsStored))
   }
 
   /// Responds with a stored response. Returns `nil` if its body is missing or cannot be read.

@@ -77,7 +77,7 @@ extension OriginRequest {
     // The length is announced, so that a store that is too small can refuse the body at once.
     if let length = body.length { candidate.metadata.bodyLength = length }
     // A redirect is not the original of a value.
-    let omitsOriginal = request.representation.map { !$0.keepsOriginal && request.isResult(metadata.response) } ?? false
+    let omitsOriginal = request.representation.map { !$0.storesOriginal && request.isResult(metadata.response) } ?? false
     let writer = omitsOriginal ? nil : try await cache.writer(candidate)
     let recording = RecordingBody(
       body, for: request,

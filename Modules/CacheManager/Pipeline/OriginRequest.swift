@@ -85,8 +85,8 @@ struct OriginRequest: Sendable {
     var reservation: MemoryReservation?
     if !request.destination.isStream {
       // Most loads find room, and an asynchronous call needs memory of its own.
-      reservation = request.budget.placeWithoutWaiting(transaction.priority, upTo: expectedBody, isNested: request.isNested)
-      if reservation == nil { reservation = try await request.budget.place(transaction.priority, upTo: expectedBody) }
+      reservation = request.budget.reserveWithoutWaiting(transaction.priority, upTo: expectedBody, isNested: request.isNested)
+      if reservation == nil { reservation = try await request.budget.reserve(transaction.priority, upTo: expectedBody) }
     }
     let (requestTime, start) = (request.clock.now, request.clock.uptime)
     let transfer = request.observation == nil ? 0 : LoadObservation.makeTransferNumber()
@@ -121,7 +121,7 @@ struct OriginRequest: Sendable {
           transfer: transfer))
     }
     let verdict = judge(.success(response), sent: sent, requestTime: requestTime)
-    if let leader, let freshness = verdict.freshness { leader.answered(freshness) }
+    if let leader, let freshness = verdict.freshness { leader.responseArrived(freshness) }
     do throws(CacheError) {
       return try await carryOut(verdict, received)
     } catch {

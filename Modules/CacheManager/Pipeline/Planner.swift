@@ -54,7 +54,7 @@ struct Planner {
     // The policy or the caller's own precondition causes these requests, and not a stored response.
     case .fetch(_, _, .request):
       policy != .reload && !head.headerFields.contains(.ifMatch) && !head.headerFields.contains(.ifUnmodifiedSince)
-    case .fetch, .answer: false
+    case .fetch, .respond: false
     }
   }
 
@@ -75,17 +75,17 @@ struct Planner {
   }
 
   func judge(
-    _ answer: Result<HTTPResponse, CacheError>, to head: HTTPRequest, sent: HTTPRequest, fallback: Int?,
+    _ result: Result<HTTPResponse, CacheError>, to head: HTTPRequest, sent: HTTPRequest, fallback: Int?,
     stored: [StoredMetadata], requestTime: Timestamp
   ) -> ValidationVerdict {
     let now = request.clock.now
     let revision = Revision.random()
     if let validator = request.validator {
       return validator.judge(
-        answer, to: head, sent: sent, fallback: fallback, stored: stored, requestTime: requestTime, now: now,
+        result, to: head, sent: sent, fallback: fallback, stored: stored, requestTime: requestTime, now: now,
         revision: revision)
     }
-    switch answer {
+    switch result {
     case .failure(let error):
       guard let fallback, error.isUnreachable else { return .pass(.none, shareable: true) }
       return .serveStale(fallback)

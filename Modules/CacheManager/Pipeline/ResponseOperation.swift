@@ -41,10 +41,10 @@ struct ResponseOperation: Sendable {
     case .stored(let response, let revalidation):
       if let (sent, originRequest) = revalidation { revalidate(sent, originRequest) }
       return finished(response)
-    case .askOrigin(let sent, let originRequest): return try await forward(originRequest, sent, body, since: arrival)
+    case .requestOrigin(let sent, let originRequest): return try await forward(originRequest, sent, body, since: arrival)
     case .generated(let head):
       body?.source.cancel()
-      let status = CacheStatus("", madeHere: "not cached, and the origin may not be asked")
+      let status = CacheStatus("", generatedLocally: "not cached, and the origin may not be asked")
       return finished(TransactionResponse(head: head, body: .none, source: .memory, status: status))
     }
   }
@@ -112,10 +112,10 @@ struct ResponseOperation: Sendable {
     let transaction = CacheTransaction(
       background, head: background.head, priority: LoadPriority(background.priority),
       cache: originRequest.cache.seen(by: background))
-    let asking = OriginRequest(transaction, originRequest.candidates, fallback: nil, reason: .stale, selectsStored: true)
+    let revalidation = OriginRequest(transaction, originRequest.candidates, fallback: nil, reason: .stale, selectsStored: true)
     core.revalidations.begin(RevalidationTable.Subject(originRequest.cache)) {
       do throws(CacheError) {
-        let response = try await asking.send(sent)
+        let response = try await revalidation.send(sent)
         // The caller needs no bytes, so the body is read only if it is stored.
         guard response.status.isStored else { return response.body.source.cancel() }
         while try await response.body.source.next() != nil {}
@@ -149,12 +149,12 @@ extension ResponseOperation {
       return try await send(originRequest, sent, body)
     }
     let key = wait.key(of: request, originRequest.candidates)
-    switch core.responseCoalescer.place(key, since: arrival, mayLead: mayLead(originRequest.reason), transaction.cache) {
+    switch core.responseCoalescer.assignRole(key, since: arrival, mayLead: mayLead(originRequest.reason), transaction.cache) {
     case .alone: return try await send(originRequest, sent, nil)
     case .late(nil): return try await again(wait.again())
-    case .late(let brought?):
-      return try await follow(originRequest, sent, wait, brought, isEarly: true) { () throws(CacheError) in
-        try await transaction.stored(brought.candidate)
+    case .late(let coalescedResponse?):
+      return try await follow(originRequest, sent, wait, coalescedResponse, isEarly: true) { () throws(CacheError) in
+        try await transaction.stored(coalescedResponse.candidate)
       }
     case .leading(let leader):
       var leading = originRequest
@@ -174,12 +174,12 @@ extension ResponseOperation {
         return try await send(originRequest, sent, nil)
       case .growing(let candidate, let body):
         let left = wait.left(at: request.clock.uptime) ?? .zero
-        return try await follow(originRequest, sent, wait, pending.brought(candidate, status: nil), isEarly: isEarly) {
+        return try await follow(originRequest, sent, wait, pending.coalescedResponse(candidate, status: nil), isEarly: isEarly) {
           await self.response(with: candidate, from: body, left)
         }
       case .stored(let candidate, let status):
-        let brought = pending.brought(candidate, status: status)
-        return try await follow(originRequest, sent, wait, brought, isEarly: isEarly) { () throws(CacheError) in
+        let coalescedResponse = pending.coalescedResponse(candidate, status: status)
+        return try await follow(originRequest, sent, wait, coalescedResponse, isEarly: isEarly) { () throws(CacheError) in
           try await transaction.stored(candidate)
         }
       }
@@ -190,16 +190,17 @@ extension ResponseOperation {
   ///
   /// - Parameter isEarly: Whether this request arrived before that response did. It then needs no validation of its own.
   private func follow(
-    _ originRequest: OriginRequest, _ sent: HTTPRequest, _ wait: CoalescingWait, _ brought: PendingRequest.Brought, isEarly: Bool,
+    _ originRequest: OriginRequest, _ sent: HTTPRequest, _ wait: CoalescingWait,
+    _ coalescedResponse: PendingRequest.CoalescedResponse, isEarly: Bool,
     _ stored: () async throws(CacheError) -> TransactionResponse?
   ) async throws(CacheError) -> CachedResponse {
-    let candidate = brought.candidate
+    let candidate = coalescedResponse.candidate
     // A response that was requested before a purge may be one that the purge removes.
-    guard !request.invalidations.mayHaveMet(transaction.cache.resource, since: brought.logPosition),
+    guard !request.invalidations.mayHaveMatched(transaction.cache.resource, since: coalescedResponse.logPosition),
       isEarly || candidate.metadata.freshness.isFresh(at: request.clock.now)
     else { return try await again(wait.again()) }
     // A request with other cookies may get another response. Requests with equal cookies share one.
-    guard candidate.metadata.wasFresh || brought.cookies == PendingRequest.cookies(of: request.head) else {
+    guard candidate.metadata.wasFresh || coalescedResponse.cookies == PendingRequest.cookies(of: request.head) else {
       return try await again(wait.again(knowing: planner.sharingFields(of: candidate.metadata)))
     }
     let plan =
@@ -212,14 +213,14 @@ extension ResponseOperation {
         if Task.isCancelled { throw .cancelled }
         return try await again(wait.again())
       }
-      response.status = originRequest.forwarded(brought.status)
+      response.status = originRequest.forwarded(coalescedResponse.status)
       response.status.isCollapsed = true
       response.status.lifetimeLeft = originRequest.lifetimeLeft(candidate.metadata)
       return finished(response)
     // Requests that need the same variant share one response.
     case .fetch(_, _, .varyMiss):
       return try await again(wait.again(knowing: planner.sharingFields(of: candidate.metadata)))
-    case .fetch, .answer: return try await send(originRequest, sent, nil)
+    case .fetch, .respond: return try await send(originRequest, sent, nil)
     }
   }
 

@@ -67,7 +67,7 @@ struct Purger: Sendable {
   }
 
   private func list(_ store: any CacheStore) async throws(CacheError) -> [ListedEntry] {
-    guard let resource = purge.resource else { return try await store.entries { [purge] in purge.meets($0, $1) } }
+    guard let resource = purge.resource else { return try await store.entries { [purge] in purge.matches($0, $1) } }
     let originals = try await store.variants(of: resource).map { ListedEntry(key: $0.key, metadata: $0.metadata) }
     return try await originals + store.transforms(of: resource)
   }
@@ -134,12 +134,12 @@ struct Purge: Sendable {
   }
 
   /// Whether stored responses of a resource may match, judged by its name.
-  func mayMeet(_ resource: String) -> Bool { meets(resource, nil) }
+  func mayMatch(_ resource: String) -> Bool { matches(resource, nil) }
 
   /// Whether a stored response matches.
-  func meets(_ key: CacheKey, _ metadata: StoredMetadata) -> Bool { meets(key.resource, metadata) }
+  func matches(_ key: CacheKey, _ metadata: StoredMetadata) -> Bool { matches(key.resource, metadata) }
 
-  private func meets(_ resource: String, _ metadata: StoredMetadata?) -> Bool {
+  private func matches(_ resource: String, _ metadata: StoredMetadata?) -> Bool {
     let parts = ResourceID.parts(of: resource)
     if case .partition(let partition) = scope, partition ?? "" != parts.partition ?? "" { return false }
     switch subject {
@@ -218,7 +218,7 @@ extension MemoryTier {
 
   private func purge(listed keys: [CacheKey], _ purge: Purge, _ now: Timestamp) -> Set<CacheKey> {
     var met: Set<CacheKey> = []
-    for key in keys where Self.isIndex(key) && purge.mayMeet(key.resource) {
+    for key in keys where Self.isIndex(key) && purge.mayMatch(key.resource) {
       met.formUnion(self.purge(key.resource, purge, now))
     }
     guard purge.mode == .hard, !met.isEmpty else { return met }
@@ -233,7 +233,7 @@ extension MemoryTier {
     _ = change(resource) { index in
       index.elements = index.elements.compactMap { element in
         let key = CacheKey(resource: resource, variant: element.variant)
-        guard purge.meets(key, element.metadata) else { return element }
+        guard purge.matches(key, element.metadata) else { return element }
         met[key] = element.metadata.revision
         guard purge.mode == .soft else { return nil }
         return element.markedStale(at: now)

@@ -54,16 +54,16 @@ struct RequestTarget: Sendable {
 
   /// Returns the request after the interceptor has changed it. This request is loaded, even if it names another resource.
   private static func changed(
-    _ asked: HTTPRequest, _ url: URL, by interceptor: RequestInterceptor
+    _ original: HTTPRequest, _ url: URL, by interceptor: RequestInterceptor
   ) throws(CacheError) -> (HTTPRequest, URL) {
-    var head = asked
+    var head = original
     do throws(CacheError) {
       try interceptor.willLookUp(&head)
       try head.convertHost()
     } catch {
       throw error.about(url.address)
     }
-    guard head.scheme != asked.scheme || head.authority != asked.authority || head.path != asked.path else {
+    guard head.scheme != original.scheme || head.authority != original.authority || head.path != original.path else {
       return (head, url)
     }
     guard let changed = head.absoluteURL, changed.scheme != nil else {

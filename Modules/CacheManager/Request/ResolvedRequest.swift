@@ -45,10 +45,10 @@ final class ResolvedRequest: Sendable {
   /// unchanged.
   func naming(_ error: CacheError, at url: URL, after redirects: [URL]) -> CacheError {
     guard redirects.first == self.url else { return error.about(address) }
-    let (asked, failed) = (address, url.address)
-    guard error.url == nil || [asked, failed, url.absoluteString].contains(error.url) else { return error }
+    let (requested, failed) = (address, url.address)
+    guard error.url == nil || [requested, failed, url.absoluteString].contains(error.url) else { return error }
     var named = error
-    named.url = asked
+    named.url = requested
     named.redirectTargets = redirects.dropFirst().map(\.address) + [failed] + error.redirectTargets
     return named
   }
@@ -312,7 +312,7 @@ struct RequestSettings: Sendable {
   }
 
   /// Returns the settings for loading an alternative in place of the original.
-  func asking(_ source: RequestTarget, as alternative: AlternativeSource) -> RequestSettings {
+  func requesting(_ source: RequestTarget, as alternative: AlternativeSource) -> RequestSettings {
     var load = self
     (load.head, load.statedURL) = (source.head, source.url)
     (load.downloader, load.isFromSchemeHandler) = (source.downloader, source.isFromSchemeHandler)

@@ -15,7 +15,7 @@ struct MemoryAccounting {
 
   enum Claim: Equatable {
     /// A place for a load that is about to request a body of this expected size.
-    case place(Int)
+    case initial(Int)
     /// A body of this size.
     case body(Int)
     /// The growth of the body of a reservation.
@@ -26,14 +26,14 @@ struct MemoryAccounting {
 
   /// The memory that a reservation holds.
   struct Holding: Equatable {
-    var places = 0
+    var initial = 0
     var bodies = 0
     var work = 0
     var workers = 0
   }
 
   /// The queues in the order in which they are served. Claims that help loads to end come before claims that begin something.
-  private enum Stage: Int, CaseIterable { case work, growth, body, place }
+  private enum Stage: Int, CaseIterable { case work, growth, body, initial }
 
   /// The budget in bytes.
   let limit: Int
@@ -109,12 +109,12 @@ struct MemoryAccounting {
   /// - Parameter reservation: The reservation that ends, or `nil` if a part of it is returned.
   /// - Returns: The tickets that are granted now.
   mutating func giveBack(_ holding: Holding, endOf reservation: Int? = nil) -> [Ticket] {
-    held.places -= holding.places
+    held.initial -= holding.initial
     held.bodies -= holding.bodies
     held.work -= holding.work
     held.workers -= holding.workers
     // A body that is within the limit again loses its privilege: it may be slow, and another one fast.
-    if reservation != nil && overdrawn == reservation || isRoom(for: 0) { overdrawn = nil }
+    if reservation != nil && overdrawn == reservation || hasSpace(for: 0) { overdrawn = nil }
     return served()
   }
 
@@ -141,7 +141,7 @@ struct MemoryAccounting {
 
   private static func stage(of claim: Claim) -> Stage {
     switch claim {
-    case .place: .place
+    case .initial: .initial
     case .body: .body
     case .growth: .growth
     case .work: .work
@@ -172,28 +172,28 @@ struct MemoryAccounting {
 
   private func fits(_ claim: Claim) -> Bool {
     switch claim {
-    case .place(let bytes):
-      return held.places + held.bodies == 0 || isRoom(for: bytes, beside: held.places)
+    case .initial(let bytes):
+      return held.initial + held.bodies == 0 || hasSpace(for: bytes, beside: held.initial)
     case .body(let bytes):
       // A claim that is larger than the limit is granted if nothing else is held.
-      return held.bodies == 0 || isRoom(for: bytes)
+      return held.bodies == 0 || hasSpace(for: bytes)
     case .growth(let bytes, _):
-      return isRoom(for: bytes) || overdrawn == nil
+      return hasSpace(for: bytes) || overdrawn == nil
     case .work(let bytes):
       return held.workers == 0 || bytes <= limit - inUse
     }
   }
 
-  private func isRoom(for bytes: Int, beside places: Int = 0) -> Bool {
-    bytes <= limitOfBodies - held.bodies - places && bytes <= limit - inUse - places
+  private func hasSpace(for bytes: Int, beside initial: Int = 0) -> Bool {
+    bytes <= limitOfBodies - held.bodies - initial && bytes <= limit - inUse - initial
   }
 
   private mutating func grant(_ claim: Claim) {
     switch claim {
-    case .place(let bytes): held.places += bytes
+    case .initial(let bytes): held.initial += bytes
     case .body(let bytes): held.bodies += bytes
     case .growth(let bytes, let reservation):
-      if !isRoom(for: bytes) { overdrawn = reservation }
+      if !hasSpace(for: bytes) { overdrawn = reservation }
       held.bodies += bytes
     case .work(let bytes):
       held.work += bytes

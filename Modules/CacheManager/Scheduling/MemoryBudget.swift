@@ -55,27 +55,27 @@ final class MemoryBudget: Sendable {
   ///   - most: The largest body that the load accepts, in bytes.
   ///   - isNested: Whether a load that already has its reservation waits for this one. A nested load never waits, and reserves
   ///     nothing.
-  func placeWithoutWaiting(_ priority: LoadPriority, upTo most: Int64, isNested: Bool) -> MemoryReservation? {
+  func reserveWithoutWaiting(_ priority: LoadPriority, upTo most: Int64, isNested: Bool) -> MemoryReservation? {
     let (number, expected, isGranted) = state.withLock { state in
       let expected = state.expected(upTo: most)
-      guard isNested || state.accounting.grantWithoutWaiting(.place(expected)) else { return (0, 0, false) }
+      guard isNested || state.accounting.grantWithoutWaiting(.initial(expected)) else { return (0, 0, false) }
       state.lastReservation += 1
       return (state.lastReservation, expected, true)
     }
     guard isGranted else { return nil }
-    return MemoryReservation(self, number, priority, expecting: expected, holding: .init(places: isNested ? 0 : expected))
+    return MemoryReservation(self, number, priority, expecting: expected, holding: .init(initial: isNested ? 0 : expected))
   }
 
   /// Reserves memory for a load that is about to request a body, and waits for the memory if necessary.
   ///
   /// - Throws: A cancellation of the calling task while it waits.
-  func place(_ priority: LoadPriority, upTo most: Int64) async throws(CacheError) -> MemoryReservation {
+  func reserve(_ priority: LoadPriority, upTo most: Int64) async throws(CacheError) -> MemoryReservation {
     let (number, expected) = state.withLock { state in
       state.lastReservation += 1
       return (state.lastReservation, state.expected(upTo: most))
     }
-    try await claim(.place(expected), priority)
-    return MemoryReservation(self, number, priority, expecting: expected, holding: .init(places: expected))
+    try await claim(.initial(expected), priority)
+    return MemoryReservation(self, number, priority, expecting: expected, holding: .init(initial: expected))
   }
 
   /// Returns a reservation for bytes that are already in memory.
@@ -227,7 +227,7 @@ final class MemoryReservation: Sendable {
   /// Reserves memory for a body that uses this number of bytes until its end.
   func begin(holding bytes: Int) async throws(CacheError) {
     try await budget.claim(.body(bytes), priority)
-    keep(bytes, instead: true)
+    addGranted(bytes, instead: true)
   }
 
   /// Reserves memory for a body that is about to have this number of bytes.
@@ -241,7 +241,7 @@ final class MemoryReservation: Sendable {
     let wanted = max(Int(clamping: min(bytes, 1 << 40)), Int(clamping: min(Int64(clamping: held + min(held, budget.part)), most)))
     guard wanted > held else { return }
     try await budget.claim(.growth(wanted - held, reservation: number), priority)
-    keep(wanted - held, instead: false)
+    addGranted(wanted - held, instead: false)
   }
 
   /// Returns the memory that a complete body does not need.
@@ -258,7 +258,7 @@ final class MemoryReservation: Sendable {
   }
 
   /// Adds a granted claim to the reservation, or returns it if the reservation was released in the meantime.
-  private func keep(_ bytes: Int, instead: Bool) {
+  private func addGranted(_ bytes: Int, instead: Bool) {
     let (back, isReleased) = state.withLock { state in
       (settle(bytes, instead: instead, &state), state.isReleased)
     }
@@ -269,8 +269,8 @@ final class MemoryReservation: Sendable {
     guard !state.isReleased else { return MemoryAccounting.Holding(bodies: bytes) }
     state.holding.bodies += bytes
     guard instead else { return MemoryAccounting.Holding() }
-    defer { state.holding.places = 0 }
-    return MemoryAccounting.Holding(places: state.holding.places)
+    defer { state.holding.initial = 0 }
+    return MemoryAccounting.Holding(initial: state.holding.initial)
   }
 
   func release() {

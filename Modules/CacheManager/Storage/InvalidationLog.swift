@@ -69,9 +69,9 @@ final class InvalidationLog: Sendable {
   }
 
   /// Whether a purge or a removal since `logPosition` may have affected a response of the resource.
-  func mayHaveMet(_ resource: String, since logPosition: Int) -> Bool {
+  func mayHaveMatched(_ resource: String, since logPosition: Int) -> Bool {
     guard let purges = purges(since: logPosition, sparing: resource) else { return true }
-    return purges.contains { $0.mayMeet(resource) }
+    return purges.contains { $0.mayMatch(resource) }
   }
 
   /// Returns the effect of the purges and removals since `logPosition` on a response that was requested before them. Returns
@@ -79,7 +79,7 @@ final class InvalidationLog: Sendable {
   func outcome(for key: CacheKey, _ metadata: StoredMetadata, since logPosition: Int) -> PurgeMode? {
     guard let purges = purges(since: logPosition, sparing: key.resource) else { return .hard }
     var outcome: PurgeMode?
-    for purge in purges where purge.meets(key, metadata) {
+    for purge in purges where purge.matches(key, metadata) {
       if purge.mode == .hard { return .hard }
       outcome = .soft
     }

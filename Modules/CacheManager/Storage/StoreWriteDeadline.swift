@@ -6,7 +6,7 @@ internal import CacheCore
 /// there are waiters. A timer for each waiter would cost as much as the work that it watches.
 final class StoreWriteDeadline: Sendable {
   private struct Waiter {
-    var looks: Int
+    var checks: Int
     let release: @Sendable () -> Void
   }
 
@@ -118,34 +118,34 @@ final class StoreWriteDeadline: Sendable {
   // MARK: Watching
 
   /// - Parameters:
-  ///   - looks: The number of checks after which the watch releases the waiter.
+  ///   - checks: The number of checks after which the watch releases the waiter.
   ///   - release: The closure that releases the waiter. When it is called, its work is already counted in `leftBehind`.
-  private func watch(_ looks: Int, _ release: @escaping @Sendable () -> Void) -> Int {
+  private func watch(_ checks: Int, _ release: @escaping @Sendable () -> Void) -> Int {
     state.withLock { state in
       state.last += 1
-      state.waiters[state.last] = Waiter(looks: looks, release: release)
-      if state.watch == nil, let limit { state.watch = Task.detached { [self] in await keepWatch(every: limit / 2) } }
+      state.waiters[state.last] = Waiter(checks: checks, release: release)
+      if state.watch == nil, let limit { state.watch = Task.detached { [self] in await releaseLateWaiters(every: limit / 2) } }
       return state.last
     }
   }
 
-  private func keepWatch(every interval: Duration) async {
+  private func releaseLateWaiters(every interval: Duration) async {
     repeat {
       guard (try? await clock.sleep(for: interval)) != nil else { return }
-    } while look()
+    } while releaseLate()
   }
 
   /// Releases the waiters whose time is over.
   ///
   /// - Returns: Whether any waiter is left to watch.
-  private func look() -> Bool {
-    let (late, goesOn) = state.withLock { state in
+  private func releaseLate() -> Bool {
+    let (late, continues) = state.withLock { state in
       var late: [@Sendable () -> Void] = []
       // Another task may be watching by now.
       if Task.isCancelled { return (late, false) }
       for (number, waiter) in state.waiters {
-        guard waiter.looks <= 1 else {
-          state.waiters[number]?.looks -= 1
+        guard waiter.checks <= 1 else {
+          state.waiters[number]?.checks -= 1
           continue
         }
         // At the limit, the waiter waits for the next check.
@@ -158,7 +158,7 @@ final class StoreWriteDeadline: Sendable {
       return (late, state.watch != nil)
     }
     for release in late { release() }
-    return goesOn
+    return continues
   }
 
   // MARK: The end

@@ -52,12 +52,12 @@ extension TieredCache {
     guard let disk = readableDisk else { return nil }
     if let data = candidate.data {
       // The store has already loaded the body. Memory accepts it only within its limit for streams.
-      let isKept = Int64(data.count) <= request.maximumBodyInMemory
-      return Content(body: part.body(of: data), source: .disk, data: isKept ? data : nil)
+      let fitsInMemory = Int64(data.count) <= request.maximumBodyInMemory
+      return Content(body: part.body(of: data), source: .disk, data: fitsInMemory ? data : nil)
     }
     do throws(CacheError) {
       var range: Range<Int64>?
-      if case .range(let asked) = part { range = asked }
+      if case .range(let requested) = part { range = requested }
       guard let entry = try await disk.entry(for: candidate.key, range: range),
         entry.metadata.revision == candidate.metadata.revision
       else { return nil }
@@ -83,7 +83,7 @@ extension TieredCache {
     if let content = contentInMemory(candidate, .whole) { return content }
     guard let disk = readableDisk else { return nil }
     if !candidate.transforms.isEmpty, let representation = request.representation,
-      representation.isMet(by: candidate.transforms),
+      representation.isSatisfied(by: candidate.transforms),
       let encoded = try await readTransforms(representation.transforms, of: candidate, in: disk)
     {
       return Content(body: .none, source: .disk, isBodyLeft: true, encoded: encoded)

@@ -27,7 +27,7 @@ extension TieredCache {
     }
     var merged = originals
     for entry in listed where !isUnusable(entry.metadata) { merged.merge(entry) }
-    return merged.filter { !$0.isInTransformsAlone || representation.isMet(by: $0.transforms) }
+    return merged.filter { !$0.isInTransformsAlone || representation.isSatisfied(by: $0.transforms) }
   }
 
   /// Returns the stored transforms of a candidate, with their lengths: those that the look-up found, and those that waiters want.
@@ -125,36 +125,38 @@ extension TieredCache {
   /// An older value does not replace a later one, and a removed response is not stored again. Values that this one outdates are
   /// removed.
   func storeTransform(_ data: Data, _ candidate: Candidate, in store: any CacheStore) async {
-    guard var kept = surviving(candidate),
-      await !isSuperseded(kept, beside: (try? store.transforms(of: resource)) ?? [], in: store)
+    guard var survivor = surviving(candidate),
+      await !isSuperseded(survivor, beside: (try? store.transforms(of: resource)) ?? [], in: store)
     else { return }
-    kept.metadata.bodyLength = Int64(data.count)
+    survivor.metadata.bodyLength = Int64(data.count)
     let start = request.observationStart
     do throws(CacheError) {
-      kept.metadata = try await store.store(data, for: kept.key, metadata: kept.metadata)
+      survivor.metadata = try await store.store(data, for: survivor.key, metadata: survivor.metadata)
     } catch {
-      return request.observe(.storeFailed(key: kept.key, error: error))
+      return request.observe(.storeFailed(key: survivor.key, error: error))
     }
-    request.observeStored(kept.key, Int64(data.count), since: start)
+    request.observeStored(survivor.key, Int64(data.count), since: start)
     // A load that stored a later body in the meantime looked for outdated values before this one was stored.
     let transforms = (try? await store.transforms(of: resource)) ?? []
-    if await isSuperseded(kept, beside: transforms, in: store) { await removeTransform(kept.key, kept.metadata.revision) }
-    for transform in transforms where kept.outdates(transform) {
+    if await isSuperseded(survivor, beside: transforms, in: store) {
+      await removeTransform(survivor.key, survivor.metadata.revision)
+    }
+    for transform in transforms where survivor.outdates(transform) {
       await remove(transform.key, ifRevision: transform.metadata.revision, from: store)
     }
-    await settle(kept)
+    await settle(survivor)
   }
 
   /// Stores the original of a value that cannot be stored itself, unless the original is already stored.
   func storeOriginal(_ data: Data, insteadOfTransformOf candidate: Candidate, in store: any CacheStore) async {
     let revision = candidate.metadata.revision
     if let entry = try? await store.entry(for: candidate.key, range: 0..<0), entry.metadata.revision == revision { return }
-    guard let kept = surviving(candidate),
-      await !isSuperseded(kept, beside: (try? store.transforms(of: resource)) ?? [], in: store),
-      await storeOriginal(data, kept) != nil
+    guard let survivor = surviving(candidate),
+      await !isSuperseded(survivor, beside: (try? store.transforms(of: resource)) ?? [], in: store),
+      await storeOriginal(data, survivor) != nil
     else { return }
-    await dropTransforms(outdatedBy: kept)
-    await settle(kept)
+    await dropTransforms(outdatedBy: survivor)
+    await settle(survivor)
   }
 
   /// Removes the values that were made from bodies other than that of the newly stored response.

@@ -29,10 +29,10 @@ struct ValuePipeline<Value: Sendable>: Sendable {
   /// always includes the bytes. A transform whose values are never stored requests the bytes at once.
   var demands: [RequestedRepresentation?] {
     guard transform.coding != nil else { return [nil] }
-    let keepsOriginal = load.settings.storagePolicy != .variants
+    let storesOriginal = load.settings.storagePolicy != .variants
     return [
-      RequestedRepresentation(transform: transform.id, keepsOriginal: keepsOriginal),
-      RequestedRepresentation(transform: nil, keepsOriginal: keepsOriginal),
+      RequestedRepresentation(transform: transform.id, storesOriginal: storesOriginal),
+      RequestedRepresentation(transform: nil, storesOriginal: storesOriginal),
     ]
   }
 
@@ -55,14 +55,14 @@ struct ValuePipeline<Value: Sendable>: Sendable {
       return derived(kept, .memory)
     }
     if let stored = try await stored(key, outcome) {
-      keepInMemory(stored, key, outcome)
+      cacheInMemory(stored, key, outcome)
       return derived(stored, .disk)
     }
     guard !outcome.isBodyLeft else { return nil }
     let made = try await made(of: outcome, upTo: transform.changes.count)
-    keepInMemory(made.value, key, outcome)
+    cacheInMemory(made.value, key, outcome)
     let result = derived(made.value, .transformed)
-    await keepOnDisk(made, key, outcome)
+    await cacheOnDisk(made, key, outcome)
     return result
   }
 
@@ -88,11 +88,11 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     }
   }
 
-  private func keepOnDisk(_ made: ReservedValue<Value>, _ key: CacheKey, _ outcome: LoadOutcome) async {
-    guard let coding = transform.coding, isKept, load.writes.contains(.disk), outcome.isShareable, outcome.isStored,
+  private func cacheOnDisk(_ made: ReservedValue<Value>, _ key: CacheKey, _ outcome: LoadOutcome) async {
+    guard let coding = transform.coding, isCacheable, load.writes.contains(.disk), outcome.isShareable, outcome.isStored,
       let store = load.store, !Task.isCancelled
     else { return }
-    guard coding.canEncode(made.value) else { return await keepOriginal(outcome, in: store) }
+    guard coding.canEncode(made.value) else { return await cacheOriginal(outcome, in: store) }
     do throws(CacheError) {
       let data = try await work(isContinuing: true) { () throws(CacheError) in
         try withExtendedLifetime(made) { () throws(CacheError) in try coding.encode(made.value, outcome.metadata) }
@@ -103,13 +103,13 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     } catch {
       if error.isCancellation { return }
       load.observe(.storeFailed(key: key, error: error))
-      await keepOriginal(outcome, in: store)
+      await cacheOriginal(outcome, in: store)
     }
   }
 
   /// Stores the original of a value that cannot be stored, so that the value can be made from it again. With every other policy,
   /// the original is already stored.
-  private func keepOriginal(_ outcome: LoadOutcome, in store: any CacheStore) async {
+  private func cacheOriginal(_ outcome: LoadOutcome, in store: any CacheStore) async {
     guard load.settings.storagePolicy == .variants else { return }
     let (cache, candidate) = (cache.forResource(outcome.key.resource), Candidate(key: outcome.key, metadata: outcome.metadata))
     _ = await load.writeDeadline.wait(load) {
@@ -117,7 +117,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     }
   }
 
-  private var isKept: Bool {
+  private var isCacheable: Bool {
     switch load.settings.storagePolicy {
     case .originals: false
     case .variants, .all, .automatic: true
@@ -125,7 +125,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
   }
 
   /// Caches a value in memory if memory has the metadata of its response. Without that metadata, no look-up could find the value.
-  private func keepInMemory(_ value: Value, _ key: CacheKey, _ outcome: LoadOutcome) {
+  private func cacheInMemory(_ value: Value, _ key: CacheKey, _ outcome: LoadOutcome) {
     guard load.writes.contains(.memory), outcome.isShareable, let tier = load.memory.map(MemoryTier.init),
       let index = tier.index(of: key.resource),
       index.elements.contains(where: { $0.metadata.revision == outcome.metadata.revision })
@@ -233,15 +233,15 @@ final class RequestedRepresentation: Sendable {
 
   /// - Parameters:
   ///   - transform: The transform whose stored value is sufficient, or `nil` if the bytes are required.
-  ///   - keepsOriginal: Whether the original is to be stored.
-  init(transform: String?, keepsOriginal: Bool) {
-    wants = Lock(Wants(bytes: transform == nil, original: keepsOriginal, transforms: transform.map { [$0] } ?? []))
+  ///   - storesOriginal: Whether the original is to be stored.
+  init(transform: String?, storesOriginal: Bool) {
+    wants = Lock(Wants(bytes: transform == nil, original: storesOriginal, transforms: transform.map { [$0] } ?? []))
   }
 
   /// Creates the representation for the value of a transform. A stored value is sufficient if the transform can store values.
   /// Otherwise the bytes are required.
   convenience init<Value>(for transform: ResourceTransform<Value>) {
-    self.init(transform: transform.coding == nil ? nil : transform.id, keepsOriginal: true)
+    self.init(transform: transform.coding == nil ? nil : transform.id, storesOriginal: true)
   }
 
   /// Adds the representation that another waiter wants, or `nil` for the bytes and a stored original.
@@ -256,13 +256,13 @@ final class RequestedRepresentation: Sendable {
 
   var wantsBytes: Bool { wants.withLock { $0.bytes } }
 
-  var keepsOriginal: Bool { wants.withLock { $0.original } }
+  var storesOriginal: Bool { wants.withLock { $0.original } }
 
   /// The transforms whose stored values are sufficient.
   var transforms: Set<String> { wants.withLock { $0.transforms } }
 
   /// Whether the stored values of these transforms are sufficient for every waiter.
-  func isMet(by transforms: [String: Int64?]) -> Bool {
+  func isSatisfied(by transforms: [String: Int64?]) -> Bool {
     wants.withLock { wants in !wants.bytes && wants.transforms.allSatisfy { transforms[$0] != nil } }
   }
 }

@@ -13,7 +13,7 @@ public protocol ContractOrigin: Sendable {
   /// Returns a new URL whose requests get the given responses in order. The last one is repeated.
   ///
   /// - Throws: ``ContractViolation`` for a response that this origin cannot give.
-  func serve(_ answers: [ContractAnswer]) async throws -> URL
+  func serve(_ responses: [ContractResponse]) async throws -> URL
   /// Returns the requests for a URL, in order.
   func received(at url: URL) async -> [ContractRequest]
   /// Returns when the given number of request body bytes has arrived for a URL, including those of unfinished requests,
@@ -29,5 +29,5 @@ public protocol ContractOrigin: Sendable {
 
 extension ContractOrigin {
   /// Returns a new URL whose requests all get the given response.
-  public func serve(_ answer: ContractAnswer) async throws -> URL { try await serve([answer]) }
+  public func serve(_ response: ContractResponse) async throws -> URL { try await serve([response]) }
 }

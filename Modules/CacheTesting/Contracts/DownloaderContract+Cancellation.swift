@@ -16,7 +16,7 @@ extension DownloaderContract {
   /// Statements about cancellation in every phase.
   static let cancellation: [Case] = [
     Case("a task that is already cancelled sends nothing") { downloader, origin in
-      let url = try await origin.serve(ContractAnswer(body: Data("never".utf8)))
+      let url = try await origin.serve(ContractResponse(body: Data("never".utf8)))
       let gate = Gate()
       let waiting = Task {
         await gate.pass()
@@ -29,7 +29,7 @@ extension DownloaderContract {
     },
     Case("cancelling the task that waits for the head cancels the download") { downloader, origin in
       let gate = Gate()
-      let url = try await origin.serve(ContractAnswer(body: Data("late".utf8), gate: gate))
+      let url = try await origin.serve(ContractResponse(body: Data("late".utf8), gate: gate))
       let waiting = Task { try await get(url, from: downloader) }
       await gate.arrived()
       waiting.cancel()
@@ -39,7 +39,7 @@ extension DownloaderContract {
     },
     Case("cancelling the task that reads the body cancels the body") { downloader, origin in
       let gate = Gate()
-      let url = try await origin.serve(ContractAnswer(body: StoreContract.bytes(300_000), bodyGate: gate))
+      let url = try await origin.serve(ContractResponse(body: StoreContract.bytes(300_000), bodyGate: gate))
       let response = try await get(url, from: downloader)
       let reading = Task { try await response.body.collect() }
       await gate.arrived()
@@ -50,7 +50,7 @@ extension DownloaderContract {
     Case("a cancelled request can be repeated") { downloader, origin in
       let gate = Gate()
       let body = StoreContract.bytes(50_000)
-      let url = try await origin.serve([ContractAnswer(body: body, gate: gate), ContractAnswer(body: body)])
+      let url = try await origin.serve([ContractResponse(body: body, gate: gate), ContractResponse(body: body)])
       let waiting = Task { try await get(url, from: downloader) }
       await gate.arrived()
       waiting.cancel()
@@ -62,7 +62,7 @@ extension DownloaderContract {
     },
     Case("a body that is cancelled unread throws, and the next request succeeds") { downloader, origin in
       let gate = Gate()
-      let url = try await origin.serve(ContractAnswer(body: StoreContract.bytes(300_000), bodyGate: gate))
+      let url = try await origin.serve(ContractResponse(body: StoreContract.bytes(300_000), bodyGate: gate))
       let response = try await get(url, from: downloader)
       response.body.source.cancel()
       gate.open()
@@ -74,7 +74,7 @@ extension DownloaderContract {
         let gate = Gate()
         // Half of the body fits into the socket buffers, so the origin reaches the gate even if the body is not read.
         let size = 64 << 10
-        let url = try await origin.serve(ContractAnswer(body: Data(count: size), bodyGate: gate))
+        let url = try await origin.serve(ContractResponse(body: Data(count: size), bodyGate: gate))
         var response: DownloadResponse? = try await get(url, from: downloader)
         await gate.arrived()
         if !letsGo { response?.body.source.cancel() }
@@ -89,7 +89,7 @@ extension DownloaderContract {
     },
     Case("cancellation at any time ends a download once and affects no other") { downloader, origin in
       let body = StoreContract.bytes(60_000)
-      let url = try await origin.serve(ContractAnswer(body: body))
+      let url = try await origin.serve(ContractResponse(body: body))
       try await withThrowingTaskGroup(of: Void.self) { group in
         for index in 0..<100 {
           group.addTask {

@@ -14,7 +14,7 @@ extension DownloaderContract {
     Case("cancelling one of several equal requests does not affect the others") { downloader, origin in
       let gate = Gate()
       let body = StoreContract.bytes(300_000)
-      let url = try await origin.serve(ContractAnswer(body: body, bodyGate: gate))
+      let url = try await origin.serve(ContractResponse(body: body, bodyGate: gate))
       var responses: [DownloadResponse] = []
       for _ in 0..<3 { responses.append(try await get(url, from: downloader)) }
       responses[1].body.source.cancel()
@@ -27,7 +27,7 @@ extension DownloaderContract {
     },
     Case("cancelling one of several equal requests before its head does not affect the others") { downloader, origin in
       let gate = Gate()
-      let url = try await origin.serve(ContractAnswer(body: Data("head".utf8), gate: gate))
+      let url = try await origin.serve(ContractResponse(body: Data("head".utf8), gate: gate))
       let tasks = (0..<5).map { _ in Task { try await bytes(of: url, from: downloader) } }
       await gate.arrived()
       tasks[2].cancel()
@@ -42,7 +42,7 @@ extension DownloaderContract {
     },
     Case("each of several equal requests is sent") { downloader, origin in
       let gate = Gate()
-      let url = try await origin.serve(ContractAnswer(body: Data("own".utf8), gate: gate))
+      let url = try await origin.serve(ContractResponse(body: Data("own".utf8), gate: gate))
       let tasks = (0..<3).map { _ in Task { try await get(url, from: downloader).body.collect() } }
       await gate.arrived(3)
       gate.open()
@@ -51,7 +51,7 @@ extension DownloaderContract {
     },
     Case("each of several requests with different fields or methods is sent") { downloader, origin in
       let gate = Gate()
-      let url = try await origin.serve(ContractAnswer(body: Data("own".utf8), gate: gate))
+      let url = try await origin.serve(ContractResponse(body: Data("own".utf8), gate: gate))
       let heads = [
         HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil, headerFields: [.acceptLanguage: "de"]),
         HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil, headerFields: [.acceptLanguage: "en"]),

@@ -17,7 +17,7 @@ extension DownloaderContract {
   /// Statements about connections that are reused or closed.
   static let connections: [Case] = [
     Case("consecutive requests reuse their connection", needs: [.sockets]) { downloader, origin in
-      let url = try await origin.serve(ContractAnswer(body: StoreContract.bytes(5_000)))
+      let url = try await origin.serve(ContractResponse(body: StoreContract.bytes(5_000)))
       for _ in 0..<10 { _ = try await bytes(of: url, from: downloader) }
       // More than one is allowed: the last bytes may be read before the connection is available for the next request.
       // On a busy machine, this happens more than once.
@@ -26,12 +26,12 @@ extension DownloaderContract {
     },
     Case("an idle connection that the server closes is replaced, or its loss is reported", needs: [.sockets]) {
       downloader, origin in
-      for ending in [ContractAnswer.Ending.closesAfterwards, .complete] {
+      for ending in [ContractResponse.Ending.closesAfterwards, .complete] {
         // The second request finds the connection closed, or is sent while it closes.
-        let fails = ContractAnswer(body: Data("2".utf8), ending: ending == .complete ? .closeBeforeHead : .complete)
+        let fails = ContractResponse(body: Data("2".utf8), ending: ending == .complete ? .closeBeforeHead : .complete)
         for _ in 0..<5 {
           let url = try await origin.serve([
-            ContractAnswer(body: Data("1".utf8), ending: ending), fails, ContractAnswer(body: Data("3".utf8)),
+            ContractResponse(body: Data("1".utf8), ending: ending), fails, ContractResponse(body: Data("3".utf8)),
           ])
           try ContractViolation.expect(try await bytes(of: url, from: downloader) == Data("1".utf8), "the first request")
           do {
@@ -48,8 +48,8 @@ extension DownloaderContract {
     },
     Case("an unsafe request is not repeated automatically", needs: [.sockets]) { downloader, origin in
       // A server may close a new connection after it has processed the request (RFC 9110 §9.2.2).
-      let url = try await origin.serve([ContractAnswer(ending: .closeBeforeHead), ContractAnswer(body: Data("twice".utf8))])
-      let warm = try await origin.serve(ContractAnswer(fields: [.connection: "close"], body: Data("x".utf8)))
+      let url = try await origin.serve([ContractResponse(ending: .closeBeforeHead), ContractResponse(body: Data("twice".utf8))])
+      let warm = try await origin.serve(ContractResponse(fields: [.connection: "close"], body: Data("x".utf8)))
       _ = try await bytes(of: warm, from: downloader)
       let request = DownloadRequest(head: try HTTPRequest(resource: url, method: .post), body: ResourceBody(Data("once".utf8)))
       try await expectFailure("a POST without a response", of: request, with: [.connectionLost], from: downloader)
@@ -58,7 +58,7 @@ extension DownloaderContract {
     Case("undeclared bytes do not corrupt a later response", needs: [.sockets]) { downloader, origin in
       for _ in 0..<5 {
         let surplus = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong"
-        let url = try await origin.serve(ContractAnswer(ending: .raw(Data(surplus.utf8))))
+        let url = try await origin.serve(ContractResponse(ending: .raw(Data(surplus.utf8))))
         do {
           try ContractViolation.expect(try await bytes(of: url, from: downloader) == Data("ok".utf8), "the declared bytes")
         } catch let error as CacheError {
@@ -73,7 +73,7 @@ extension DownloaderContract {
         for worker in 0..<5 {
           group.addTask {
             let body = StoreContract.bytes(2_000, seed: UInt64(worker))
-            let url = try await origin.serve(ContractAnswer(body: body))
+            let url = try await origin.serve(ContractResponse(body: body))
             for _ in 0..<100 {
               try ContractViolation.expect(
                 try await get(url, from: downloader).body.collect() == body, "a request received wrong bytes")

@@ -11,11 +11,11 @@ extension DownloaderContract {
   /// Statements about connections that fail or break.
   static let failures: [Case] = [
     Case("a truncated body is an error, with or without a declared length") { downloader, origin in
-      for framing in [ContractAnswer.Framing.length, .chunks] {
+      for framing in [ContractResponse.Framing.length, .chunks] {
         for bytes in [0, 40_000, 99_999] {
           try await expectFailure(
             "a body of \(bytes) of 100,000 bytes",
-            answering: ContractAnswer(body: StoreContract.bytes(100_000), framing: framing, ending: .cut(after: bytes)),
+            response: ContractResponse(body: StoreContract.bytes(100_000), framing: framing, ending: .cut(after: bytes)),
             // On some platforms, a close within the body is reported as a lost connection.
             with: [.truncatedBody, .connectionLost], from: downloader, origin)
         }
@@ -24,12 +24,12 @@ extension DownloaderContract {
     Case("a body shorter than its declared length is an error", needs: [.sockets]) { downloader, origin in
       try await expectFailure(
         "1,000 bytes declared as 2,000",
-        answering: ContractAnswer(body: StoreContract.bytes(1_000), framing: .claimed(2_000)),
+        response: ContractResponse(body: StoreContract.bytes(1_000), framing: .claimed(2_000)),
         with: [.truncatedBody, .connectionLost], from: downloader, origin)
     },
     Case("the bytes before a cut arrive, and then every read throws the error") { downloader, origin in
       let body = StoreContract.bytes(100_000)
-      let url = try await origin.serve(ContractAnswer(body: body, ending: .cut(after: 40_000)))
+      let url = try await origin.serve(ContractResponse(body: body, ending: .cut(after: 40_000)))
       let source = try await get(url, from: downloader).body.source
       var received = Data()
       let error = try await failure("a truncated body") {
@@ -42,32 +42,32 @@ extension DownloaderContract {
     },
     Case("a connection reset before the head fails with a specific error") { downloader, origin in
       try await expectFailure(
-        "a reset", answering: ContractAnswer(ending: .resetBeforeHead), with: [.connectionLost], from: downloader, origin)
+        "a reset", response: ContractResponse(ending: .resetBeforeHead), with: [.connectionLost], from: downloader, origin)
     },
     Case("a connection closed before the head fails with a specific error") { downloader, origin in
       try await expectFailure(
-        "a close", answering: ContractAnswer(ending: .closeBeforeHead), with: [.connectionLost], from: downloader, origin)
+        "a close", response: ContractResponse(ending: .closeBeforeHead), with: [.connectionLost], from: downloader, origin)
     },
     Case("a connection reset within the body is an error", needs: [.sockets]) { downloader, origin in
-      for framing in [ContractAnswer.Framing.length, .chunks] {
+      for framing in [ContractResponse.Framing.length, .chunks] {
         try await expectFailure(
           "a reset within the body",
-          answering: ContractAnswer(body: StoreContract.bytes(100_000), framing: framing, ending: .reset(after: 30_000)),
+          response: ContractResponse(body: StoreContract.bytes(100_000), framing: framing, ending: .reset(after: 30_000)),
           with: [.connectionLost, .truncatedBody], from: downloader, origin)
       }
     },
     Case("a connection reset within the header section is an error", needs: [.sockets]) { downloader, origin in
       try await expectFailure(
-        "a reset within the head", answering: ContractAnswer(ending: .resetInHead), with: [.connectionLost, .malformedResponse],
+        "a reset within the head", response: ContractResponse(ending: .resetInHead), with: [.connectionLost, .malformedResponse],
         from: downloader, origin)
     },
     Case("an incomplete header section is an error", needs: [.sockets, .cutHeads]) { downloader, origin in
       try await expectFailure(
-        "an incomplete head", answering: ContractAnswer(body: Data("x".utf8), ending: .cutInHead),
+        "an incomplete head", response: ContractResponse(body: Data("x".utf8), ending: .cutInHead),
         with: [.connectionLost, .malformedResponse], from: downloader, origin)
       for text in ["HTTP/1.1", "HTTP/1.1 200 OK", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"] {
         try await expectFailure(
-          "the head \(text.debugDescription)", answering: ContractAnswer(ending: .raw(Data(text.utf8))),
+          "the head \(text.debugDescription)", response: ContractResponse(ending: .raw(Data(text.utf8))),
           with: [.connectionLost, .malformedResponse], from: downloader, origin)
       }
       try await expectSound(downloader, origin)
@@ -81,8 +81,8 @@ extension DownloaderContract {
       try await expectFailure("an unknown host", of: request, with: [.hostNotFound], from: downloader)
     },
     Case("the next request succeeds after every failure") { downloader, origin in
-      for ending in [ContractAnswer.Ending.cut(after: 10), .resetBeforeHead, .closeBeforeHead] {
-        let broken = try await origin.serve(ContractAnswer(body: StoreContract.bytes(1_000), ending: ending))
+      for ending in [ContractResponse.Ending.cut(after: 10), .resetBeforeHead, .closeBeforeHead] {
+        let broken = try await origin.serve(ContractResponse(body: StoreContract.bytes(1_000), ending: ending))
         _ = try await failure("a broken response") { _ = try await bytes(of: broken, from: downloader) }
         try await expectSound(downloader, origin)
       }
@@ -90,10 +90,10 @@ extension DownloaderContract {
     Case("failures do not affect concurrent downloads") { downloader, origin in
       let gate = Gate()
       let body = StoreContract.bytes(200_000)
-      let sound = try await origin.serve(ContractAnswer(body: body, bodyGate: gate))
+      let sound = try await origin.serve(ContractResponse(body: body, bodyGate: gate))
       let response = try await get(sound, from: downloader)
-      for ending in [ContractAnswer.Ending.cut(after: 10), .resetBeforeHead, .closeBeforeHead] {
-        let broken = try await origin.serve(ContractAnswer(body: StoreContract.bytes(1_000), ending: ending))
+      for ending in [ContractResponse.Ending.cut(after: 10), .resetBeforeHead, .closeBeforeHead] {
+        let broken = try await origin.serve(ContractResponse(body: StoreContract.bytes(1_000), ending: ending))
         _ = try await failure("a broken response") { _ = try await bytes(of: broken, from: downloader) }
       }
       gate.open()

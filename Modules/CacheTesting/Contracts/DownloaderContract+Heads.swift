@@ -20,7 +20,7 @@ extension DownloaderContract {
       for status in statuses {
         var fields = HTTPFields()
         if (300..<400).contains(status) { fields[.location] = "http://127.0.0.1:9/elsewhere" }
-        let url = try await origin.serve(ContractAnswer(status: .init(code: status), fields: fields))
+        let url = try await origin.serve(ContractResponse(status: .init(code: status), fields: fields))
         let response = try await get(url, from: downloader)
         try ContractViolation.expectEqual(response.head.status.code, status, "the status")
         _ = try await response.body.collect()
@@ -29,16 +29,16 @@ extension DownloaderContract {
     Case("the body of an error response arrives unchanged") { downloader, origin in
       for status in [401, 404, 500] {
         let body = StoreContract.bytes(20_000)
-        let url = try await origin.serve(ContractAnswer(status: .init(code: status), body: body))
+        let url = try await origin.serve(ContractResponse(status: .init(code: status), body: body))
         try ContractViolation.expect(
           try await bytes(of: url, from: downloader) == body, "the body of a \(status) differs")
       }
     },
     Case("redirects are not followed") { downloader, origin in
       for status in [301, 302, 303, 307, 308] {
-        let target = try await origin.serve(ContractAnswer(body: Data("elsewhere".utf8)))
+        let target = try await origin.serve(ContractResponse(body: Data("elsewhere".utf8)))
         let url = try await origin.serve(
-          ContractAnswer(status: .init(code: status), fields: [.location: target.absoluteString], body: Data("moved".utf8)))
+          ContractResponse(status: .init(code: status), fields: [.location: target.absoluteString], body: Data("moved".utf8)))
         let response = try await get(url, from: downloader)
         try ContractViolation.expectEqual(response.head.status.code, status, "the status")
         try ContractViolation.expectEqual(response.head.headerFields[.location], target.absoluteString, "Location")
@@ -50,7 +50,7 @@ extension DownloaderContract {
       for location in ["?again", nil] {
         var fields = HTTPFields()
         fields[.location] = location
-        let url = try await origin.serve(ContractAnswer(status: .found, fields: fields))
+        let url = try await origin.serve(ContractResponse(status: .found, fields: fields))
         let response = try await get(url, from: downloader)
         try ContractViolation.expectEqual(response.head.status.code, 302, "the status")
         _ = try await response.body.collect()
@@ -61,7 +61,7 @@ extension DownloaderContract {
       for challenge in ["Basic realm=\"contract\"", "Digest realm=\"contract\", nonce=\"n\", qop=\"auth\"", "Bearer", nil] {
         var fields = HTTPFields()
         fields[.wwwAuthenticate] = challenge
-        let url = try await origin.serve(ContractAnswer(status: .unauthorized, fields: fields, body: Data("who?".utf8)))
+        let url = try await origin.serve(ContractResponse(status: .unauthorized, fields: fields, body: Data("who?".utf8)))
         let response = try await get(url, from: downloader)
         try ContractViolation.expectEqual(response.head.status.code, 401, "the status")
         try ContractViolation.expect(
@@ -71,7 +71,7 @@ extension DownloaderContract {
     Case("a 401 to a request with credentials is delivered, and correct credentials succeed") { downloader, origin in
       let fields: HTTPFields = [.wwwAuthenticate: "Basic realm=\"contract\""]
       let url = try await origin.serve([
-        ContractAnswer(status: .unauthorized, fields: fields, body: Data("no".utf8)), ContractAnswer(body: Data("in".utf8)),
+        ContractResponse(status: .unauthorized, fields: fields, body: Data("no".utf8)), ContractResponse(body: Data("in".utf8)),
       ])
       for (status, body) in [(401, "no"), (200, "in")] {
         let response = try await get(url, [.authorization: "Basic dTpw"], from: downloader)
@@ -85,7 +85,7 @@ extension DownloaderContract {
     },
     Case("conditional fields are sent unchanged, and a 304 is delivered without a body") { downloader, origin in
       let url = try await origin.serve(
-        ContractAnswer(status: .notModified, fields: [.eTag: "W/\"a, b\"", .cacheControl: "max-age=5"]))
+        ContractResponse(status: .notModified, fields: [.eTag: "W/\"a, b\"", .cacheControl: "max-age=5"]))
       let response = try await get(url, [.ifNoneMatch: "W/\"a, b\"", .cacheControl: "max-age=0"], from: downloader)
       try ContractViolation.expectEqual(response.head.status.code, 304, "the status")
       try ContractViolation.expectEqual(response.head.headerFields[.eTag], "W/\"a, b\"", "the entity tag")
@@ -96,7 +96,7 @@ extension DownloaderContract {
       try ContractViolation.expectEqual(sent.last?.head.headerFields[.cacheControl], "max-age=0", "the received Cache-Control")
     },
     Case("a response to HEAD has the fields of GET and no body") { downloader, origin in
-      let url = try await origin.serve(ContractAnswer(fields: [.eTag: "\"h\""], body: StoreContract.bytes(12_345)))
+      let url = try await origin.serve(ContractResponse(fields: [.eTag: "\"h\""], body: StoreContract.bytes(12_345)))
       let response = try await downloader.download(DownloadRequest(head: HTTPRequest(resource: url, method: .head)))
       try ContractViolation.expectEqual(response.head.status.code, 200, "the status")
       try ContractViolation.expectEqual(response.head.headerFields[.contentLength], "12345", "Content-Length")
@@ -107,7 +107,7 @@ extension DownloaderContract {
     Case("interim responses are skipped", needs: [.sockets]) { downloader, origin in
       let hints: HTTPFields = [.eTag: "\"interim\"", .contentLanguage: "la"]
       let url = try await origin.serve(
-        ContractAnswer(
+        ContractResponse(
           fields: [.eTag: "\"final\""], body: Data("final".utf8),
           interim: [
             HTTPResponse(status: .init(code: 102)), HTTPResponse(status: .earlyHints, headerFields: hints),
@@ -121,7 +121,7 @@ extension DownloaderContract {
     },
     Case("field names of a response are case-insensitive") { downloader, origin in
       let fields: HTTPFields = [.eTag: "\"x\"", .cacheControl: "max-age=60, immutable", .init("X-Own") ?? .age: "1"]
-      let url = try await origin.serve(ContractAnswer(fields: fields, body: Data("x".utf8)))
+      let url = try await origin.serve(ContractResponse(fields: fields, body: Data("x".utf8)))
       let head = try await get(url, from: downloader).head
       for field in fields {
         try ContractViolation.expectEqual(head.headerFields[field.name], field.value, "the field \(field.name)")
@@ -131,7 +131,7 @@ extension DownloaderContract {
       var fields = HTTPFields()
       for value in ["Accept", "Origin", "Accept-Language"] { fields.append(HTTPField(name: .vary, value: value)) }
       for value in ["max-age=1", "must-revalidate"] { fields.append(HTTPField(name: .cacheControl, value: value)) }
-      let url = try await origin.serve(ContractAnswer(fields: fields, body: Data("x".utf8)))
+      let url = try await origin.serve(ContractResponse(fields: fields, body: Data("x".utf8)))
       let head = try await get(url, from: downloader).head
       try ContractViolation.expectEqual(head.headerFields[.vary], "Accept, Origin, Accept-Language", "Vary")
       try ContractViolation.expectEqual(head.headerFields[.cacheControl], "max-age=1, must-revalidate", "Cache-Control")

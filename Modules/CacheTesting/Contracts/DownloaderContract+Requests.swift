@@ -12,7 +12,7 @@ extension DownloaderContract {
   static let requests: [Case] = [
     Case("method, target and fields are sent unchanged") { downloader, origin in
       for method in [HTTPRequest.Method.get, .head, .post, .put, .patch, .delete, .options] {
-        var url = try await origin.serve(ContractAnswer())
+        var url = try await origin.serve(ContractResponse())
         // The script of a double uses the whole URL.
         if origin.hasSockets { url.append(queryItems: [URLQueryItem(name: "q", value: "a b/ü")]) }
         let fields: HTTPFields = [
@@ -31,7 +31,7 @@ extension DownloaderContract {
       }
     },
     Case("no field is added that would change the cached response") { downloader, origin in
-      let url = try await origin.serve(ContractAnswer())
+      let url = try await origin.serve(ContractResponse())
       _ = try await bytes(of: url, from: downloader)
       let sent = await origin.received(at: url).last?.head.headerFields ?? [:]
       for name in [HTTPField.Name.cookie, .authorization, .ifNoneMatch, .ifModifiedSince, .range] {
@@ -39,7 +39,7 @@ extension DownloaderContract {
       }
     },
     Case("a cookie from a response is not sent back") { downloader, origin in
-      let url = try await origin.serve(ContractAnswer(fields: [.setCookie: "secret=1; Path=/"], body: Data("x".utf8)))
+      let url = try await origin.serve(ContractResponse(fields: [.setCookie: "secret=1; Path=/"], body: Data("x".utf8)))
       for _ in 0..<2 { _ = try await bytes(of: url, from: downloader) }
       let sent = await origin.received(at: url)
       try ContractViolation.expectEqual(sent.count, 2, "requests")
@@ -48,7 +48,7 @@ extension DownloaderContract {
     Case("a request body of known length arrives unchanged, with its length") { downloader, origin in
       for (method, size) in [(HTTPRequest.Method.post, 1), (.put, 70_000), (.patch, 1_000_000), (.post, 0)] {
         let body = StoreContract.bytes(size)
-        let url = try await origin.serve(ContractAnswer(status: .created))
+        let url = try await origin.serve(ContractResponse(status: .created))
         let head = try HTTPRequest(resource: url, method: method, headerFields: [.contentType: "image/png"])
         let response = try await downloader.download(DownloadRequest(head: head, body: ResourceBody(body)))
         try ContractViolation.expectEqual(response.head.status.code, 201, "the status")
@@ -64,7 +64,7 @@ extension DownloaderContract {
     Case("a request body of unknown length arrives unchanged") { downloader, origin in
       for count in [0, 1, 300] {
         let chunks = (0..<count).map { StoreContract.bytes(1_000 + $0, seed: UInt64($0)) }
-        let url = try await origin.serve(ContractAnswer())
+        let url = try await origin.serve(ContractResponse())
         let body = ResourceBody(length: nil, source: ChunkSource(chunks))
         let request = DownloadRequest(head: try HTTPRequest(resource: url, method: .post), body: body)
         _ = try await downloader.download(request).body.collect()
@@ -75,7 +75,7 @@ extension DownloaderContract {
     },
     Case("a large request body arrives unchanged") { downloader, origin in
       let chunks = (0..<100).map { StoreContract.bytes(65_536, seed: UInt64($0)) }
-      let url = try await origin.serve(ContractAnswer())
+      let url = try await origin.serve(ContractResponse())
       let body = ResourceBody(length: Int64(chunks.count * 65_536), source: ChunkSource(chunks))
       let request = DownloadRequest(head: try HTTPRequest(resource: url, method: .put), body: body)
       _ = try await downloader.download(request).body.collect()
@@ -84,7 +84,7 @@ extension DownloaderContract {
       try ContractViolation.expect(sent?.body == ChunkSource.whole(chunks), "the body differs")
     },
     Case("a request body is sent while it is produced", needs: [.sockets, .streamingRequests]) { downloader, origin in
-      let url = try await origin.serve(ContractAnswer())
+      let url = try await origin.serve(ContractResponse())
       let chunk = StoreContract.bytes(100_000)
       let source = ChunkSource(Array(repeating: chunk, count: 3)) { (index) async throws(CacheError) in
         guard index > 0 else { return }
@@ -100,7 +100,7 @@ extension DownloaderContract {
       try ContractViolation.expectEqual(await origin.received(at: url).last?.body.count, 300_000, "received bytes")
     },
     Case("the error of a request body becomes the request's error, and no complete request arrives") { downloader, origin in
-      let url = try await origin.serve(ContractAnswer())
+      let url = try await origin.serve(ContractResponse())
       let source = ChunkSource([StoreContract.bytes(1_000), Data([1])]) { (index) async throws(CacheError) in
         if index == 1 { throw CacheError(.fileSystem, reason: "the file was removed") }
       }

@@ -11,8 +11,8 @@ public import Foundation
 extension ScriptedDownloader: ContractOrigin {
   public var hasSockets: Bool { false }
 
-  public func serve(_ answers: [ContractAnswer]) async throws -> URL {
-    let scripted = try answers.map { ($0.body, try Self.scripted($0)) }
+  public func serve(_ responses: [ContractResponse]) async throws -> URL {
+    let scripted = try responses.map { ($0.body, try Self.scripted($0)) }
     guard let last = scripted.last else { throw ContractViolation("no response to serve") }
     let url = try uniqueURL()
     let turn = Lock(0)
@@ -21,8 +21,8 @@ extension ScriptedDownloader: ContractOrigin {
         defer { turn += 1 }
         return turn
       }
-      let (body, answer) = index < scripted.count ? scripted[index] : last
-      guard request.method == .head, case .response(var head, _) = answer.outcome else { return answer }
+      let (body, response) = index < scripted.count ? scripted[index] : last
+      guard request.method == .head, case .response(var head, _) = response.outcome else { return response }
       head.headerFields[.contentLength] = String(body.count)
       return .response(head.status, fields: head.headerFields)
     }
@@ -50,23 +50,23 @@ extension ScriptedDownloader: ContractOrigin {
     return url
   }
 
-  private static func scripted(_ answer: ContractAnswer) throws -> ScriptedAnswer {
-    var scripted = ScriptedAnswer.response(answer.status, fields: answer.fields, body: answer.body)
-      .chunked(by: max(1, (answer.body.count + 1) / 2))
-    switch answer.ending {
+  private static func scripted(_ response: ContractResponse) throws -> ScriptedResponse {
+    var scripted = ScriptedResponse.response(response.status, fields: response.fields, body: response.body)
+      .chunked(by: max(1, (response.body.count + 1) / 2))
+    switch response.ending {
     case .complete, .closesAfterwards: break
     case .cut(let bytes): scripted = scripted.cut(after: bytes)
     case .resetBeforeHead, .closeBeforeHead: scripted = .failure(.connectionLost)
     case .reset, .stall, .trickle, .stallBeforeHead, .cutInHead, .resetInHead, .trickleHead, .endlessHead, .raw:
-      throw ContractViolation("a response that ends with \(answer.ending) needs a wire")
+      throw ContractViolation("a response that ends with \(response.ending) needs a wire")
     }
-    switch answer.framing {
+    switch response.framing {
     case .length: break
     case .chunks, .connection: scripted = scripted.withoutLength()
     case .claimed: throw ContractViolation("a wrong length needs a wire")
     }
-    if let gate = answer.gate { scripted = scripted.held(by: gate) }
-    if let gate = answer.bodyGate { scripted = scripted.bodyHeld(by: gate) }
+    if let gate = response.gate { scripted = scripted.held(by: gate) }
+    if let gate = response.bodyGate { scripted = scripted.bodyHeld(by: gate) }
     return scripted
   }
 

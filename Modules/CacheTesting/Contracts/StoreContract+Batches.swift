@@ -23,9 +23,9 @@ extension StoreContract {
       past.expiration = .at(.distantPast)
       try await store.store(bytes(100), for: ended, metadata: past)
       let absent = [CacheKey(resource: resource), CacheKey(resource: "\(resource)/0", variant: "a=b"), ended]
-      let asked = Array(stored.keys)
-      let found = try await store.values(for: asked + absent + asked.prefix(3))
-      try ContractViolation.expectEqual(Set(found.keys), Set(asked), "the found keys")
+      let requested = Array(stored.keys)
+      let found = try await store.values(for: requested + absent + requested.prefix(3))
+      try ContractViolation.expectEqual(Set(found.keys), Set(requested), "the found keys")
       for (key, entry) in found {
         try ContractViolation.expectEqual(entry.key, key, "an entry's key")
         try ContractViolation.expectEqual(entry.metadata.bodyLength, stored[key].map { Int64($0) }, "an entry's length")

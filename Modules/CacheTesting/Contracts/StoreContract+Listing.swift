@@ -42,16 +42,16 @@ extension StoreContract {
     },
     Case(name: "the list contains current metadata, and the filter receives them") { store in
       let (key, other) = (CacheKey(resource: "https://example.com/told"), CacheKey(resource: "https://example.com/else"))
-      var told = metadata(key.resource)
-      try await store.store(bytes(100), for: key, metadata: told)
+      var updated = metadata(key.resource)
+      try await store.store(bytes(100), for: key, metadata: updated)
       try await store.store(bytes(100), for: other, metadata: metadata(other.resource))
-      told.bodyLength = 100
-      told.response.headerFields[.server] = "freshened"
-      _ = try await store.updateMetadata(of: key, to: told, ifRevision: told.revision)
+      updated.bodyLength = 100
+      updated.response.headerFields[.server] = "freshened"
+      _ = try await store.updateMetadata(of: key, to: updated, ifRevision: updated.revision)
       guard let listed = try await list(store, { $1.response.headerFields[.server] == "freshened" }) else { return }
       try ContractViolation.expectEqual(listed.map(\.key), [key], "the listed keys")
-      try ContractViolation.expectEqual(listed.first?.metadata.response, told.response, "the listed head")
-      try ContractViolation.expectEqual(listed.first?.metadata.revision, told.revision, "the listed revision")
+      try ContractViolation.expectEqual(listed.first?.metadata.response, updated.response, "the listed head")
+      try ContractViolation.expectEqual(listed.first?.metadata.revision, updated.revision, "the listed revision")
     },
     Case(name: "transformed values are listed for every variant and are not listed as variants") { store in
       let resource = "https://example.com/forms"

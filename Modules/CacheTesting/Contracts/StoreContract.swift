@@ -73,9 +73,9 @@ extension StoreContract {
         try await store.store(bytes(size), for: key, metadata: metadata(resource))
         // Some stores know their entries only after the first lookup.
         let found = try await store.variants(of: resource)
-        if let atHand = store.variantsWithoutWaiting(of: resource) {
-          try ContractViolation.expectEqual(Set(atHand.map(\.key)), Set(found.map(\.key)), "the entries without waiting")
-          for entry in atHand {
+        if let immediate = store.variantsWithoutWaiting(of: resource) {
+          try ContractViolation.expectEqual(Set(immediate.map(\.key)), Set(found.map(\.key)), "the entries without waiting")
+          for entry in immediate {
             try ContractViolation.expect(entry.body.data == bytes(size), "\(size) stored bytes differ without waiting")
           }
         }
@@ -180,11 +180,11 @@ extension StoreContract {
       let old = bytes(400_000, seed: 1)
       try await store.store(old, for: key, metadata: metadata(key.resource))
       let held = try await store.entry(for: key, range: nil)
-      let heldToo = try await store.entry(for: key, range: nil)
+      let secondHeld = try await store.entry(for: key, range: nil)
       try await store.store(bytes(400_000, seed: 2), for: key, metadata: metadata(key.resource))
       try ContractViolation.expect(try await held?.body.collect() == old, "the replaced bytes changed during reading")
       try await store.remove(key, ifRevision: nil)
-      try ContractViolation.expect(try await heldToo?.body.collect() == old, "the removed bytes changed during reading")
+      try ContractViolation.expect(try await secondHeld?.body.collect() == old, "the removed bytes changed during reading")
     },
     Case(name: "concurrent writers each store their entry") { store in
       try await withThrowingTaskGroup(of: Void.self) { group in

@@ -2,7 +2,7 @@
 ///
 /// ```swift
 /// let gate = Gate()
-/// network.answer(url, .ok("slow").held(by: gate))
+/// network.respond(to: url, with: .ok("slow").held(by: gate))
 /// let load = Task { try await manager.load(url) }
 /// await gate.arrived()   // the request was sent, and the response is held back
 /// load.cancel()

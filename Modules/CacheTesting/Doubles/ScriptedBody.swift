@@ -19,21 +19,22 @@ final class ScriptedBody: ResourceBody.Source {
   }
 
   private let bytes: Data
-  private let answer: ScriptedAnswer
+  private let response: ScriptedResponse
   private let onEnd: @Sendable () -> Duration
   private let onCancel: @Sendable () -> Void
   private let state = Lock(State())
 
   /// - Parameters:
   ///   - bytes: The bytes of the body.
-  ///   - answer: The scripted response, which controls the delivery.
+  ///   - response: The scripted response, which controls the delivery.
   ///   - onEnd: A closure that returns the total duration. It is called once, after the last byte.
   ///   - onCancel: A closure that is called once if the body is released before its end.
   init(
-    _ bytes: Data, _ answer: ScriptedAnswer, onEnd: @escaping @Sendable () -> Duration, onCancel: @escaping @Sendable () -> Void
+    _ bytes: Data, _ response: ScriptedResponse, onEnd: @escaping @Sendable () -> Duration,
+    onCancel: @escaping @Sendable () -> Void
   ) {
     self.bytes = bytes
-    self.answer = answer
+    self.response = response
     self.onEnd = onEnd
     self.onCancel = onCancel
   }
@@ -48,9 +49,9 @@ final class ScriptedBody: ResourceBody.Source {
   var trailers: HTTPFields? { nil }
 
   func next() async throws(CacheError) -> Data? {
-    if let gate = answer.bodyGate { await pass(gate) }
+    if let gate = response.bodyGate { await pass(gate) }
     if Task.isCancelled { cancel() }
-    let end = min(answer.cutAfter ?? bytes.count, bytes.count)
+    let end = min(response.cutAfter ?? bytes.count, bytes.count)
     if let chunk = try chunk(upTo: end) { return chunk }
     let total = onEnd()
     state.withLock { $0.total = $0.total ?? total }
@@ -82,7 +83,7 @@ final class ScriptedBody: ResourceBody.Source {
         }
         return nil
       }
-      let upper = min(state.position + answer.chunkSize, end)
+      let upper = min(state.position + response.chunkSize, end)
       defer { state.position = upper }
       return bytes.subdata(in: bytes.startIndex + state.position..<bytes.startIndex + upper)
     }

@@ -11,14 +11,14 @@ public import Foundation
 ///
 /// ```swift
 /// let network = ScriptedDownloader()
-/// network.answer(url, .ok("old", etag: #""1""#), .notModified())
+/// network.respond(to: url, with: .ok("old", etag: #""1""#), .notModified())
 /// // … the code under test …
 /// try network.verify()   // throws after an unscripted request or with unused responses
 /// ```
 public final class ScriptedDownloader: Downloader {
   private struct State {
-    var script: [String: [ScriptedAnswer]] = [:]
-    var servers: [String: @Sendable (HTTPRequest) -> ScriptedAnswer] = [:]
+    var script: [String: [ScriptedResponse]] = [:]
+    var servers: [String: @Sendable (HTTPRequest) -> ScriptedResponse] = [:]
     var requests: [(head: HTTPRequest, body: Data)] = []
     var unscripted: [HTTPRequest] = []
     var cancelledBodies = 0
@@ -30,16 +30,16 @@ public final class ScriptedDownloader: Downloader {
 
   /// Creates a downloader without scripted responses.
   ///
-  /// - Parameter clock: The clock for ``ScriptedAnswer/after(_:)``.
+  /// - Parameter clock: The clock for ``ScriptedResponse/after(_:)``.
   public init(clock: any CacheClock = ManualClock()) { self.clock = clock }
 
   /// Appends responses for a URL. Each is used once.
-  public func answer(_ url: URL, _ answers: ScriptedAnswer...) {
-    state.withLock { $0.script[Self.name(url), default: []] += answers }
+  public func respond(to url: URL, with responses: ScriptedResponse...) {
+    state.withLock { $0.script[Self.name(url), default: []] += responses }
   }
 
   /// Sets a closure that responds to the requests for a URL that have no scripted response.
-  public func serve(_ url: URL, _ server: @escaping @Sendable (HTTPRequest) -> ScriptedAnswer) {
+  public func serve(_ url: URL, _ server: @escaping @Sendable (HTTPRequest) -> ScriptedResponse) {
     state.withLock { $0.servers[Self.name(url)] = server }
   }
 
@@ -70,9 +70,9 @@ public final class ScriptedDownloader: Downloader {
   public func verify() throws(CacheError) {
     let (unscripted, left) = state.withLock { ($0.unscripted, $0.script.filter { !$0.value.isEmpty }) }
     guard unscripted.isEmpty && left.isEmpty else {
-      let asked = unscripted.map { "unscripted request: \(Self.name($0))" }
-      let unasked = left.map { "unused responses: \($0.value.count) for \($0.key)" }.sorted()
-      throw CacheError(.unscripted, reason: (asked + unasked).joined(separator: "; "))
+      let unscriptedRequests = unscripted.map { "unscripted request: \(Self.name($0))" }
+      let unusedResponses = left.map { "unused responses: \($0.value.count) for \($0.key)" }.sorted()
+      throw CacheError(.unscripted, reason: (unscriptedRequests + unusedResponses).joined(separator: "; "))
     }
   }
 
@@ -81,7 +81,7 @@ public final class ScriptedDownloader: Downloader {
     let began = clock.uptime
     let name = Self.name(request.head)
     let sent = try await request.body?.collect() ?? Data()
-    let answer: ScriptedAnswer? = state.withLock { state in
+    let scripted: ScriptedResponse? = state.withLock { state in
       state.requests.append((request.head, sent))
       if var left = state.script[name], !left.isEmpty {
         let next = left.removeFirst()
@@ -92,31 +92,31 @@ public final class ScriptedDownloader: Downloader {
       state.unscripted.append(request.head)
       return nil
     }
-    guard let answer else {
+    guard let scripted else {
       throw CacheError(.unscripted, reason: "no scripted response for \(request.head.method) \(name)")
     }
-    if answer.delay > .zero {
+    if scripted.delay > .zero {
       do {
-        try await clock.sleep(for: answer.delay)
+        try await clock.sleep(for: scripted.delay)
       } catch {
         throw .cancelled
       }
     }
-    await answer.gate?.pass()
+    await scripted.gate?.pass()
     if Task.isCancelled { throw .cancelled }
-    switch answer.outcome {
+    switch scripted.outcome {
     case .failure(let error): throw error
-    case .response(let head, let body): return response(head, body, answer, began: began)
+    case .response(let head, let body): return response(head, body, scripted, began: began)
     }
   }
 
-  private func response(_ head: HTTPResponse, _ body: Data, _ answer: ScriptedAnswer, began: Duration) -> DownloadResponse {
+  private func response(_ head: HTTPResponse, _ body: Data, _ scripted: ScriptedResponse, began: Duration) -> DownloadResponse {
     let timeToHead = clock.uptime - began
     let source = ScriptedBody(
-      body, answer, onEnd: { [clock] in clock.uptime - began },
+      body, scripted, onEnd: { [clock] in clock.uptime - began },
       onCancel: { [weak self] in self?.state.withLock { $0.cancelledBodies += 1 } })
     return DownloadResponse(
-      head: head, body: ResourceBody(length: answer.statesLength ? Int64(body.count) : nil, source: source),
+      head: head, body: ResourceBody(length: scripted.statesLength ? Int64(body.count) : nil, source: source),
       metrics: {
         TransferMetrics(
           timeToHead: timeToHead, total: source.total, bytesOnWire: source.delivered, bytesDecoded: source.delivered)

@@ -9,7 +9,7 @@ package enum Turns {
   }
 
   /// The number of polls that only yield to other tasks.
-  private static let fastLooks = 10_000
+  private static let fastPolls = 10_000
 
   /// Returns when the condition is true. Other tasks run between two polls. After the first polls, the interval is a
   /// millisecond, so that polling takes no CPU time from the awaited work.
@@ -24,10 +24,10 @@ package enum Turns {
   package static func until(
     limit: Int = 1_000_000, file: StaticString = #fileID, line: UInt = #line, _ condition: () async throws -> Bool
   ) async throws {
-    for look in 0..<limit {
+    for poll in 0..<limit {
       if try await condition() { return }
       // In a cancelled task, a sleep returns immediately and lets no other task run, so yield instead.
-      if look < fastLooks || Task.isCancelled { await Task.yield() } else { try? await Task.sleep(for: .milliseconds(1)) }
+      if poll < fastPolls || Task.isCancelled { await Task.yield() } else { try? await Task.sleep(for: .milliseconds(1)) }
     }
     throw Overdue(turns: limit, place: "\(file):\(line)")
   }

@@ -18,11 +18,11 @@ package struct DecodingDownloader: Downloader {
   package var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
   package func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
-    var asked = request
+    var outgoing = request
     if request.head.headerFields[.acceptEncoding] == nil, request.head.headerFields[.range] == nil {
-      asked.head.headerFields[.acceptEncoding] = ContentCoding.accepted
+      outgoing.head.headerFields[.acceptEncoding] = ContentCoding.accepted
     }
-    let response = try await base.download(asked)
+    let response = try await base.download(outgoing)
     guard request.head.method != .head, ![204, 206, 304].contains(response.head.status.code) else { return response }
     let codings: [ContentCoding]
     do throws(CacheError) {

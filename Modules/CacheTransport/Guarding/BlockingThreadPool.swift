@@ -8,7 +8,7 @@ final class BlockingThreadPool: Sendable {
 
   private struct State {
     var running = 0
-    var line = IndexedHeap<UInt64, UInt64>()
+    var waitingJobs = IndexedHeap<UInt64, UInt64>()
     var jobs: [UInt64: @Sendable () -> Void] = [:]
   }
 
@@ -39,7 +39,7 @@ final class BlockingThreadPool: Sendable {
       }
     } onCancel: {
       state.withLock { state in
-        state.line.remove(id)
+        state.waitingJobs.remove(id)
         state.jobs[id] = nil
       }
       slot.arrive(nil)
@@ -50,7 +50,7 @@ final class BlockingThreadPool: Sendable {
 
   private func enter(_ id: UInt64, _ job: @escaping @Sendable () -> Void) {
     let starts = state.withLock { state in
-      state.line.set(id, id)
+      state.waitingJobs.set(id, id)
       state.jobs[id] = job
       guard state.running < count else { return false }
       state.running += 1
@@ -66,8 +66,8 @@ final class BlockingThreadPool: Sendable {
 
   private func take() -> (@Sendable () -> Void)? {
     state.withLock { state in
-      while let id = state.line.first?.member {
-        state.line.remove(id)
+      while let id = state.waitingJobs.first?.member {
+        state.waitingJobs.remove(id)
         if let job = state.jobs.removeValue(forKey: id) { return job }
       }
       state.running -= 1

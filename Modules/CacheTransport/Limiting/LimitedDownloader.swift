@@ -30,7 +30,7 @@ package struct LimitedDownloader: Downloader {
     let host = TransferHost.name(of: request.head)
     let (gate, priority) = (gate, request.priority)
     let slot: TransferSlot
-    if let free = gate.enterAtOnce(host: host, level: priority.level) {
+    if let free = gate.enterWithoutWaiting(host: host, level: priority.level) {
       // Most transfers do not wait and need no task or timer.
       slot = free
     } else {

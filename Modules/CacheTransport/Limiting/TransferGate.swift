@@ -19,7 +19,7 @@ final class TransferGate: Sendable {
   var waiting: Int { state.withLock { $0.queue.waiting } }
 
   /// Returns a free slot, or `nil` if the request must wait or its task was cancelled.
-  func enterAtOnce(host: String, level: LoadPriority.Level) -> TransferSlot? {
+  func enterWithoutWaiting(host: String, level: LoadPriority.Level) -> TransferSlot? {
     if Task.isCancelled { return nil }
     let ticket = tickets.wrappingAdd(1, ordering: .relaxed).newValue
     let isAdmitted = state.withLock { state in

@@ -22,12 +22,12 @@ public import Foundation
 /// ends when the closure does.
 public struct ClosureDownloader: Downloader {
   /// A closure that creates a whole response.
-  public typealias Answer = @Sendable (DownloadRequest) async throws -> DownloadResponse
+  public typealias Handler = @Sendable (DownloadRequest) async throws -> DownloadResponse
   /// A closure that creates the bytes of a response.
   public typealias Bytes = @Sendable (DownloadRequest) async throws -> Data
 
   public let id: ComponentID
-  private let answer: Answer
+  private let handler: Handler
   private let lifetime: Duration?
 
   /// Creates a downloader of whole responses. Their bodies may stream: see `ResourceBody.init(length:onCancel:pulling:)`.
@@ -37,10 +37,10 @@ public struct ClosureDownloader: Downloader {
   ///     downloader equals no other.
   ///   - lifetime: The freshness lifetime of successful responses without a `Cache-Control` field, in whole seconds, or `nil` if
   ///     a cache must not store them.
-  ///   - answer: A closure called for each request, on the cooperative pool or the load's executor. It must not block.
-  public init(named name: String? = nil, freshFor lifetime: Duration? = nil, answering answer: @escaping Answer) {
+  ///   - handler: A closure called for each request, on the cooperative pool or the load's executor. It must not block.
+  public init(named name: String? = nil, freshFor lifetime: Duration? = nil, handler: @escaping Handler) {
     id = name.map { ComponentID(Self.self, parameters: "\(lifetime.map { "\($0)" } ?? "") named \($0)") } ?? .unique(Self.self)
-    self.answer = answer
+    self.handler = handler
     self.lifetime = lifetime
   }
 
@@ -75,7 +75,7 @@ public struct ClosureDownloader: Downloader {
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     if Task.isCancelled { throw .cancelled }
     do {
-      var response = try await answer(request)
+      var response = try await handler(request)
       if Task.isCancelled {
         response.body.source.cancel()
         throw CacheError.cancelled

@@ -10,7 +10,7 @@ final class RateLimitQueue: Sendable {
     var bucket: TokenBucket
     var hasFirst = false
     var nextTicket: UInt64 = 0
-    var line = IndexedHeap<UInt64, UInt64>()
+    var tickets = IndexedHeap<UInt64, UInt64>()
     var waiting: [UInt64: CheckedContinuation<Outcome, Never>] = [:]
   }
 
@@ -26,7 +26,7 @@ final class RateLimitQueue: Sendable {
   var waiting: Int { state.withLock { $0.waiting.count + ($0.hasFirst ? 1 : 0) } }
 
   /// Takes a token without waiting. Returns `false` if the request must wait or its task was cancelled.
-  func passAtOnce() -> Bool {
+  func passWithoutWaiting() -> Bool {
     if Task.isCancelled { return false }
     let now = clock.uptime
     return state.withLock { state in
@@ -53,7 +53,7 @@ final class RateLimitQueue: Sendable {
     case .passes: return
     case .first: try await lead()
     case .waits(let ticket):
-      guard await standInLine(ticket) == .first else { throw .cancelled }
+      guard await waitForTurn(ticket) == .first else { throw .cancelled }
       try await lead()
     }
   }
@@ -76,17 +76,17 @@ final class RateLimitQueue: Sendable {
 
   private func step() {
     let next: CheckedContinuation<Outcome, Never>? = state.withLock { state in
-      guard let ticket = state.line.first?.member else {
+      guard let ticket = state.tickets.first?.member else {
         state.hasFirst = false
         return nil
       }
-      state.line.remove(ticket)
+      state.tickets.remove(ticket)
       return state.waiting.removeValue(forKey: ticket)
     }
     next?.resume(returning: .first)
   }
 
-  private func standInLine(_ ticket: UInt64) async -> Outcome {
+  private func waitForTurn(_ ticket: UInt64) async -> Outcome {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let outcome: Outcome? = state.withLock { state in
@@ -96,7 +96,7 @@ final class RateLimitQueue: Sendable {
             state.hasFirst = true
             return .first
           }
-          state.line.set(ticket, ticket)
+          state.tickets.set(ticket, ticket)
           state.waiting[ticket] = continuation
           return nil
         }
@@ -104,7 +104,7 @@ final class RateLimitQueue: Sendable {
       }
     } onCancel: {
       let waiter = state.withLock { state in
-        state.line.remove(ticket)
+        state.tickets.remove(ticket)
         return state.waiting.removeValue(forKey: ticket)
       }
       waiter?.resume(returning: .cancelled)

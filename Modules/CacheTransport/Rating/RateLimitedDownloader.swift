@@ -22,7 +22,7 @@ package struct RateLimitedDownloader: Downloader {
   package func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     let began = clock.uptime
     let gate = gate
-    if !gate.passAtOnce() {
+    if !gate.passWithoutWaiting() {
       try await Deadline(limit: request.timeout, clock: clock, error: .overdue(request.timeout ?? .zero))
         .run { () async throws(CacheError) in try await gate.pass() }
     }

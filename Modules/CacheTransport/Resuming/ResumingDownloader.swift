@@ -23,7 +23,7 @@ package struct ResumingDownloader: Downloader {
     var response: DownloadResponse
     switch try await attempts.send(request) {
     case .failure(let error): throw attempts.log.final(error)
-    case .success(let answer): response = answer
+    case .success(let received): response = received
     }
     let (log, body) = (attempts.log, response.body)
     guard body.data == nil,

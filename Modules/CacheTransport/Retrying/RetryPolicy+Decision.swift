@@ -35,9 +35,9 @@ extension RetryPolicy {
     case .failure(let error): return errors.contains(error.code) ? delay : nil
     case .success(let head):
       guard statuses.contains(head.status.code) else { return nil }
-      guard let asked = RetryAfter.delay(in: head.headerFields, now: now) else { return delay }
+      guard let requested = RetryAfter.delay(in: head.headerFields, now: now) else { return delay }
       // Not earlier than the server requests, but later if the back-off delay is longer.
-      return asked <= maximumRetryAfter ? max(asked, delay) : nil
+      return requested <= maximumRetryAfter ? max(requested, delay) : nil
     }
   }
 

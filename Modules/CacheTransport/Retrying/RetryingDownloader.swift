@@ -20,7 +20,7 @@ package struct RetryingDownloader: Downloader {
 
   package func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     let attempts = RetryLoop(base: base, policy: policy, clock: clock, request: request)
-    var response = try await attempts.answer()
+    var response = try await attempts.nextResponse()
     let (log, body) = (attempts.log, response.body)
     response.metrics = { log.metrics }
     guard body.data == nil, body.length != 0 else { return response }
@@ -62,7 +62,7 @@ extension RetryLoop {
   /// Sends requests until the policy accepts a response.
   ///
   /// - Parameter broken: The error of a failed body, so that the next request is already the second.
-  func answer(after broken: CacheError? = nil) async throws(CacheError) -> DownloadResponse {
+  func nextResponse(after broken: CacheError? = nil) async throws(CacheError) -> DownloadResponse {
     defer { drain.end() }
     var result: Result<DownloadResponse, CacheError>
     if let broken { result = .failure(broken) } else { result = try await send(request) }

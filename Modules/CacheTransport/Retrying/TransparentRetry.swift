@@ -13,7 +13,7 @@ struct TransparentRetry: BodyRecovery {
     attempts.log.close(isCounted: true)
     attempts.log.note(error)
     guard position == 0 else { throw attempts.interruption(error, at: position) }
-    let response = try await attempts.answer(after: RetryLoop.original(of: error))
+    let response = try await attempts.nextResponse(after: RetryLoop.original(of: error))
     guard Self.describesSameContent(head, response.head), length == response.body.length else {
       attempts.giveUp(response)
       // A transient status says nothing about the resource. Starting over would repeat the request that was just refused.

@@ -16,11 +16,11 @@ final class IOExecutor: Sendable {
     /// Reads data that does not change, in no order.
     case unordered
     /// Maintains the whole folder.
-    case upkeep
+    case maintenance
   }
 
   private let looking, storing: [DispatchQueue]
-  private let upkeep = DispatchQueue(label: "etagere.disk.upkeep", qos: .utility)
+  private let maintenance = DispatchQueue(label: "etagere.disk.maintenance", qos: .utility)
   private let state: Lock<IOState>
   private let path: String
 
@@ -104,7 +104,7 @@ final class IOExecutor: Sendable {
   var pendingStores: Int { state.withLock { $0.stores } }
 
   /// Whether further writes are refused until others have finished.
-  var isFull: Bool { state.withLock { !$0.hasRoom(for: 0) } }
+  var isFull: Bool { state.withLock { !$0.hasCapacity(for: 0) } }
 
   func error(_ refusal: IOState.Refusal) -> CacheError {
     switch refusal {
@@ -122,14 +122,14 @@ final class IOExecutor: Sendable {
     let job = IOJob(lane, work)
     switch state.withLock({ $0.enter(job, whenClosed: whenClosed) }) {
     case .success(let wake):
-      if case .upkeep = lane { upkeep.async { [self] in doUpkeep(job) } }
+      if case .maintenance = lane { maintenance.async { [self] in runMaintenance(job) } }
       if let wake { start(wake) }
       return nil
     case .failure(let refusal): return refusal
     }
   }
 
-  private func doUpkeep(_ job: IOJob) {
+  private func runMaintenance(_ job: IOJob) {
     let tell = job.work()
     let step = state.withLock { $0.finish(job) }
     tell()

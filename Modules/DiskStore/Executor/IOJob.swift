@@ -15,7 +15,7 @@ struct IOJob: Sendable {
     case .entry(let resource): (self.resource, kind, bytes) = (resource, .looking, 0)
     case .storing(let resource, let bytes): (self.resource, kind, self.bytes) = (resource, .storing, bytes)
     case .unordered: (resource, kind, bytes) = (nil, .looking, 0)
-    case .upkeep: (resource, kind, bytes) = (nil, nil, 0)
+    case .maintenance: (resource, kind, bytes) = (nil, nil, 0)
     }
   }
 }

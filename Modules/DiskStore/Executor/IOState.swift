@@ -42,7 +42,7 @@ struct IOState {
   }
 
   /// Whether a write of this many bytes can be accepted. A single write of any size can.
-  func hasRoom(for bytes: Int) -> Bool {
+  func hasCapacity(for bytes: Int) -> Bool {
     stores == 0 || stores < bounds.count && storedBytes < bounds.bytes && bytes <= bounds.bytes - storedBytes
   }
 
@@ -52,7 +52,7 @@ struct IOState {
   mutating func enter(_ job: IOJob, whenClosed: Bool) -> Result<WorkerPool.Worker?, Refusal> {
     if isClosed && !whenClosed { return .failure(.closed) }
     if job.kind == .storing {
-      guard hasRoom(for: job.bytes) else { return .failure(.overloaded) }
+      guard hasCapacity(for: job.bytes) else { return .failure(.overloaded) }
       stores += 1
       storedBytes += job.bytes
     }

@@ -81,7 +81,7 @@ package struct FileCalls: Sendable {
     }.get()
   }
 
-  func synchronise(_ file: FileDescriptor) throws(SystemError) {
+  func synchronize(_ file: FileDescriptor) throws(SystemError) {
     while let error = sync(file.raw) {
       if error != .interrupted { throw error }
     }

@@ -55,7 +55,7 @@ final class Generation: @unchecked Sendable {
 
   /// Makes counters equal that a killed process left unequal, unless another process has the file mapped. The caller has the
   /// folder's lock, as does every process that maps the file.
-  func mendIfAlone() {
+  func repairIfUnshared() {
     let left = counts
     guard !left.isQuiet else { return }
     // Every live process has the shared lock, so the exclusive lock proves there is none. Without file locks the repair never

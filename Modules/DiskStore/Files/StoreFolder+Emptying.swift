@@ -8,7 +8,7 @@ extension StoreFolder {
     do throws(SystemError) {
       return try temporaryPath("trash")
     } catch {
-      guard error.meansNoRoom else { throw error }
+      guard error.meansDiskFull else { throw error }
       return "\(tmp)/\(Revision.random()).trash"
     }
   }
@@ -25,7 +25,7 @@ extension StoreFolder {
           // If there is no space for a new folder, deleting the old entries makes space.
           if (try? Paths.makeFolder(entries)) == nil { Paths.removeTree(trash, calls) }
           try Paths.makeFolder(entries)
-          if syncsFolders { try calls.synchronise(FileDescriptor(root, .folder)) }
+          if syncsFolders { try calls.synchronize(FileDescriptor(root, .folder)) }
           return Paths.removeTree(trash, calls)
         } catch {
           // The entries may still exist: the missing folder can be the one they were to be moved to.

@@ -15,7 +15,7 @@ extension StoreFolder {
       do throws(SystemError) {
         let isNew = try makeParents(of: name)
         guard let error = change({ calls.rename(spool, target) }) else {
-          if syncsFolders { try synchroniseFolders(of: name, isNew: isNew) }
+          if syncsFolders { try synchronizeFolders(of: name, isNew: isNew) }
           return
         }
         failure = error
@@ -55,11 +55,11 @@ extension StoreFolder {
     return try Paths.makeFolder(path(name, part))
   }
 
-  private func synchroniseFolders(of name: EntryName, isNew: Bool) throws(SystemError) {
-    try calls.synchronise(FileDescriptor(path(name, name.member == nil ? .shard : .resourceFolder), .folder))
+  private func synchronizeFolders(of name: EntryName, isNew: Bool) throws(SystemError) {
+    try calls.synchronize(FileDescriptor(path(name, name.member == nil ? .shard : .resourceFolder), .folder))
     guard isNew else { return }
-    if name.member != nil { try calls.synchronise(FileDescriptor(path(name, .shard), .folder)) }
-    try calls.synchronise(FileDescriptor(entries, .folder))
+    if name.member != nil { try calls.synchronize(FileDescriptor(path(name, .shard), .folder)) }
+    try calls.synchronize(FileDescriptor(entries, .folder))
   }
 
   enum Removal { case removed, absent, failed(SystemError) }

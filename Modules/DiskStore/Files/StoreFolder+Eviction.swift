@@ -19,23 +19,23 @@ extension StoreFolder {
 
   /// Removes a file.
   ///
-  /// - Parameter looks: Whether another cache may have used the entry after it was chosen and recorded that only in the file.
-  func remove(_ victim: EntryIndex.Victim, in shard: OpenFolder, looks: Bool) -> EvictionOutcome {
-    guard victim.name.member != nil else { return remove(victim, from: shard, looks) }
+  /// - Parameter checksUse: Whether another cache may have used the entry after it was chosen and recorded that only in the file.
+  func remove(_ victim: EntryIndex.Victim, in shard: OpenFolder, checksUse: Bool) -> EvictionOutcome {
+    guard victim.name.member != nil else { return remove(victim, from: shard, checksUse) }
     return victim.name.withResourceFolderName { folderName in
       switch Result(catching: { () throws(SystemError) in try OpenFolder(folderName, in: shard) }) {
       case .failure(let error): return EvictionOutcome(error)
       case .success(let folder):
-        let outcome = remove(victim, from: folder, looks)
+        let outcome = remove(victim, from: folder, checksUse)
         if case .removed = outcome { shard.removeEmptyFolder(folderName) }
         return outcome
       }
     }
   }
 
-  private func remove(_ victim: EntryIndex.Victim, from folder: OpenFolder, _ looks: Bool) -> EvictionOutcome {
+  private func remove(_ victim: EntryIndex.Victim, from folder: OpenFolder, _ checksUse: Bool) -> EvictionOutcome {
     victim.name.withFileName { name in
-      if looks, case .success(let status) = Result(catching: { () throws(SystemError) in try folder.status(name) }),
+      if checksUse, case .success(let status) = Result(catching: { () throws(SystemError) in try folder.status(name) }),
         status.kind == .file, status.modified > victim.last
       {
         return .kept(status)

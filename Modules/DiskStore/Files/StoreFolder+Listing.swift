@@ -48,7 +48,7 @@ extension StoreFolder {
   func variantNames(of plain: EntryName) throws(SystemError) -> [EntryName] { try memberNames(of: plain, inTransforms: false) }
 
   /// Returns the names of a resource's files that can be transformed values.
-  func formNames(of plain: EntryName) throws(SystemError) -> [EntryName] { try memberNames(of: plain, inTransforms: true) }
+  func transformNames(of plain: EntryName) throws(SystemError) -> [EntryName] { try memberNames(of: plain, inTransforms: true) }
 
   private func memberNames(of plain: EntryName, inTransforms: Bool) throws(SystemError) -> [EntryName] {
     var names: [EntryName] = []

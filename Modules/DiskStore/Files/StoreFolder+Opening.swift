@@ -17,7 +17,7 @@ extension StoreFolder {
     // New counters start at zero and could reach the value in an index file of the earlier ones.
     if (try? FileStatus(path: "\(root)/generation"))?.size != Int64(Generation.length) { _ = calls.unlink("\(root)/index") }
     let generation = try Generation("\(root)/generation", calls)
-    generation.mendIfAlone()
+    generation.repairIfUnshared()
     if let key = try readKey(root) { return (key, generation) }
     if (try? FileStatus(path: "\(root)/folder.key")) != nil {
       // The key is damaged, so no name can be computed and no entry can be found. The entries are moved away first, so that after
@@ -33,10 +33,10 @@ extension StoreFolder {
   }
 
   /// Flushes the folder (which contains `entries` and `folder.key`), its parent, and the parents of the `made` folders above it.
-  static func synchronise(_ root: String, made: Int, _ calls: FileCalls) throws(SystemError) {
+  static func synchronize(_ root: String, made: Int, _ calls: FileCalls) throws(SystemError) {
     var path = root
     for _ in 0..<made + 2 {
-      try calls.synchronise(FileDescriptor(path, .folder))
+      try calls.synchronize(FileDescriptor(path, .folder))
       path = Paths.parent(of: path)
     }
   }
@@ -61,7 +61,7 @@ extension StoreFolder {
     let file = try FileDescriptor(draft, .createNew)
     defer { _ = calls.unlink(draft) }
     try calls.writeAll(file, FolderKey.encoded(key), at: 0)
-    try calls.synchronise(file)
+    try calls.synchronize(file)
     if let error = Paths.link(draft, "\(root)/folder.key") {
       if error == .exists {
         guard let winner = try readKey(root) else { throw .ioFailure }

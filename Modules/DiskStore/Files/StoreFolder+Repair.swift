@@ -2,7 +2,7 @@ internal import CacheCore
 
 extension StoreFolder {
   /// The number of checks before the counters are considered abandoned, about half a second in all.
-  private static let looks = 25
+  private static let checkCount = 25
 
   /// Replaces counters that a process left unequal when it ended during a change. Otherwise they would never be trusted again.
   ///
@@ -11,7 +11,7 @@ extension StoreFolder {
   ///
   /// - Returns: Whether the counters were replaced.
   func renewCounters() -> Bool {
-    for _ in 0..<Self.looks {
+    for _ in 0..<Self.checkCount {
       guard let (_, counts) = generationNow, !counts.isQuiet else { return false }
       calls.pause()
     }

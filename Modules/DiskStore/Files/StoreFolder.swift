@@ -28,7 +28,7 @@ final class StoreFolder: Sendable {
     var generation: Generation? { didSet { generationSerial += 1 } }
     var generationSerial: UInt64 = 0
     /// The uptime of the last check that the file at the counters' path is the mapped one.
-    var lastLook: Duration?
+    var lastCheck: Duration?
     var instance: Instance?
     var serial: UInt64 = 0
 
@@ -76,7 +76,7 @@ final class StoreFolder: Sendable {
           return try Self.prepare(root, calls, key: nil)
         }()
         key = prepared.key
-        if syncsFolders { try Self.synchronise(root, made: made, calls) }
+        if syncsFolders { try Self.synchronize(root, made: made, calls) }
         state = Lock(State(generation: prepared.generation))
       } else {
         guard let key = try Self.readKey(root) else { throw .readOnly }
@@ -135,17 +135,17 @@ final class StoreFolder: Sendable {
   /// Returns the changes by other caches, or `nil` if the mapped counters are due for a check.
   func foreignChanges(at uptime: Duration) -> FolderChanges? {
     state.withLock { state in
-      guard let last = state.lastLook, uptime - last < Self.trustsCounters else { return nil }
+      guard let last = state.lastCheck, uptime - last < Self.trustsCounters else { return nil }
       return state.foreignChanges
     }
   }
 
   /// Checks, if due, that the mapped counters are still those of the folder, and maps the current ones if not.
-  func look(at uptime: Duration) {
-    let isDue = state.withLock { state in state.lastLook.map { uptime - $0 >= Self.trustsCounters } ?? true }
+  func checkCounters(at uptime: Duration) {
+    let isDue = state.withLock { state in state.lastCheck.map { uptime - $0 >= Self.trustsCounters } ?? true }
     guard isDue else { return }
     guard !hasLostGeneration else { return adoptGeneration() }
-    state.withLock { $0.lastLook = uptime }
+    state.withLock { $0.lastCheck = uptime }
   }
 
   /// Whether the counters in the folder are no longer the mapped ones, because the folder was deleted and perhaps created again.
@@ -189,7 +189,7 @@ final class StoreFolder: Sendable {
       defer { lock.unlock() }
       return try Self.prepare(root, calls, key: key).generation
     }()
-    if syncsFolders { try Self.synchronise(root, made: made, calls) }
+    if syncsFolders { try Self.synchronize(root, made: made, calls) }
     adopt(generation)
     state.withLock { state in
       if let instance = state.instance, (try? FileStatus(path: "\(tmp)/\(instance.name).lock")) == nil { state.instance = nil }

@@ -35,13 +35,13 @@ package struct SystemError: Error, Hashable, Sendable {
   var meansNoSuchCall: Bool { [ENOSYS, EPERM, EOPNOTSUPP, ENOTSUP, EINVAL, E2BIG].contains(number) }
 
   /// Whether the disk or the quota is full.
-  var meansNoRoom: Bool { number == ENOSPC || number == EDQUOT }
+  var meansDiskFull: Bool { number == ENOSPC || number == EDQUOT }
 
   /// Returns the error of a failed `action` on the file at `path`.
   func error(_ action: String, _ path: String) -> CacheError {
     // A lock is the only thing that the store's calls wait for.
     let text = self == .wouldBlock ? "another process holds its lock" : String(cString: strerror(number))
     return CacheError(
-      meansNoRoom ? .diskFull : .fileSystem, reason: "could not \(action): \(text) (\(number))", path: path, errno: number)
+      meansDiskFull ? .diskFull : .fileSystem, reason: "could not \(action): \(text) (\(number))", path: path, errno: number)
   }
 }

@@ -27,7 +27,7 @@ struct MetadataArea {
   }
 
   /// The location of the next record.
-  struct Place: Equatable {
+  struct RecordLocation: Equatable {
     var firstSlot: Int
     var sequence: UInt64
     /// Whether earlier records must be flushed before this one is written. Otherwise a power failure could lose both them and
@@ -71,13 +71,13 @@ struct MetadataArea {
   }
 
   /// Returns the location of a record of `slots` slots after `newest`, in an area that now has `areaSlots` slots.
-  static func place(slots: Int, after newest: Newest, areaSlots: Int) -> Place {
+  static func place(slots: Int, after newest: Newest, areaSlots: Int) -> RecordLocation {
     let bound = max(slotBound, 4 * slots)
     let behind = newest.firstSlot + newest.slots
     let wraps = behind + slots > bound && slots <= newest.firstSlot
     let first = wraps ? 0 : behind
     // One half of the log is flushed before the other half is overwritten.
     let changesHalf = first / (bound / 2) != newest.firstSlot / (bound / 2)
-    return Place(firstSlot: first, sequence: newest.sequence &+ 1, wantsBarrier: first < areaSlots && changesHalf)
+    return RecordLocation(firstSlot: first, sequence: newest.sequence &+ 1, wantsBarrier: first < areaSlots && changesHalf)
   }
 }

@@ -8,10 +8,10 @@ extension DiskEngine {
 
   /// Returns the transformed values of a resource, without their bodies.
   func transforms(of resource: String, _ plain: EntryName) throws(CacheError) -> [ListedEntry] {
-    folder.look(at: configuration.clock.uptime)
+    folder.checkCounters(at: configuration.clock.uptime)
     let names: [EntryName]
     do throws(SystemError) {
-      names = try folder.formNames(of: plain)
+      names = try folder.transformNames(of: plain)
     } catch {
       throw error.error("list the transforms", folder.path(plain))
     }

@@ -86,8 +86,8 @@ final class EntryFile: Sendable {
   func blocks(from offset: Int64, upTo end: Int64 = .max, checks: Bool = true) throws(SystemError) -> FileMemory? {
     let block = Int64(BlockChecksums.blockSize)
     let wanted = min(Self.pull, bodyLength - offset)
-    let asked = end >= bodyLength ? bodyLength - offset : (end - offset + block - 1) / block * block
-    let count = Int(min(wanted, asked))
+    let needed = end >= bodyLength ? bodyLength - offset : (end - offset + block - 1) / block * block
+    let count = Int(min(wanted, needed))
     let memory = try FileMemory(descriptor, at: Int64(header.bodyOffset) + offset, count: count)
     guard memory.count == count else { return nil }
     guard checks else { return memory }
@@ -179,17 +179,17 @@ extension EntryFile {
     let length = UInt64(status.size) - header.metadataOffset
     guard length <= UInt64(MetadataArea.lengthLimit) else { throw .damaged("metadata area too long") }
     let revision = header.revision
-    func look(_ bytes: UnsafeRawBufferPointer) -> (MetadataArea.Newest, StoredMetadata?)? {
+    func decodeNewest(_ bytes: UnsafeRawBufferPointer) -> (MetadataArea.Newest, StoredMetadata?)? {
       MetadataArea.newest(in: bytes, revision: revision).map { ($0, StoredMetadata(decoding: bytes.part($0.payload))) }
     }
-    var found = try reader.part(header.metadataOffset, length).withBytes(look)
+    var found = try reader.part(header.metadataOffset, length).withBytes(decodeNewest)
     if found == nil {
       guard !reader.descriptor.isCachedAlone else { throw .failed(.wouldBlock) }
       // Two records may have been written during the read, the second over the one that was newest before. No process writes
       // while the lock is taken.
       do throws(SystemError) { try reader.descriptor.waitForLock(calls) } catch { throw .failed(error) }
       defer { reader.descriptor.unlock() }
-      found = try reader.again(header.metadataOffset, look)
+      found = try reader.again(header.metadataOffset, decodeNewest)
     }
     guard let (newest, decoded) = found, let metadata = decoded, metadata.revision == revision,
       metadata.bodyLength == Int64(header.bodyLength)

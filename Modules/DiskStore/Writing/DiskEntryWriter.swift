@@ -41,14 +41,14 @@ final class DiskEntryWriter: EntryWriter {
     name = EntryName(key, hashKey: engine.folder.key)
     self.key = key
     spool = Spool(bodyOffset: Int64(EntryHeader.bodyOffset(keyLength: KeySection.length(key))))
-    try requireRoom(metadata.bodyLength ?? 0)
+    try requireAllowedSize(metadata.bodyLength ?? 0)
   }
 
   deinit { abort() }
 
   private func storing(_ bytes: Int) -> IOExecutor.Lane { .storing(name.lane, bytes: bytes) }
 
-  private func requireRoom(_ length: Int64, payload: Int = 0) throws(CacheError) {
+  private func requireAllowedSize(_ length: Int64, payload: Int = 0) throws(CacheError) {
     let limit = engine.configuration.bodyLimit
     guard length <= limit else {
       throw CacheError(.entryTooLarge, reason: "the body is larger than \(limit) bytes", path: engine.folder.path(name))
@@ -64,7 +64,7 @@ final class DiskEntryWriter: EntryWriter {
   func write(_ chunk: Data) async throws(CacheError) {
     try enter()
     do throws(CacheError) {
-      try requireRoom(spool.length + Int64(chunk.count))
+      try requireAllowedSize(spool.length + Int64(chunk.count))
       if spool.pending.count + chunk.count < Spool.pendingLimit {
         if !chunk.isEmpty { spool.append(chunk) }
       } else {
@@ -160,7 +160,7 @@ final class DiskEntryWriter: EntryWriter {
       }
       state.withLock { $0.phase = .committed }
       spool.finish(.committed(stored.trailers))
-      await engine.waitForRoom()
+      await engine.waitForEviction()
       return stored
     } catch {
       fail(error)
@@ -172,7 +172,7 @@ final class DiskEntryWriter: EntryWriter {
   func writeAndCommit(_ body: Data) throws(CacheError) {
     try enter()
     do throws(CacheError) {
-      try requireRoom(Int64(body.count))
+      try requireAllowedSize(Int64(body.count))
       if body.count < Spool.pendingLimit { spool.append(body) } else { try flush(body) }
       spool.finish(.committed(try finish(nil).trailers))
       state.withLock { $0.phase = .committed }
@@ -194,7 +194,7 @@ final class DiskEntryWriter: EntryWriter {
     let (file, size) = try fill(header, stored)
     file.setModified(now)
     if engine.configuration.durability != .none {
-      try guarded("flush an entry") { () throws(SystemError) in try engine.folder.calls.synchronise(file) }
+      try guarded("flush an entry") { () throws(SystemError) in try engine.folder.calls.synchronize(file) }
     }
     let path = state.withLock { $0.path } ?? ""
     try engine.place(name, size: size) { () throws(CacheError) in
@@ -258,7 +258,7 @@ final class DiskEntryWriter: EntryWriter {
         .entryTooLarge, reason: "the metadata is larger than \(MetadataRecord.payloadLimit) bytes", path: engine.folder.path(name)
       )
     }
-    try requireRoom(spool.length, payload: payload)
+    try requireAllowedSize(spool.length, payload: payload)
   }
 
   /// Writes the temporary file again after it was deleted together with its folder. Its bytes remain readable while it is open.
@@ -274,7 +274,7 @@ final class DiskEntryWriter: EntryWriter {
         offset += Int64(memory.count)
       }
       new.setModified(engine.now)
-      if engine.configuration.durability != .none { try engine.folder.calls.synchronise(new) }
+      if engine.configuration.durability != .none { try engine.folder.calls.synchronize(new) }
     }
     return path
   }
@@ -309,6 +309,6 @@ final class DiskEntryWriter: EntryWriter {
       let calls = engine.folder.calls
       engine.executor.start(.entry(name.lane), whenClosed: true) { _ = calls.unlink(path) }
     }
-    if error.code == .diskFull { engine.makeRoom() }
+    if error.code == .diskFull { engine.evictAfterDiskFull() }
   }
 }

@@ -15,6 +15,6 @@ extension ETagValidator {
   /// `Last-Modified`.
   public func conditionalHeaders(for metadata: StoredMetadata) -> HTTPFields {
     HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)
-      .asking(about: metadata, and: [], CacheControl()).headerFields
+      .revalidating(metadata, and: [], CacheControl()).headerFields
   }
 }

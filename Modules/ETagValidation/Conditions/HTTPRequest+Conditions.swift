@@ -34,7 +34,7 @@ extension HTTPRequest {
   /// Returns the request with `Cache-Control: no-cache`, so that no intermediate cache serves it (RFC 9111 §5.2.1.4). A
   /// `Cache-Control` field of the caller is left unchanged.
   func pastAllCaches() -> HTTPRequest {
-    guard !headerFields.contains(.cacheControl), headerFields.hasRoom(for: 1) else { return self }
+    guard !headerFields.contains(.cacheControl), headerFields.hasCapacity(for: 1) else { return self }
     var request = self
     request.headerFields[.cacheControl] = "no-cache"
     return request

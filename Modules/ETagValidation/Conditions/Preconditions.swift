@@ -17,7 +17,7 @@ struct Preconditions {
     // Conditions do not apply to a response that is not successful (RFC 9110 §13.2.1).
     guard (200...299).contains(metadata.response.status.code) else { return false }
     if request.headerFields.contains(.ifNoneMatch) {
-      return request.asksOnly(about: metadata)
+      return request.revalidatesOnly(metadata)
         || EntityTagList(.ifNoneMatch, of: request.headerFields).names(fields.first(.eTag).flatMap { EntityTag($0) })
     }
     guard let since = date(.ifModifiedSince, metadata) else { return false }

@@ -23,7 +23,7 @@ extension ETagValidator {
     }
     guard let first, let metadata = whole(stored[first], continuedBy: exchange, rest, revision: revision) else { return refetch }
     var changes = StoreChanges(drops: stored.indices.filter { matches(stored[$0], exchange.request) })
-    keepWithinLimit(&changes, stored)
+    enforceVariantLimit(&changes, stored)
     return .complete(first, variant: SelectingFields(of: metadata).variant, metadata, changes)
   }
 
@@ -32,7 +32,7 @@ extension ETagValidator {
     _ part: StoredMetadata, continuedBy exchange: Exchange, _ rest: ContentRange, revision: Revision
   ) -> StoredMetadata? {
     var response = HTTPResponse(status: .ok, headerFields: part.response.headerFields)
-    guard response.headerFields.hasRoom(for: exchange.response.headerFields.count + 1) else { return nil }
+    guard response.headerFields.hasCapacity(for: exchange.response.headerFields.count + 1) else { return nil }
     response.headerFields = response.headerFields.updated(by: exchange.response.headerFields)
     response.headerFields[.contentRange] = nil
     response.headerFields.set(.contentLength, "\(rest.completeLength)")

@@ -4,9 +4,9 @@ internal import HTTPTypes
 extension ETagValidator {
   /// Returns the updates of a HEAD's 200 to the stored responses that the GET would have selected (RFC 9111 §4.3.5). Equal
   /// validators and length update them. Otherwise they become stale.
-  func news(of exchange: Exchange, stored: [StoredMetadata]) -> [Int: StoredMetadata] {
-    guard !keepsNothing(of: exchange) else { return [:] }
-    var news: [Int: StoredMetadata] = [:]
+  func headUpdates(of exchange: Exchange, stored: [StoredMetadata]) -> [Int: StoredMetadata] {
+    guard !forbidsStoring(of: exchange) else { return [:] }
+    var updates: [Int: StoredMetadata] = [:]
     for (index, metadata) in stored.enumerated() {
       guard !metadata.isPart, metadata.response.status == .ok, matches(metadata, exchange.request) else { continue }
       guard isSame(exchange.response.headerFields, metadata) else {
@@ -14,17 +14,17 @@ extension ETagValidator {
         guard freshness != metadata.freshness else { continue }
         var stale = metadata
         stale.freshness = freshness
-        news[index] = stale
+        updates[index] = stale
         continue
       }
-      news[index] = freshened(metadata, by: exchange)
+      updates[index] = updatedMetadata(metadata, by: exchange)
     }
-    return news
+    return updates
   }
 
   private func isSame(_ fields: HTTPFields, _ metadata: StoredMetadata) -> Bool {
     let stored = metadata.response.headerFields
-    guard stored.hasRoom(for: fields.count) else { return false }
+    guard stored.hasCapacity(for: fields.count) else { return false }
     if let tag = fields.first(.eTag).flatMap({ EntityTag($0) }) {
       guard let known = stored.first(.eTag).flatMap({ EntityTag($0) }), tag.weaklyMatches(known) else { return false }
     }

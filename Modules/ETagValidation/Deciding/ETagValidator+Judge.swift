@@ -4,11 +4,11 @@ public import HTTPTypes
 extension ETagValidator {
   /// Returns the consequences of a response or an error from the network.
   public func judge(
-    _ answer: Result<HTTPResponse, CacheError>, to request: HTTPRequest, sent: HTTPRequest, fallback: Int?,
+    _ result: Result<HTTPResponse, CacheError>, to request: HTTPRequest, sent: HTTPRequest, fallback: Int?,
     stored: [StoredMetadata], requestTime: Timestamp, now: Timestamp, revision: Revision
   ) -> ValidationVerdict {
     let fallback = fallback.flatMap { stored.indices.contains($0) ? $0 : nil }
-    switch answer {
+    switch result {
     case .failure(let error):
       guard let fallback, error.isUnreachable else { return .pass(.none, shareable: request.isSafe) }
       return .serveStale(fallback)
@@ -19,7 +19,7 @@ extension ETagValidator {
       if reading, exchange.status == 304 {
         return notModified(exchange, fallback: fallback, stored: stored, revision: revision)
       }
-      if reading, let fallback, mayStandIn(stored[fallback], for: exchange) { return .serveStale(fallback) }
+      if reading, let fallback, mayServeStaleOnError(stored[fallback], for: exchange) { return .serveStale(fallback) }
       if let verdict = continued(exchange, stored: stored, revision: revision) { return verdict }
       guard let metadata = storable(exchange, revision: revision) else {
         return .pass(changes(by: exchange, stored: stored), shareable: isShareable(exchange))
@@ -36,7 +36,7 @@ extension ETagValidator {
       let target = ResourceID.uri(of: exchange.request)
       changes = StoreChanges(drops: Array(stored.indices), invalidations: exchange.changedResources.filter { $0 != target })
     }
-    keepWithinLimit(&changes, stored)
+    enforceVariantLimit(&changes, stored)
     return .store(variant: variant, metadata, changes)
   }
 
@@ -61,7 +61,7 @@ extension ETagValidator {
   }
 
   /// Removes the oldest responses until there is space for one more.
-  func keepWithinLimit(_ changes: inout StoreChanges, _ stored: [StoredMetadata]) {
+  func enforceVariantLimit(_ changes: inout StoreChanges, _ stored: [StoredMetadata]) {
     let excess = stored.count - changes.drops.count + 1 - variantLimit
     guard excess > 0 else { return }
     let gone = Set(changes.drops)
@@ -71,7 +71,7 @@ extension ETagValidator {
 
   /// Returns whether `stale-if-error`, of the stored response or of the request, allows the stored response in place of a server
   /// error (RFC 5861 §4). The plan has already established that no directive forbids it.
-  private func mayStandIn(_ metadata: StoredMetadata, for exchange: Exchange) -> Bool {
+  private func mayServeStaleOnError(_ metadata: StoredMetadata, for exchange: Exchange) -> Bool {
     guard [500, 502, 503, 504].contains(exchange.status) else { return false }
     let windows = [
       rules.directives(of: metadata.response.headerFields).stated.staleIfError,
@@ -86,7 +86,7 @@ extension ETagValidator {
   private func isShareable(_ exchange: Exchange) -> Bool {
     guard exchange.request.isSafe, !CacheControl(request: exchange.request).noStore else { return false }
     let directives = rules.directives(of: exchange.response.headerFields)
-    return !directives.stated.noStore && !directives.isOthers && !Vary(exchange.response.headerFields).matchesNothing
+    return !directives.stated.noStore && !directives.forbidsSharedStorage && !Vary(exchange.response.headerFields).matchesNothing
   }
 
   /// Returns the changes to stored responses that a response causes that is not stored itself.
@@ -94,7 +94,7 @@ extension ETagValidator {
     let (request, response) = (exchange.request, exchange.response)
     guard request.isSafe else { return StoreChanges(invalidations: exchange.changedResources) }
     guard exchange.status == 200 else { return .none }
-    if request.method == .head { return StoreChanges(updates: news(of: exchange, stored: stored)) }
+    if request.method == .head { return StoreChanges(updates: headUpdates(of: exchange, stored: stored)) }
     // A new full response that must not be stored: without a change, the outdated stored one would still be served without a
     // request.
     let directives = rules.directives(of: response.headerFields)
@@ -102,6 +102,6 @@ extension ETagValidator {
     if directives.stated.noStore || Vary(response.headerFields).matchesNothing {
       return StoreChanges(invalidations: ResourceID.uri(of: request).map { [$0] } ?? [])
     }
-    return directives.isOthers ? StoreChanges(drops: [outdated]) : .none
+    return directives.forbidsSharedStorage ? StoreChanges(drops: [outdated]) : .none
   }
 }

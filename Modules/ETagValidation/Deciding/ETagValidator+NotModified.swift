@@ -10,7 +10,7 @@ extension ETagValidator {
     _ exchange: Exchange, fallback: Int?, stored: [StoredMetadata], revision: Revision
   ) -> ValidationVerdict {
     if let confirmed = confirmed(by: exchange, fallback: fallback, stored: stored) {
-      let fresh = freshened(stored[confirmed], by: exchange)
+      let fresh = updatedMetadata(stored[confirmed], by: exchange)
       var changes = alongside(confirmed, exchange, stored)
       changes.copy = copy(of: confirmed, fresh, exchange, stored, revision)
       return .update(confirmed, fresh, changes)
@@ -29,7 +29,7 @@ extension ETagValidator {
       own[fields: name].map(\.bytes) == sent[fields: name].map(\.bytes)
     }
     return isUntouched
-      || EntityTag.asked(of: exchange.response.headerFields).map { EntityTagList(.ifNoneMatch, of: own).names($0) } ?? false
+      || EntityTag.validator(of: exchange.response.headerFields).map { EntityTagList(.ifNoneMatch, of: own).names($0) } ?? false
   }
 
   private func confirmed(by exchange: Exchange, fallback: Int?, stored: [StoredMetadata]) -> Int? {
@@ -37,28 +37,28 @@ extension ETagValidator {
     guard sent.hasOwnCondition else { return nil }
     let preferred = stored.count > 1 ? [fallback, selected(by: exchange.request, from: stored)].compactMap { $0 } : []
     let order = preferred + stored.indices
-    let tag = EntityTag.asked(of: fields)
+    let tag = EntityTag.validator(of: fields)
     return order.first { index in
       let isOwn = matches(stored[index], exchange.request)
       guard isOwn || mayConfirm(stored[index], exchange.request),
-        sent.asks(about: stored[index], apartFrom: exchange.request), canAnswer(stored[index], exchange.request)
+        sent.revalidates(stored[index], apartFrom: exchange.request), canServe(stored[index], exchange.request)
       else { return false }
       // Another variant is confirmed only by its strong tag, which the 304 must name or which must be the only one in the
       // request. A date is not enough, because two variants may have the same one.
-      if !isOwn, tag.map(\.isWeak) ?? !Self.asksAboutOneTag(sent) { return false }
+      if !isOwn, tag.map(\.isWeak) ?? !Self.hasSingleTag(sent) { return false }
       return confirms(fields, tag, stored[index].response.headerFields, sent)
     }
   }
 
   /// Returns whether the stored response can serve the request. A part cannot if the request needs other bytes.
-  private func canAnswer(_ metadata: StoredMetadata, _ request: HTTPRequest) -> Bool {
+  private func canServe(_ metadata: StoredMetadata, _ request: HTTPRequest) -> Bool {
     guard metadata.isPart else { return true }
     return request.singleRange.map { StoredPart(metadata)?.covered($0) != nil } ?? false
   }
 
-  private static func asksAboutOneTag(_ sent: HTTPRequest) -> Bool {
-    let asked = EntityTagList(.ifNoneMatch, of: sent.headerFields)
-    return !asked.matchesAny && asked.tags.count == 1
+  private static func hasSingleTag(_ sent: HTTPRequest) -> Bool {
+    let tags = EntityTagList(.ifNoneMatch, of: sent.headerFields)
+    return !tags.matchesAny && tags.tags.count == 1
   }
 
   /// Returns whether a 304 refers to the stored response. It does so by its tag, or without one if no other response was
@@ -70,10 +70,10 @@ extension ETagValidator {
   private func confirms(
     _ notModified: HTTPFields, _ tag: EntityTag?, _ stored: HTTPFields, _ sent: HTTPRequest
   ) -> Bool {
-    guard stored.hasRoom(for: notModified.count) else { return false }
-    if let tag { return EntityTag.asked(of: stored).map(tag.weaklyMatches) ?? false }
+    guard stored.hasCapacity(for: notModified.count) else { return false }
+    if let tag { return EntityTag.validator(of: stored).map(tag.weaklyMatches) ?? false }
     // For a request with a tag, the origin ignores the date (RFC 9110 §13.1.3).
-    if sent.headerFields.contains(.ifNoneMatch) { return Self.asksAboutOneTag(sent) }
+    if sent.headerFields.contains(.ifNoneMatch) { return Self.hasSingleTag(sent) }
     guard let modified = notModified.first(.lastModified) else { return true }
     return modified.bytes == stored.first(.lastModified)?.bytes
   }
@@ -83,11 +83,11 @@ extension ETagValidator {
     guard stored.count > 1, let tag = EntityTag.strong(of: exchange.response.headerFields) else { return .none }
     let same = stored.indices.filter { index in
       index != confirmed && matches(stored[index], exchange.request)
-        && stored[index].response.headerFields.hasRoom(for: exchange.response.headerFields.count)
+        && stored[index].response.headerFields.hasCapacity(for: exchange.response.headerFields.count)
         && EntityTag.strong(of: stored[index].response.headerFields)?.stronglyMatches(tag) == true
     }
     return StoreChanges(
-      updates: Dictionary(uniqueKeysWithValues: same.map { ($0, freshened(stored[$0], by: exchange)) }))
+      updates: Dictionary(uniqueKeysWithValues: same.map { ($0, updatedMetadata(stored[$0], by: exchange)) }))
   }
 
   /// Returns a copy of another variant's response that the 304 has named. Stored under this request's selecting fields, it serves
@@ -96,7 +96,7 @@ extension ETagValidator {
     of confirmed: Int, _ fresh: StoredMetadata, _ exchange: Exchange, _ stored: [StoredMetadata], _ revision: Revision
   ) -> StoreChanges.Copy? {
     guard exchange.request.method == .get, stored.count < variantLimit, !matches(fresh, exchange.request),
-      !keepsNothing(of: exchange), !Vary(fresh.response.headerFields).matchesNothing
+      !forbidsStoring(of: exchange), !Vary(fresh.response.headerFields).matchesNothing
     else { return nil }
     var copy = fresh
     copy.request = storedRequest(exchange.request, selectedBy: fresh.response, part: nil)
@@ -106,25 +106,26 @@ extension ETagValidator {
 
   /// Returns whether no fields of a response may be stored. A 304 then confirms the body once, and the next use revalidates
   /// again.
-  func keepsNothing(of exchange: Exchange) -> Bool {
-    keepsNothing(of: exchange, rules.directives(of: exchange.response.headerFields))
+  func forbidsStoring(of exchange: Exchange) -> Bool {
+    forbidsStoring(of: exchange, rules.directives(of: exchange.response.headerFields))
   }
 
-  private func keepsNothing(of exchange: Exchange, _ directives: ResponseDirectives) -> Bool {
+  private func forbidsStoring(of exchange: Exchange, _ directives: ResponseDirectives) -> Bool {
     // A response to a user's credentials is shared only if it says so (§3.5), also when it is a 304.
-    let isOneUsers = !directives.allowsAuthorised && exchange.request.headerFields.contains(.authorization)
-    return directives.stated.noStore || directives.isOthers || isOneUsers || CacheControl(request: exchange.request).noStore
+    let isForOneUser = !directives.allowsAuthorized && exchange.request.headerFields.contains(.authorization)
+    return directives.stated.noStore || directives.forbidsSharedStorage || isForOneUser
+      || CacheControl(request: exchange.request).noStore
   }
 
   /// Returns the stored response with the fields of a 304 or of a response to HEAD, and with new times. Its body, length and
   /// revision stay the same.
-  func freshened(_ metadata: StoredMetadata, by exchange: Exchange) -> StoredMetadata {
-    let news = rules.directives(of: exchange.response.headerFields)
-    guard !keepsNothing(of: exchange, news) else { return metadata }
+  func updatedMetadata(_ metadata: StoredMetadata, by exchange: Exchange) -> StoredMetadata {
+    let newDirectives = rules.directives(of: exchange.response.headerFields)
+    guard !forbidsStoring(of: exchange, newDirectives) else { return metadata }
     var response = metadata.response
     response.headerFields = response.headerFields.updated(by: exchange.response.headerFields)
-    let isAllNews = saysAll(exchange.response.headerFields, of: metadata.response.headerFields)
-    let directives = isAllNews ? news : rules.directives(of: response.headerFields)
+    let isCompleteUpdate = statesAllDirectives(exchange.response.headerFields, of: metadata.response.headerFields)
+    let directives = isCompleteUpdate ? newDirectives : rules.directives(of: response.headerFields)
     let freshness = FreshnessRules(rules: rules).freshness(
       of: response, directives, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
     response.headerFields.leaveOut(directives.leftOut)
@@ -137,7 +138,7 @@ extension ETagValidator {
   }
 
   /// Returns whether the directives of a 304 are those of the updated response, because neither has targeted fields.
-  private func saysAll(_ notModified: HTTPFields, of stored: HTTPFields) -> Bool {
+  private func statesAllDirectives(_ notModified: HTTPFields, of stored: HTTPFields) -> Bool {
     notModified.contains(.cacheControl)
       && rules.targets.allSatisfy { !notModified.contains($0) && !stored.contains($0) }
   }

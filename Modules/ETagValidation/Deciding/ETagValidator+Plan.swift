@@ -16,8 +16,8 @@ extension ETagValidator {
     guard policy == .cacheOnly || directives.onlyIfCached else { return plan }
     return switch plan {
     case .use(let index, _): .use(index, thenRevalidate: nil)
-    case .fetch: .answer(HTTPResponse(status: .gatewayTimeout))
-    case .answer: plan
+    case .fetch: .respond(HTTPResponse(status: .gatewayTimeout))
+    case .respond: plan
     }
   }
 
@@ -35,7 +35,7 @@ extension ETagValidator {
       return .use(match, thenRevalidate: nil)
     case .revalidate(let floor, _):
       // If the clock was set back, the elapsed time is unknown.
-      if let floor, use.isWelcome, now >= metadata.responseTime, now - metadata.responseTime < floor {
+      if let floor, use.isAcceptable, now >= metadata.responseTime, now - metadata.responseTime < floor {
         return .use(match, thenRevalidate: nil)
       }
     case .staleWhileRevalidate where use.mayShowStale:
@@ -48,8 +48,8 @@ extension ETagValidator {
       }
     }
     return .fetch(
-      request.asking(about: stored[match], and: others(than: match, of: stored, for: request), directives),
-      fallback: use.mayStandIn ? match : nil, reason: metadata.freshness.isFresh(at: now) ? .request : .stale)
+      request.revalidating(stored[match], and: otherResponses(besides: match, of: stored, for: request), directives),
+      fallback: use.mayBeFallback ? match : nil, reason: metadata.freshness.isFresh(at: now) ? .request : .stale)
   }
 
   /// Returns the stored response that can serve a request: the one that it selects or, for a range, a stored part that contains
@@ -72,11 +72,12 @@ extension ETagValidator {
   private func miss(_ request: HTTPRequest, _ directives: CacheControl, _ stored: [StoredMetadata]) -> ValidationPlan {
     guard !stored.isEmpty else { return .fetch(request, fallback: nil, reason: .uriMiss) }
     if let part = continuable(for: request, directives, from: stored) {
-      return .fetch(request.asking(forRestOf: stored[part]), fallback: nil, reason: .partial)
+      return .fetch(request.requestingRest(of: stored[part]), fallback: nil, reason: .partial)
     }
     let reason: ForwardReason = stored.contains { matches($0, request) } ? .partial : .varyMiss
     return .fetch(
-      request.asking(about: nil, and: others(than: nil, of: stored, for: request), directives), fallback: nil, reason: reason)
+      request.revalidating(nil, and: otherResponses(besides: nil, of: stored, for: request), directives), fallback: nil,
+      reason: reason)
   }
 
   /// Returns the request for a revalidation in the background. It is for the whole response and without the caller's conditions,
@@ -85,12 +86,12 @@ extension ETagValidator {
     _ request: HTTPRequest, _ directives: CacheControl, _ match: Int, _ stored: [StoredMetadata]
   ) -> HTTPRequest {
     let whole = stored[match].isPart ? request : request.withoutConditionsAndRange()
-    return whole.asking(about: stored[match], and: others(than: match, of: stored, for: whole), directives)
+    return whole.revalidating(stored[match], and: otherResponses(besides: match, of: stored, for: whole), directives)
   }
 
   /// Returns the other stored responses of the resource that one request can revalidate too (RFC 9111 §4.3.1), latest first.
   /// Parts are excluded, because they help only a request for the same part.
-  private func others(than match: Int?, of stored: [StoredMetadata], for request: HTTPRequest) -> [StoredMetadata] {
+  private func otherResponses(besides match: Int?, of stored: [StoredMetadata], for request: HTTPRequest) -> [StoredMetadata] {
     guard stored.count > 1 || match == nil else { return [] }
     return stored.indices.filter { $0 != match && !stored[$0].isPart && mayConfirm(stored[$0], request) }.map { stored[$0] }
       .sorted { Self.isOlder($1, $0) }

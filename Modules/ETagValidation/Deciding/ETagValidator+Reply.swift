@@ -44,17 +44,17 @@ extension ETagValidator {
 
   /// Returns the 206 or 416 for a range, or `nil` if the range is ignored.
   private func part(
-    _ asked: ByteRange, _ conditions: Preconditions, _ metadata: StoredMetadata, _ now: Timestamp
+    _ requested: ByteRange, _ conditions: Preconditions, _ metadata: StoredMetadata, _ now: Timestamp
   ) -> StoredReply? {
     guard conditions.allowsRange(metadata) else { return nil }
     if let part = StoredPart(metadata) {
-      guard let bytes = part.covered(asked) else { return nil }
+      guard let bytes = part.covered(requested) else { return nil }
       let from = part.range.bytes.lowerBound
       let range = ContentRange((bytes.lowerBound + from)..<(bytes.upperBound + from), of: part.range.completeLength)
       return StoredReply(head: head(of: range, metadata, now), content: .range(bytes))
     }
     guard metadata.response.status == .ok, let length = metadata.bodyLength else { return nil }
-    guard let bytes = asked.resolved(in: length) else {
+    guard let bytes = requested.resolved(in: length) else {
       return StoredReply(
         head: HTTPResponse(status: .rangeNotSatisfiable, headerFields: [.contentRange: "bytes */\(length)"]), content: .none)
     }

@@ -26,7 +26,7 @@ extension ETagValidator {
   func storedRequest(_ request: HTTPRequest, selectedBy response: HTTPResponse, part: ContentRange?) -> HTTPRequest {
     let selecting = SelectingFields(of: request, vary: Vary(response.headerFields), secret: secret, mode: rules.mode)
     var fields = selecting.fields
-    if let part { fields.replace(.range, with: HTTPField(name: .range, value: part.asked)) }
+    if let part { fields.replace(.range, with: HTTPField(name: .range, value: part.requestValue)) }
     return HTTPRequest(
       method: .get, scheme: request.scheme, authority: request.authority.map(HostPort.withoutUserInformation), path: request.path,
       headerFields: fields)
@@ -38,10 +38,10 @@ extension ETagValidator {
   private func allowsStoring(_ directives: ResponseDirectives, _ exchange: Exchange) -> Bool {
     let stated = directives.stated
     guard stated.mustUnderstand ? StatusRule.isUnderstood(exchange.status) : !stated.noStore else { return false }
-    guard !directives.isOthers else { return false }
+    guard !directives.forbidsSharedStorage else { return false }
     // Other users, who may be signed in, must not receive this response.
     if rules.mode == .shared, exchange.status == 401 { return false }
-    return directives.allowsAuthorised || !exchange.request.headerFields.contains(.authorization)
+    return directives.allowsAuthorized || !exchange.request.headerFields.contains(.authorization)
   }
 
   /// Returns whether the status and the lifetime of the response allow storing (RFC 9111 §3).

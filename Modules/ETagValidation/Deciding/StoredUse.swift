@@ -17,22 +17,22 @@ struct StoredUse {
   /// accepts no stale response.
   var mayStayWhileRevalidated: Bool {
     guard let until = freshness.staleWhileRevalidateUntil, now < until else { return false }
-    return !isRefused && isStaleWelcome && !freshness.requiresRevalidation
+    return !isRefused && isStaleAcceptable && !freshness.requiresRevalidation
   }
 
   /// Whether the response may be used at once, fresh or stale.
-  var mayShowStale: Bool { !freshness.requiresRevalidation && mayStandIn }
+  var mayShowStale: Bool { !freshness.requiresRevalidation && mayBeFallback }
 
   /// Whether the response may be used if the origin cannot be reached (RFC 9111 §4.2.4).
-  var mayStandIn: Bool {
+  var mayBeFallback: Bool {
     guard !isRefused else { return false }
-    return freshness.isFresh(at: now) || (allowsOffline && isStaleWelcome)
+    return freshness.isFresh(at: now) || (allowsOffline && isStaleAcceptable)
   }
 
   private var allowsOffline: Bool { freshness.staleIfErrorUntil.map { now < $0 } ?? false }
 
   /// Whether the response satisfies the request's limits of age and freshness, regardless of its own directives.
-  var isWelcome: Bool { !isRefused && (now < freshness.freshUntil || isStaleWelcome) }
+  var isAcceptable: Bool { !isRefused && (now < freshness.freshUntil || isStaleAcceptable) }
 
   /// Whether the request's directives rule out the response, fresh or stale. `max-age=0` does so even at age zero, because its
   /// purpose is to force revalidation.
@@ -45,7 +45,7 @@ struct StoredUse {
 
   /// Whether the request accepts a stale response. A limit of the age requires a fresh one, unless `max-stale` permits staleness
   /// (RFC 9111 §5.2.1.1, §5.2.1.2).
-  private var isStaleWelcome: Bool {
+  private var isStaleAcceptable: Bool {
     if let maxStale = directives.maxStale { return now - freshness.freshUntil <= maxStale }
     return directives.maxAge == nil
   }

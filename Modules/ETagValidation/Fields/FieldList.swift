@@ -7,7 +7,7 @@ internal import CacheCore
 /// takes linear time for any bytes.
 struct FieldList: Sequence, IteratorProtocol {
   private var rest: Substring.UTF8View
-  private var honoursQuotes = true
+  private var honorsQuotes = true
 
   init(_ line: String) { rest = line[...].utf8 }
 
@@ -29,9 +29,9 @@ struct FieldList: Sequence, IteratorProtocol {
         return rest[..<end]
       }
       end = next
-      if byte == UInt8(ascii: "\""), honoursQuotes {
+      if byte == UInt8(ascii: "\""), honorsQuotes {
         // After one unclosed quote, later quotes are ignored. Searching for the end of each would take quadratic time.
-        if let close = rest.closingQuote(from: next) { end = rest.index(after: close) } else { honoursQuotes = false }
+        if let close = rest.closingQuote(from: next) { end = rest.index(after: close) } else { honorsQuotes = false }
       }
     }
     defer { rest = rest[end...] }

@@ -3,7 +3,7 @@ internal import HTTPTypes
 extension HTTPFields {
   /// Sets a field to one value at the position of its first line, so that the order of the other fields is unchanged.
   mutating func set(_ name: HTTPField.Name, _ value: String) {
-    guard contains(name) || hasRoom(for: 1) else { return }
+    guard contains(name) || hasCapacity(for: 1) else { return }
     self[name] = value
   }
 

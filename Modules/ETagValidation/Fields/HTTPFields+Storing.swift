@@ -34,28 +34,28 @@ extension HTTPFields {
   /// Fields that describe the stored bytes remain, as does `ETag`, which labels them; no others may be excluded (§3.2). `Date`
   /// and `Age` state the age of one message, so the earlier values are always removed.
   func updated(by notModified: HTTPFields) -> HTTPFields {
-    let news = notModified.withoutHopByHop().filter { !Self.isTiedToBytes($0.name.canonicalName) } as [HTTPField]
-    if let updated = updated(atEndBy: news) { return updated }
+    let newFields = notModified.withoutHopByHop().filter { !Self.isTiedToBytes($0.name.canonicalName) } as [HTTPField]
+    if let updated = updated(atEndBy: newFields) { return updated }
     var merged = HTTPFields()
-    merged.reserveCapacity(count + news.count)
-    for field in self where field.name != .date && field.name != .age && !Self.names(news, field.name) {
+    merged.reserveCapacity(count + newFields.count)
+    for field in self where field.name != .date && field.name != .age && !Self.names(newFields, field.name) {
       merged.append(field)
     }
-    merged.append(contentsOf: news)
+    merged.append(contentsOf: newFields)
     return merged
   }
 
   /// Returns the updated fields if an earlier 304 has already moved the same fields to the end, or `nil` otherwise. Equal values
   /// stay in place, usually all except the date.
-  private func updated(atEndBy news: [HTTPField]) -> HTTPFields? {
-    let end = count - news.count
+  private func updated(atEndBy newFields: [HTTPField]) -> HTTPFields? {
+    let end = count - newFields.count
     guard end >= 0 else { return nil }
     for index in 0..<end {
       let name = self[index].name
-      if name == .date || name == .age || Self.names(news, name) { return nil }
+      if name == .date || name == .age || Self.names(newFields, name) { return nil }
     }
     var updated = self
-    for (offset, line) in news.enumerated() {
+    for (offset, line) in newFields.enumerated() {
       let known = self[end + offset]
       guard known.name.rawName == line.name.rawName else { return nil }
       if known.hasSameValue(as: line) { continue }
@@ -76,7 +76,7 @@ extension HTTPFields {
   }
 
   /// Returns whether `more` fields can be added, because `HTTPFields` traps at 65,535 fields.
-  func hasRoom(for more: Int) -> Bool { count + more < Int(UInt16.max) }
+  func hasCapacity(for more: Int) -> Bool { count + more < Int(UInt16.max) }
 
   /// Compares the length first, because every field of every response is checked.
   private static func isHopByHop(_ name: String) -> Bool {

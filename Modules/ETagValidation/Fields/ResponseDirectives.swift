@@ -30,10 +30,10 @@ struct ResponseDirectives {
   }
 
   /// Whether this cache must not store the response because it belongs to a single user (§5.2.2.7).
-  var isOthers: Bool { mode == .shared && stated.isPrivate }
+  var forbidsSharedStorage: Bool { mode == .shared && stated.isPrivate }
 
   /// Whether a shared cache may store the response to a request with `Authorization` (§3.5).
-  var allowsAuthorised: Bool {
+  var allowsAuthorized: Bool {
     mode == .private || stated.mustRevalidate || stated.isPublic || stated.sharedMaxAge != nil
   }
 

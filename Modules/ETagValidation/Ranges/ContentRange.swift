@@ -31,5 +31,5 @@ struct ContentRange: Equatable {
   var text: String { "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(completeLength)" }
 
   /// The value of a `Range` field for these bytes.
-  var asked: String { "bytes=\(bytes.lowerBound)-\(bytes.upperBound - 1)" }
+  var requestValue: String { "bytes=\(bytes.lowerBound)-\(bytes.upperBound - 1)" }
 }

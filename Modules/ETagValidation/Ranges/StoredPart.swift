@@ -17,8 +17,8 @@ struct StoredPart {
   }
 
   /// Returns the bytes of the stored body for a single range of the whole, or `nil` if the part does not contain all of them.
-  func covered(_ asked: ByteRange) -> Range<Int64>? {
-    guard let bytes = asked.resolved(in: range.completeLength), range.bytes.contains(bytes) else { return nil }
+  func covered(_ requested: ByteRange) -> Range<Int64>? {
+    guard let bytes = requested.resolved(in: range.completeLength), range.bytes.contains(bytes) else { return nil }
     return (bytes.lowerBound - range.bytes.lowerBound)..<(bytes.upperBound - range.bytes.lowerBound)
   }
 }

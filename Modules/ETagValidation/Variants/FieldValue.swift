@@ -2,7 +2,7 @@
 enum FieldValue {
   /// Returns the lines as one value, without surrounding blanks. The members of a list are trimmed and joined by `, `, and empty
   /// ones are omitted. Quoted text is unchanged.
-  static func normalised(_ lines: [[UInt8]], isList: Bool) -> [UInt8] {
+  static func normalized(_ lines: [[UInt8]], isList: Bool) -> [UInt8] {
     let members = isList ? lines.flatMap(members(of:)) : lines.map { trimmed($0[...]) }
     return Array(members.joined(separator: [UInt8(ascii: ","), 0x20]))
   }

@@ -12,7 +12,7 @@ struct Preference {
   /// lines are like this, and this path costs a tenth. Every request for a response with `Vary` uses it.
   ///
   /// - Parameter isOrdered: Whether the members must retain their order.
-  static func normalised(plain line: [UInt8], isOrdered: Bool) -> [UInt8]? {
+  static func normalized(plain line: [UInt8], isOrdered: Bool) -> [UInt8]? {
     var members: [Range<Int>] = []
     members.reserveCapacity(8)
     var start: Int?
@@ -46,7 +46,7 @@ struct Preference {
   ///   - members: The members of all lines of the field.
   ///   - isTyped: Whether the members are media types, whose parameters may be case-sensitive.
   ///   - isOrdered: Whether members of equal weight must retain their order.
-  static func normalised(_ members: [ArraySlice<UInt8>], isTyped: Bool, isOrdered: Bool) -> [UInt8] {
+  static func normalized(_ members: [ArraySlice<UInt8>], isTyped: Bool, isOrdered: Bool) -> [UInt8] {
     let sorted = members.map { Preference($0, isTyped: isTyped) }.enumerated().sorted { a, b in
       guard a.element.weight == b.element.weight else { return a.element.weight > b.element.weight }
       guard !isOrdered, a.element.text != b.element.text else { return a.offset < b.offset }

@@ -117,16 +117,16 @@ struct SelectingFields {
     if FieldValue.isPreference(name.canonicalName) {
       return preference(lines, in: name.canonicalName)
     }
-    return FieldValue.normalised(lines, isList: !singletons.contains(name.canonicalName))
+    return FieldValue.normalized(lines, isList: !singletons.contains(name.canonicalName))
   }
 
   private static func preference(_ lines: [[UInt8]], in name: String) -> [UInt8] {
     let isOrdered = name == "accept-language"
-    if lines.count == 1, let plain = Preference.normalised(plain: lines[0], isOrdered: isOrdered) { return plain }
-    return Preference.normalised(FieldValue.members(of: lines), isTyped: name == "accept", isOrdered: isOrdered)
+    if lines.count == 1, let plain = Preference.normalized(plain: lines[0], isOrdered: isOrdered) { return plain }
+    return Preference.normalized(FieldValue.members(of: lines), isTyped: name == "accept", isOrdered: isOrdered)
   }
 
-  private static func trimmed(_ line: [UInt8]) -> [UInt8] { FieldValue.normalised([line], isList: false) }
+  private static func trimmed(_ line: [UInt8]) -> [UInt8] { FieldValue.normalized([line], isList: false) }
 
   private static func escaped(_ bytes: [UInt8]) -> String {
     var text: [UInt8] = []

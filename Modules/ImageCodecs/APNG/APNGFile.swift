@@ -97,7 +97,7 @@ extension APNGFile {
     /// The sequence number that the next animation chunk must have.
     private var sequence = 0
     private var current: Frame?
-    private var isPastPicture = false
+    private var isPastImageData = false
 
     init(comparesSums: Bool) { self.comparesSums = comparesSums }
 
@@ -134,21 +134,21 @@ extension APNGFile {
       case "IHDR" where content.count == 13 && file.headerRest.isEmpty:
         file.size = PixelSize(number(bytes, content.lowerBound), number(bytes, content.lowerBound + 4))
         file.headerRest = content.lowerBound + 8..<content.upperBound
-      case "acTL" where content.count == 8 && !isPastPicture && file.frameCount == 0:
+      case "acTL" where content.count == 8 && !isPastImageData && file.frameCount == 0:
         file.frameCount = number(bytes, content.lowerBound)
         file.plays = number(bytes, content.lowerBound + 4)
       case "IDAT":
-        isPastPicture = true
+        isPastImageData = true
         // Without a frame before it, `IDAT` is the default image for decoders without APNG support.
         current?.data.append(content)
       case "fcTL" where file.frameCount > 0:
         try end(&file)
         current = try frame(bytes, content, file.size)
       case "fdAT" where file.frameCount > 0:
-        guard content.count >= 4, current != nil, isPastPicture else { throw Damage(reason: "pixel data without a frame") }
+        guard content.count >= 4, current != nil, isPastImageData else { throw Damage(reason: "pixel data without a frame") }
         try count(number(bytes, content.lowerBound))
         current?.data.append(content.lowerBound + 4..<content.upperBound)
-      case _ where Self.sharedKinds.contains(name) && !isPastPicture: file.shared.append(whole)
+      case _ where Self.sharedKinds.contains(name) && !isPastImageData: file.shared.append(whole)
       default: break
       }
     }
@@ -179,7 +179,7 @@ extension APNGFile {
       guard !size.isEmpty, rect.x + size.width <= canvas.width, rect.y + size.height <= canvas.height else {
         throw Damage(reason: "a frame of \(size) at \(rect.x), \(rect.y) does not fit the image of \(canvas)")
       }
-      guard isPastPicture || size == canvas else { throw Damage(reason: "the first frame is smaller than the image") }
+      guard isPastImageData || size == canvas else { throw Damage(reason: "the first frame is smaller than the image") }
       let (time, parts) = (
         Int(bytes[start + 20]) << 8 | Int(bytes[start + 21]), Int(bytes[start + 22]) << 8 | Int(bytes[start + 23])
       )

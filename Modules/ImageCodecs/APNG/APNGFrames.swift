@@ -55,7 +55,7 @@ final class APNGFrames: FrameSource {
     // If drawing fails, the canvas is released, because its content is undefined.
     let kept = state.canvas
     state.canvas = nil
-    guard let canvas = kept else { throw noRoom }
+    guard let canvas = kept else { throw outOfMemory }
     while true {
       if let end = watch.end {
         // The next call continues from here.
@@ -64,12 +64,12 @@ final class APNGFrames: FrameSource {
       }
       let frame = file.frames[state.next]
       let isLast = state.next == index
-      let picture = try draw(frame, isFirst: state.next == 0, on: canvas, isWanted: isLast, watch)
+      let drawn = try draw(frame, isFirst: state.next == 0, on: canvas, isWanted: isLast, watch)
       state.next += 1
       guard isLast else { continue }
-      guard let picture else { throw noRoom }
+      guard let drawn else { throw outOfMemory }
       state.canvas = canvas
-      return picture
+      return drawn
     }
   }
 
@@ -80,21 +80,21 @@ final class APNGFrames: FrameSource {
     let png = file.png(of: frame, in: data)
     let part = ImageHeader(format: .png, size: frame.rect.size)
     let pixels = try engine.pixels(of: png, part, size: part.size, partial: false, watch: watch).rgba
-    guard pixels.channels == .rgba, pixels.size == part.size else { throw noRoom }
+    guard pixels.channels == .rgba, pixels.size == part.size else { throw outOfMemory }
     // Before the first frame, the canvas is empty.
     let restored = frame.disposal == .restore && !isFirst ? canvas.copy(frame.rect) : nil
-    if frame.disposal == .restore, !isFirst, restored == nil { throw noRoom }
+    if frame.disposal == .restore, !isFirst, restored == nil { throw outOfMemory }
     canvas.draw(pixels, at: frame.rect, frame.blending)
-    let picture = isWanted ? canvas.copy() : nil
+    let drawn = isWanted ? canvas.copy() : nil
     switch frame.disposal {
     case .keep: break
     case .clear: canvas.clear(frame.rect)
     case .restore: if let restored { canvas.draw(restored, at: frame.rect, .replace) } else { canvas.clear(frame.rect) }
     }
-    return picture
+    return drawn
   }
 
-  private var noRoom: CacheError {
+  private var outOfMemory: CacheError {
     CacheError(.imageLimitExceeded, reason: "PNG: not enough memory for a frame of \(file.size) pixels")
   }
 }

@@ -15,10 +15,10 @@ extension ImageDecoder {
     guard let reading = try? ImageInspector.read(data, limits, forDecoding: false) else { return 0 }
     let header = reading.header
     let target = size?.size(of: header.size) ?? header.size
-    var asked = header
-    asked.size = target
+    var targetHeader = header
+    targetHeader.size = target
     // A refused image needs no memory.
-    guard (try? limits.check(asked)) != nil else { return 0 }
+    guard (try? limits.check(targetHeader)) != nil else { return 0 }
     let channels = (header.colorSpace == ImageHeader.gray ? 1 : 3) + (header.hasAlpha ? 1 : 0)
     let decoded = Double(header.size.area) / Self.shrink(from: header, to: target) * Double(max(header.bitDepth / 8, 1))
     // The canvas, a copy of it, and one frame.

@@ -26,7 +26,7 @@ public struct ImageDecoder: ResourceDecoder {
   /// Whether a truncated or damaged file is decoded as far as possible. By default, it is an error.
   public var allowsPartial = false
   /// Whether ``DecodedImage/original`` contains the bytes of the file. For animated images, it always does.
-  public var keepsOriginal = false
+  public var retainsOriginal = false
   /// The limits beyond which an image is refused.
   public var limits = ImageLimits.standard
 
@@ -42,7 +42,7 @@ public struct ImageDecoder: ResourceDecoder {
   public var id: ComponentID {
     let settings = [
       size.map { "\($0)" } ?? "full", "@\(scale)", firstFrameOnly ? "first" : "all", allowsPartial ? "partial" : "whole",
-      keepsOriginal ? "original" : "", limits.parameters,
+      retainsOriginal ? "original" : "", limits.parameters,
     ]
     return ComponentID(Self.self, parameters: settings.joined(separator: ";"))
   }
@@ -61,9 +61,9 @@ public struct ImageDecoder: ResourceDecoder {
     let (engine, header, watch) = (reading.engine, reading.header, reading.watch)
     let target = size?.size(of: header.size) ?? header.size
     // An enlarging size rule must respect the limits too.
-    var asked = header
-    asked.size = target
-    try limits.check(asked)
+    var targetHeader = header
+    targetHeader.size = target
+    try limits.check(targetHeader)
 
     // The first frame does not depend on the others.
     let isCut = reading.isCut && (!firstFrameOnly || !header.isAnimated)
@@ -87,7 +87,7 @@ public struct ImageDecoder: ResourceDecoder {
 
   private func image(_ buffer: PixelBuffer, _ header: ImageHeader, _ data: Data, _ url: URL?, isPartial: Bool) -> DecodedImage {
     DecodedImage(
-      buffer: buffer, header: header, scale: scale, url: url, original: keepsOriginal ? data : nil, isPartial: isPartial,
+      buffer: buffer, header: header, scale: scale, url: url, original: retainsOriginal ? data : nil, isPartial: isPartial,
       frames: nil)
   }
 }

@@ -33,8 +33,8 @@ enum ImageInspector {
     var animationDamage: String?
     switch format {
     case .svg:
-      carriedMemory = try SVGReferences.check(data, limits, watch) { picture throws(CacheError) in
-        try read(picture, limits).header
+      carriedMemory = try SVGReferences.check(data, limits, watch) { embedded throws(CacheError) in
+        try read(embedded, limits).header
       }
     case .avif, .heic:
       let dimensions = HEIFDimensions(data)

@@ -10,23 +10,23 @@ enum JPEGCoefficients {
   /// Returns the number of bytes, or 0 if one scan contains all components. Such a file is decoded row by row.
   static func byteCount(_ data: Data) -> Int {
     var (count, components) = (0, 0)
-    var isKept = false
+    var holdsCoefficients = false
     JPEGMarkers.walk(data) { marker, content in
       switch marker {
       // A frame header (ISO/IEC 10918-1 §B.2.2). The excluded markers in this range are tables.
       case 0xC0...0xCF where ![0xC4, 0xC8, 0xCC].contains(marker) && content.count >= 6:
         components = Int(content[5])
-        isKept = [0xC2, 0xC6, 0xCA, 0xCE].contains(marker)
+        holdsCoefficients = [0xC2, 0xC6, 0xCA, 0xCE].contains(marker)
         count = byteCount(frame: content)
         return true
       // The header of the first scan (§B.2.3). If it contains only some of the components, other scans follow.
       case 0xDA:
-        isKept = isKept || (content.first.map(Int.init) ?? components) < components
+        holdsCoefficients = holdsCoefficients || (content.first.map(Int.init) ?? components) < components
         return false
       default: return true
       }
     }
-    return isKept ? count : 0
+    return holdsCoefficients ? count : 0
   }
 
   /// Uses the sampling factors: the components with the largest factor have every pixel.

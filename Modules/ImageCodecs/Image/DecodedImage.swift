@@ -23,7 +23,7 @@ public struct DecodedImage: Sendable {
   /// The URL of the image.
   public var url: URL?
   /// The bytes of the file. They are present for animated images, whose other frames are decoded from them, and if
-  /// ``ImageDecoder/keepsOriginal`` is set.
+  /// ``ImageDecoder/retainsOriginal`` is set.
   public let original: Data?
   /// Whether the file is truncated or damaged and this is the decodable part: see ``ImageDecoder/allowsPartial``.
   public let isPartial: Bool

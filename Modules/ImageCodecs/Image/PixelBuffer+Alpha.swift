@@ -28,7 +28,7 @@ extension PixelBuffer {
         }
       }
     }
-    guard let flat else { throw Self.noRoom(for: size) }
+    guard let flat else { throw Self.outOfMemory(for: size) }
     return flat
   }
 }

@@ -102,11 +102,11 @@ public struct PixelBuffer: Sendable {
         }
       }
     }
-    guard let widened else { throw Self.noRoom(for: size) }
+    guard let widened else { throw Self.outOfMemory(for: size) }
     return widened
   }
 
-  static func noRoom(for size: PixelSize) -> CacheError {
+  static func outOfMemory(for size: PixelSize) -> CacheError {
     CacheError(.imageLimitExceeded, reason: "not enough memory for an image of \(size) pixels")
   }
 }

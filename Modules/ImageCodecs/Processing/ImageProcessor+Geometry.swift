@@ -41,9 +41,9 @@ extension ImageProcessor {
   /// "attention", Vision's saliency). The results differ between platforms.
   public static func crop(attention width: Int, _ height: Int) -> Self {
     let step = ImageStep(name: "attention(\(width)x\(height))") { pixels, _ throws(CacheError) in
-      let centred = pixels.size.crop(to: .atLeastOne(width, height))
-      if centred.size == pixels.size { return pixels }
-      let found = try ImageInspector.engine().attention(in: pixels, size: centred.size)
+      let centered = pixels.size.crop(to: .atLeastOne(width, height))
+      if centered.size == pixels.size { return pixels }
+      let found = try ImageInspector.engine().attention(in: pixels, size: centered.size)
       return try pixels.part(pixels.size.clipping(found))
     }
     return ImageProcessor([step])

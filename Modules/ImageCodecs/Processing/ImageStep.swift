@@ -9,12 +9,12 @@ struct ImageStep: Sendable {
   let apply: @Sendable (PixelBuffer, DecodingDeadline) throws(CacheError) -> PixelBuffer
 
   /// Allocates the result of a step. The memory passed to `fill` is zeroed.
-  static func room(
+  static func allocate(
     for size: PixelSize, _ channels: PixelBuffer.Channels, _ fill: (UnsafeMutableRawBufferPointer) -> Void
   ) throws(CacheError) -> PixelBuffer {
     try ImageLimits.standard.check(ImageHeader(format: .pixels, size: size))
     guard let buffer = PixelBuffer(size: size, channels: channels, fill: fill) else {
-      throw PixelBuffer.noRoom(for: size)
+      throw PixelBuffer.outOfMemory(for: size)
     }
     return buffer
   }

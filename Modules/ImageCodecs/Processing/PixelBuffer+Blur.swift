@@ -7,7 +7,7 @@ extension PixelBuffer {
     guard sigma > 0.1 else { return self }
     let radii = Self.boxRadii(min(sigma, 1000))
     let (source, channels) = (self, channels)
-    var blurred = try ImageStep.room(for: size, channels) { to in
+    var blurred = try ImageStep.allocate(for: size, channels) { to in
       source.withUnsafeBytes { to.copyMemory(from: $0) }
       if channels.hasAlpha { Self.premultiply(to, channels) }
     }
@@ -19,7 +19,7 @@ extension PixelBuffer {
     }
     guard channels.hasAlpha else { return blurred }
     let last = blurred
-    return try ImageStep.room(for: size, channels) { to in
+    return try ImageStep.allocate(for: size, channels) { to in
       last.withUnsafeBytes { to.copyMemory(from: $0) }
       Self.unpremultiply(to, channels)
     }
@@ -40,7 +40,7 @@ extension PixelBuffer {
     let (length, lines) = isVertical ? (size.height, size.width) : (size.width, size.height)
     let (along, across) = isVertical ? (size.width * step, step) : (step, size.width * step)
     let width = 2 * radius + 1
-    return try ImageStep.room(for: size, channels) { to in
+    return try ImageStep.allocate(for: size, channels) { to in
       withUnsafeBytes { from in
         for line in 0..<lines {
           for channel in 0..<step {

@@ -5,7 +5,7 @@ extension PixelBuffer {
   func gray() throws(CacheError) -> PixelBuffer {
     if channels.rawValue < 3 { return self }
     let (step, hasAlpha) = (channels.rawValue, channels.hasAlpha)
-    return try ImageStep.room(for: size, hasAlpha ? .grayAlpha : .gray) { to in
+    return try ImageStep.allocate(for: size, hasAlpha ? .grayAlpha : .gray) { to in
       withUnsafeBytes { from in
         var next = 0
         for start in stride(from: 0, to: from.count, by: step) {
@@ -26,7 +26,7 @@ extension PixelBuffer {
   func mixed(with color: RGBA, weight: (Int, Int) -> Int) throws(CacheError) -> PixelBuffer {
     let pixels = try widened()
     let over = [Int(color.red), Int(color.green), Int(color.blue)]
-    return try ImageStep.room(for: size, .rgba) { to in
+    return try ImageStep.allocate(for: size, .rgba) { to in
       pixels.withUnsafeBytes { from in
         var start = 0
         for y in 0..<size.height {
@@ -48,7 +48,7 @@ extension PixelBuffer {
   func cut(to radius: Double) throws(CacheError) -> PixelBuffer {
     let pixels = try widened()
     let shape = RoundedShape(size: size, radius: radius)
-    return try ImageStep.room(for: size, .rgba) { to in
+    return try ImageStep.allocate(for: size, .rgba) { to in
       pixels.withUnsafeBytes { from in
         to.copyMemory(from: from)
         var alpha = 3

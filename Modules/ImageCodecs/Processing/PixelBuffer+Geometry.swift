@@ -5,7 +5,7 @@ extension PixelBuffer {
   func part(_ rect: PixelRect) throws(CacheError) -> PixelBuffer {
     if rect.size == size { return self }
     let step = channels.rawValue
-    return try ImageStep.room(for: rect.size, channels) { to in
+    return try ImageStep.allocate(for: rect.size, channels) { to in
       withUnsafeBytes { from in
         let length = rect.size.width * step
         for row in 0..<rect.size.height {
@@ -34,7 +34,7 @@ extension PixelBuffer {
       case .rightMirrored: (width * height - 1, -width, -1)
       case .left: (width - 1, width, -1)
       }
-    return try ImageStep.room(for: target, channels) { to in
+    return try ImageStep.allocate(for: target, channels) { to in
       withUnsafeBytes { from in
         var next = 0
         for row in 0..<target.height {

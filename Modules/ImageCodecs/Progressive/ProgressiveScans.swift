@@ -7,7 +7,7 @@ internal import Foundation
 /// A finder of the scan ends of a progressive JPEG while its bytes arrive (ISO/IEC 10918-1, annexes B and G). It reads
 /// each byte once.
 struct ProgressiveScans {
-  private enum Place {
+  private enum State {
     /// Before the marker at the start of the file.
     case start(Int)
     /// Before a marker, and within a marker.
@@ -18,7 +18,7 @@ struct ProgressiveScans {
     case numbers, escape(Int)
   }
 
-  private var place = Place.start(0)
+  private var state = State.start(0)
   private var position = 0
   private var isProgressive = false
 
@@ -31,14 +31,14 @@ struct ProgressiveScans {
     chunk.withUnsafeBytes { bytes in
       var next = 0
       while next < bytes.count, !isOver {
-        switch place {
+        switch state {
         case .segment(let kind, let rest):
           let skipped = min(rest, bytes.count - next)
           next += skipped
-          place = skipped < rest ? .segment(kind, rest - skipped) : behind(kind)
+          state = skipped < rest ? .segment(kind, rest - skipped) : behind(kind)
         case .numbers:
           let found = bytes[next...].firstIndex(of: 0xFF)
-          if let found { place = .escape(position + found) }
+          if let found { state = .escape(position + found) }
           next = found.map { $0 + 1 } ?? bytes.count
         default:
           step(bytes[next])
@@ -50,22 +50,22 @@ struct ProgressiveScans {
   }
 
   private mutating func step(_ byte: UInt8) {
-    switch place {
+    switch state {
     case .start(let index):
       guard byte == [0xFF, 0xD8][index] else { return isOver = true }
-      place = index == 0 ? .start(1) : .marker
+      state = index == 0 ? .start(1) : .marker
     case .marker:
       guard byte == 0xFF else { return isOver = true }
-      place = .kind
+      state = .kind
     case .kind: begin(byte)
-    case .length(let kind): place = .restOfLength(kind, Int(byte) << 8)
+    case .length(let kind): state = .restOfLength(kind, Int(byte) << 8)
     case .restOfLength(let kind, let high):
       let length = high | Int(byte)
       guard length >= 2 else { return isOver = true }
-      place = length == 2 ? behind(kind) : .segment(kind, length - 2)
+      state = length == 2 ? behind(kind) : .segment(kind, length - 2)
     case .escape(let start):
       switch byte {
-      case 0x00, 0xD0...0xD7: place = .numbers
+      case 0x00, 0xD0...0xD7: state = .numbers
       case 0xFF: break
       case 0xD9: isOver = true
       default:
@@ -79,17 +79,17 @@ struct ProgressiveScans {
   private mutating func begin(_ kind: UInt8) {
     switch kind {
     case 0xFF: break
-    case 0x01, 0xD0...0xD7: place = .marker
+    case 0x01, 0xD0...0xD7: state = .marker
     case 0x00, 0xD8, 0xD9: isOver = true
     // The frame header declares the coding. Sequential files have one scan, and no codec reads the other variants.
     case 0xC0, 0xC1, 0xC3, 0xC5...0xC7, 0xC9...0xCB, 0xCD...0xCF: isOver = true
     default:
       if kind == 0xC2 { isProgressive = true }
-      place = .length(kind)
+      state = .length(kind)
     }
   }
 
-  private mutating func behind(_ kind: UInt8) -> Place {
+  private mutating func behind(_ kind: UInt8) -> State {
     guard kind == 0xDA else { return .marker }
     if !isProgressive { isOver = true }
     return .numbers

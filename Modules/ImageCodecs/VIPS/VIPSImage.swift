@@ -85,7 +85,7 @@ final class VIPSImage {
       guard let start = bytes.baseAddress else { return }
       isDone = etagere_vips_rows(pointer, Int32(first), Int32(count), start, bytes.count)
     }
-    guard let buffer else { throw PixelBuffer.noRoom(for: size) }
+    guard let buffer else { throw PixelBuffer.outOfMemory(for: size) }
     return isDone ? buffer : nil
   }
 }

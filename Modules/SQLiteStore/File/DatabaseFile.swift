@@ -23,7 +23,7 @@ final class DatabaseFile: Sendable {
   let path: String
   private let configuration: SQLiteCache.Configuration
   private let state: Lock<State>
-  private let upkeep = DispatchQueue(label: "etagere.sqlite.opening", qos: .userInitiated)
+  private let maintenance = DispatchQueue(label: "etagere.sqlite.opening", qos: .userInitiated)
 
   init(_ path: String, _ configuration: SQLiteCache.Configuration) throws(CacheError) {
     self.path = path
@@ -161,7 +161,7 @@ final class DatabaseFile: Sendable {
 
   private func reopen(_ open: @escaping @Sendable () throws -> Opening) async throws(CacheError) -> Opening {
     let result: Result<Opening, any Error> = await withCheckedContinuation { continuation in
-      upkeep.async { [self] in
+      maintenance.async { [self] in
         let result = Result { () throws -> Opening in
           let opening = try open()
           state.withLock { $0.opening = opening }
@@ -205,7 +205,7 @@ final class DatabaseFile: Sendable {
       if isIdle { continuation.resume() }
     }
     await withCheckedContinuation { continuation in
-      upkeep.async { [self] in
+      maintenance.async { [self] in
         let opening = state.withLock { state in
           defer { state.opening = nil }
           return state.opening

@@ -3,7 +3,7 @@ internal import CacheCore
 
 /// The entries whose bytes this process still reads or writes. They stay even if the entry is replaced or removed here.
 final class EntryLeases: Sendable {
-  struct Place: Hashable, Sendable {
+  struct EntryIdentity: Hashable, Sendable {
     private let opening: ObjectIdentifier
     let entry: Int64
 
@@ -23,19 +23,19 @@ final class EntryLeases: Sendable {
 
     fileprivate init(_ opening: DatabaseFile.Opening, _ entry: Int64, _ leases: EntryLeases) {
       (self.opening, self.entry, self.leases) = (opening, entry, leases)
-      leases.counts.withLock { $0[Place(opening, entry), default: 0] += 1 }
+      leases.counts.withLock { $0[EntryIdentity(opening, entry), default: 0] += 1 }
     }
 
     deinit {
       leases.counts.withLock { counts in
-        let place = Place(opening, entry)
-        let left = (counts[place] ?? 1) - 1
-        counts[place] = left > 0 ? left : nil
+        let identity = EntryIdentity(opening, entry)
+        let left = (counts[identity] ?? 1) - 1
+        counts[identity] = left > 0 ? left : nil
       }
     }
   }
 
-  private let counts = Lock<[Place: Int]>([:])
+  private let counts = Lock<[EntryIdentity: Int]>([:])
 
   func lease(_ opening: DatabaseFile.Opening, _ entry: Int64) -> EntryLease { EntryLease(opening, entry, self) }
 

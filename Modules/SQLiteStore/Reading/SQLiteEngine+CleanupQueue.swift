@@ -6,19 +6,19 @@ internal import GRDB
 extension SQLiteEngine {
   /// Removes the entries in one change at a time. While another process writes, the queue grows to at most the number of stored
   /// entries.
-  func clearAway(_ new: CleanupQueue) {
+  func enqueueCleanup(_ new: CleanupQueue) {
     guard !new.isEmpty else { return }
     clearing.withLock { clearing in
       clearing.cleanup = clearing.cleanup?.joined(new) ?? new
-      if clearing.task == nil { clearing.task = Task { [self] in await clearAway() } }
+      if clearing.task == nil { clearing.task = Task { [self] in await runCleanup() } }
     }
   }
 
-  private func clearAway() async {
-    while let cleanup = nextFinds() { await discard(cleanup) }
+  private func runCleanup() async {
+    while let cleanup = nextCleanup() { await discard(cleanup) }
   }
 
-  private func nextFinds() -> CleanupQueue? {
+  private func nextCleanup() -> CleanupQueue? {
     clearing.withLock { clearing in
       if clearing.cleanup == nil { clearing.task = nil }
       defer { clearing.cleanup = nil }

@@ -10,13 +10,13 @@ internal import Foundation
 
 extension SQLiteEngine {
   /// The result of a lookup, with the entries to remove.
-  private struct Look: Sendable {
+  private struct LookupBatch: Sendable {
     var entries: [StoredEntry] = []
     var cleanup: CleanupQueue
   }
 
   func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
-    try await look { database in
+    try await lookUp { database in
       [try EntryTable.find(database, key)]
     } range: {
       range
@@ -24,7 +24,7 @@ extension SQLiteEngine {
   }
 
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
-    try await look { database in
+    try await lookUp { database in
       try EntryTable.variants(database, of: resource)
     } range: {
       nil
@@ -34,7 +34,7 @@ extension SQLiteEngine {
   func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
     let keys = Set(keys)
     guard !keys.isEmpty else { return [:] }
-    let entries = try await look(asked: keys.count) { database in
+    let entries = try await lookUp(keyCount: keys.count) { database in
       try keys.map { try EntryTable.find(database, $0) }
     } range: {
       nil
@@ -42,39 +42,39 @@ extension SQLiteEngine {
     return Dictionary(entries.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// - Parameter asked: The number of keys that are looked up one by one. With `nil`, any result counts as one hit and none as
+  /// - Parameter keyCount: The number of keys that are looked up one by one. With `nil`, any result counts as one hit and none as
   ///   one miss.
-  private func look(
-    asked: Int? = nil, _ find: @escaping @Sendable (Database) throws -> [EntryTable.Found],
+  private func lookUp(
+    keyCount: Int? = nil, _ find: @escaping @Sendable (Database) throws -> [EntryTable.Found],
     range: @escaping @Sendable () -> Range<Int64>?
   ) async throws(CacheError) -> [StoredEntry] {
     let now = now
-    let look = try await file.read { [self] database, opening in
-      var look = Look(cleanup: CleanupQueue(in: opening))
+    let batch = try await file.read { [self] database, opening in
+      var batch = LookupBatch(cleanup: CleanupQueue(in: opening))
       for found in try find(database) {
         switch found {
         case .nothing: continue
-        case .damaged(let id): look.cleanup.damaged.insert(id)
-        case .entry(let row) where isExpired(row.metadata, at: now): look.cleanup.expired.insert(row.id)
+        case .damaged(let id): batch.cleanup.damaged.insert(id)
+        case .entry(let row) where isExpired(row.metadata, at: now): batch.cleanup.expired.insert(row.id)
         case .entry(let row):
           guard let entry = try entry(row, range(), database, opening) else {
-            look.cleanup.damaged.insert(row.id)
+            batch.cleanup.damaged.insert(row.id)
             continue
           }
-          use(EntryLeases.Place(opening, row.id), at: now)
-          look.entries.append(entry)
+          use(EntryLeases.EntryIdentity(opening, row.id), at: now)
+          batch.entries.append(entry)
         }
       }
-      return look
+      return batch
     }
-    let hits = asked == nil ? min(look.entries.count, 1) : look.entries.count
+    let hits = keyCount == nil ? min(batch.entries.count, 1) : batch.entries.count
     count { counters in
       counters.hits += hits
-      counters.misses += (asked ?? 1) - hits
-      counters.damaged += look.cleanup.damaged.count
+      counters.misses += (keyCount ?? 1) - hits
+      counters.damaged += batch.cleanup.damaged.count
     }
-    clearAway(look.cleanup)
-    return look.entries
+    enqueueCleanup(batch.cleanup)
+    return batch.entries
   }
 
   /// Returns `nil` if the body is damaged.
@@ -82,7 +82,7 @@ extension SQLiteEngine {
     _ row: EntryRow, _ range: Range<Int64>?, _ database: Database, _ opening: DatabaseFile.Opening
   ) throws -> StoredEntry? {
     let wanted = (range ?? 0..<row.length).clamped(to: 0..<row.length)
-    guard row.length <= Self.atHand else {
+    guard row.length <= Self.inMemoryBodyLimit else {
       let body = SQLiteBody(row, wanted, leases.lease(opening, row.id), self)
       return StoredEntry(
         key: row.key, metadata: row.metadata, body: ResourceBody(length: wanted.upperBound - wanted.lowerBound, source: body))

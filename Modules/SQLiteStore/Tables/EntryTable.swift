@@ -111,7 +111,7 @@ enum EntryTable {
     Int64(key.resource.utf8.count + key.variant.utf8.count + key.transform.utf8.count + payload.count) + length
   }
 
-  static func refresh(_ database: Database, _ entry: EntryRow, _ metadata: StoredMetadata, used: Timestamp) throws {
+  static func updateMetadata(_ database: Database, _ entry: EntryRow, _ metadata: StoredMetadata, used: Timestamp) throws {
     let payload = metadata.encoded()
     try database.cachedStatement(sql: "UPDATE entry SET metadata = ?, checksum = ?, size = ?, used = ? WHERE id = ?").execute(
       arguments: [

@@ -30,12 +30,12 @@ final class SQLiteEntryWriter: EntryWriter {
       throw CacheError(.entryTooLarge, reason: "the key is larger than \(EntryTable.keyLimit) bytes", path: engine.file.path)
     }
     (self.key, self.metadata, self.engine) = (key, metadata, engine)
-    try requireRoom(metadata.bodyLength ?? 0)
+    try requireAllowedSize(metadata.bodyLength ?? 0)
   }
 
   deinit { abort() }
 
-  private func requireRoom(_ length: Int64) throws(CacheError) {
+  private func requireAllowedSize(_ length: Int64) throws(CacheError) {
     let limit = engine.configuration.bodyLimit
     guard length <= limit else {
       throw CacheError(.entryTooLarge, reason: "the body is larger than \(limit) bytes", path: engine.file.path)
@@ -47,7 +47,7 @@ final class SQLiteEntryWriter: EntryWriter {
   func write(_ chunk: Data) async throws(CacheError) {
     try enter()
     do throws(CacheError) {
-      try requireRoom(spool.length + Int64(chunk.count))
+      try requireAllowedSize(spool.length + Int64(chunk.count))
       var rest = chunk
       while !rest.isEmpty {
         spool.append(Data(rest.prefix(SQLiteSpool.pendingLimit)))
@@ -102,7 +102,7 @@ final class SQLiteEntryWriter: EntryWriter {
   private static func entry(
     _ lease: EntryLeases.EntryLease?, _ database: Database, _ opening: DatabaseFile.Opening, _ engine: SQLiteEngine
   ) throws -> EntryLeases.EntryLease {
-    let until = engine.now + SQLiteEngine.patience
+    let until = engine.now + SQLiteEngine.writeTimeout
     guard let lease else { return engine.leases.lease(opening, try EntryTable.reserve(database, until: until)) }
     guard lease.opening === opening, try EntryTable.extend(database, lease.entry, until: until) else {
       throw CacheError(
@@ -139,7 +139,7 @@ final class SQLiteEntryWriter: EntryWriter {
     var stored = metadata
     stored.bodyLength = spool.length
     stored.trailers = trailers ?? metadata.trailers
-    try engine.requireRoom(key, stored)
+    try engine.requireAllowedSize(key, stored)
     let pending = spool.pending
     let (lease, flushed) = spool.flushed
     let evicted = try await engine.store(bytes: pending.count) { [engine, key, stored] database, opening in

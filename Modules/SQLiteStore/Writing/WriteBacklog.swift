@@ -13,19 +13,19 @@ final class WriteBacklog: Sendable {
   init(count: Int, bytes: Int) { (self.count, self.bytes) = (count, bytes) }
 
   /// Whether a store of this many bytes may wait too. A single store of any size may.
-  private func hasRoom(for size: Int, beside waiting: (count: Int, bytes: Int)) -> Bool {
+  private func hasCapacity(for size: Int, beside waiting: (count: Int, bytes: Int)) -> Bool {
     waiting.count == 0 || waiting.count < count && waiting.bytes < bytes && size <= bytes - waiting.bytes
   }
 
   /// Whether another store may wait.
-  var hasRoom: Bool { hasRoom(for: 0) }
+  var hasCapacity: Bool { hasCapacity(for: 0) }
 
-  func hasRoom(for size: Int) -> Bool { waiting.withLock { hasRoom(for: size, beside: $0) } }
+  func hasCapacity(for size: Int) -> Bool { waiting.withLock { hasCapacity(for: size, beside: $0) } }
 
   /// - Returns: `false` if the store is refused. Otherwise ``leave(_:)`` must follow.
   func enter(_ size: Int) -> Bool {
     waiting.withLock { waiting in
-      guard hasRoom(for: size, beside: waiting) else { return false }
+      guard hasCapacity(for: size, beside: waiting) else { return false }
       waiting.count += 1
       waiting.bytes += size
       return true

@@ -18,7 +18,7 @@ final class BundledFolder: CacheStore {
   }
 
   /// The maximum size in bytes of a body that is returned in memory with its entry.
-  private static let atHand: Int64 = 131_072
+  private static let inMemoryBodyLimit: Int64 = 131_072
 
   let id: ComponentID
   private let root: String
@@ -57,10 +57,10 @@ final class BundledFolder: CacheStore {
     let file = try BundledFile(entry.file, in: root)
     let (request, resource, response) = try entry.heads(manifest)
     let stated = response.headerFields[.date].flatMap { HTTPDate($0, receivedAt: file.modified) }?.timestamp
-    let born = stated ?? file.modified
-    let freshness = Freshness(generatedAt: born, freshUntil: born + .seconds(max(0, entry.freshFor ?? 0)))
+    let created = stated ?? file.modified
+    let freshness = Freshness(generatedAt: created, freshUntil: created + .seconds(max(0, entry.freshFor ?? 0)))
     let metadata = StoredMetadata(
-      request: request, response: response, requestTime: born, responseTime: born, bodyLength: file.size,
+      request: request, response: response, requestTime: created, responseTime: created, bodyLength: file.size,
       revision: revision(entry, file), freshness: freshness)
     return Item(key: CacheKey(resource: resource), metadata: metadata, name: entry.file, length: file.size)
   }
@@ -87,7 +87,7 @@ final class BundledFolder: CacheStore {
         throw CacheError(.damagedEntry, reason: "the file's length has changed since the store was created", path: file.path)
       }
       let body =
-        wanted.count <= Self.atHand
+        wanted.count <= Self.inMemoryBodyLimit
         ? ResourceBody(try file.read(wanted)) : ResourceBody(length: Int64(wanted.count), source: BundledBody(file, wanted, self))
       return StoredEntry(key: item.key, metadata: item.metadata, body: body)
     }

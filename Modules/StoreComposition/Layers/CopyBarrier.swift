@@ -28,7 +28,7 @@ final class CopyBarrier: Sendable {
     var busy = 0
     var sweepWaiters: [CheckedContinuation<Void, Never>] = []
     /// The waiters for a moment without changes. They check again when a change has ended.
-    var calmWaiters: [CheckedContinuation<Void, Never>] = []
+    var idleWaiters: [CheckedContinuation<Void, Never>] = []
 
     func isChanging(_ resource: String) -> Bool { sweeps > 0 || (resources[resource]?.changes ?? 0) > 0 }
 
@@ -166,22 +166,22 @@ final class CopyBarrier: Sendable {
 
   private func end(_ change: (inout State) -> [CheckedContinuation<Void, Never>]) {
     let waiters = state.withLock { state in
-      defer { state.calmWaiters = [] }
-      return change(&state) + state.calmWaiters
+      defer { state.idleWaiters = [] }
+      return change(&state) + state.idleWaiters
     }
     for waiter in waiters { waiter.resume() }
   }
 
   /// Waits until no change of the resource is running or waiting.
-  func calm(_ resource: String) async {
+  func waitUntilIdle(_ resource: String) async {
     while state.withLock({ $0.isChanging(resource) }) {
       await withCheckedContinuation { continuation in
-        let isCalm = state.withLock { state in
+        let isIdle = state.withLock { state in
           guard state.isChanging(resource) else { return true }
-          state.calmWaiters.append(continuation)
+          state.idleWaiters.append(continuation)
           return false
         }
-        if isCalm { continuation.resume() }
+        if isIdle { continuation.resume() }
       }
     }
   }

@@ -7,7 +7,7 @@ final class CopyTable: Sendable {
 
   private struct State {
     var running: Set<CacheKey> = []
-    var owed: [CacheKey] = []
+    var pendingWriteBacks: [CacheKey] = []
     /// The places in the backlog that commits in progress have reserved.
     var reserved = 0
     var isWritingBack = false
@@ -35,27 +35,27 @@ final class CopyTable: Sendable {
   // MARK: Down
 
   /// - Returns: Whether the caller must start the writing back.
-  func owe(_ key: CacheKey) -> Bool {
+  func enqueueWriteBack(_ key: CacheKey) -> Bool {
     state.withLock { state in
-      if !state.owed.contains(key) { state.owed.append(key) }
+      if !state.pendingWriteBacks.contains(key) { state.pendingWriteBacks.append(key) }
       defer { state.isWritingBack = true }
       return !state.isWritingBack
     }
   }
 
   /// Returns the next key to write back, or `nil` if none is left and the writing back ends.
-  func nextOwed() -> CacheKey? {
+  func nextWriteBack() -> CacheKey? {
     change { state in
-      if state.owed.isEmpty { state.isWritingBack = false }
-      return state.owed.isEmpty ? nil : state.owed.removeFirst()
+      if state.pendingWriteBacks.isEmpty { state.isWritingBack = false }
+      return state.pendingWriteBacks.isEmpty ? nil : state.pendingWriteBacks.removeFirst()
     }
   }
 
-  func endOwed() { change { _ in } }
+  func endWriteBack() { change { _ in } }
 
-  func forget(_ key: CacheKey) { change { $0.owed.removeAll { $0 == key } } }
+  func forget(_ key: CacheKey) { change { $0.pendingWriteBacks.removeAll { $0 == key } } }
 
-  func forgetAll() { change { $0.owed = [] } }
+  func forgetAll() { change { $0.pendingWriteBacks = [] } }
 
   // MARK: Waiting
 
@@ -66,7 +66,7 @@ final class CopyTable: Sendable {
   /// Waits until fewer than `limit` entries wait to be written back, and reserves a place among them until ``release()``.
   func reserve(_ limit: Int) async {
     await wait { state in
-      guard state.owed.count + state.reserved < limit else { return false }
+      guard state.pendingWriteBacks.count + state.reserved < limit else { return false }
       state.reserved += 1
       return true
     }

@@ -18,14 +18,15 @@ final class LayeredWriter: EntryWriter {
   private let key: CacheKey
   private let metadata: StoredMetadata
   /// The layers that get the entry after the commit.
-  private let owed: Range<Int>
+  private let deferredLayers: Range<Int>
   private let store: LayeredStore
   private let state: Lock<State>
 
   init(
-    _ key: CacheKey, _ metadata: StoredMetadata, _ writers: [Int: any EntryWriter], owed: Range<Int>, _ store: LayeredStore
+    _ key: CacheKey, _ metadata: StoredMetadata, _ writers: [Int: any EntryWriter], deferredLayers: Range<Int>,
+    _ store: LayeredStore
   ) {
-    (self.key, self.metadata, self.owed, self.store) = (key, metadata, owed, store)
+    (self.key, self.metadata, self.deferredLayers, self.store) = (key, metadata, deferredLayers, store)
     state = Lock(State(writers: writers))
   }
 
@@ -76,8 +77,8 @@ final class LayeredWriter: EntryWriter {
 
   /// Commits the lowest layer first, so that an entry that is visible above is already stored below.
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
-    if !owed.isEmpty { await store.copyTable.reserve(store.configuration.backlog) }
-    defer { if !owed.isEmpty { store.copyTable.release() } }
+    if !deferredLayers.isEmpty { await store.copyTable.reserve(store.configuration.backlog) }
+    defer { if !deferredLayers.isEmpty { store.copyTable.release() } }
     await store.barrier.beginChange(key.resource)
     defer { store.barrier.endChange(key.resource) }
     let writers = state.withLock { state in
@@ -109,9 +110,9 @@ final class LayeredWriter: EntryWriter {
   /// Ensures that no other layer returns the replaced entry.
   private func replace(_ committed: Set<Int>) async {
     for (index, layer) in store.layers.enumerated() where !committed.contains(index) {
-      if owed.contains(index) { layer.hide(key) } else { _ = await layer.remove(key) }
+      if deferredLayers.contains(index) { layer.hide(key) } else { _ = await layer.remove(key) }
     }
-    if !owed.isEmpty { store.writeBack(key) }
+    if !deferredLayers.isEmpty { store.writeBack(key) }
   }
 
   func abort() {

@@ -131,7 +131,7 @@ private struct DiskBed {
       case .miss: try expect(work.read(key) == nil)
       case .write, .flushedWrite: try work.store(body, for: key, metadata: metadata)
       case .remove: try work.remove(key)
-      case .refresh: try expect(work.refresh(key, metadata))
+      case .refresh: try expect(work.updateMetadata(key, metadata))
       }
     }
   }

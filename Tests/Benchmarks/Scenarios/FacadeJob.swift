@@ -95,7 +95,7 @@ private struct FacadeBed {
     diskManager = ResourceManager(configuration)
     configuration.memory = MemoryCache(limits: .init(cost: 1 << 30))
     manager = ResourceManager(configuration)
-    for url in urls { network.answer(url, .ok(body, etag: "\"65a-1f2e3d4c\"", cacheControl: "public, max-age=86400")) }
+    for url in urls { network.respond(to: url, with: .ok(body, etag: "\"65a-1f2e3d4c\"", cacheControl: "public, max-age=86400")) }
     for (url, path) in zip(urls, paths) {
       _ = try await manager.load(url)
       try RawFile.write(body, path, draft: files + "/draft", flushes: false)

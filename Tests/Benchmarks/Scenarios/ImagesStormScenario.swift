@@ -18,7 +18,7 @@ struct ImagesStormScenario {
     // In this process: what it holds is not the measured one's.
     let origin = try await OriginServer.start(logLimit: 0)
     origin.setFallback { request in
-      OriginAnswer(Self.labelled(picture, request.target), contentType: "image/jpeg", fields: [.cacheControl: "max-age=60"])
+      OriginResponse(Self.labelled(picture, request.target), contentType: "image/jpeg", fields: [.cacheControl: "max-age=60"])
     }
     defer { Task { await origin.stop() } }
     var report = ScenarioReport(

@@ -92,7 +92,7 @@ struct LinkJob: Job {
 
   /// The first answer to it breaks off in the middle, when it is to break.
   private func route(_ body: Data, etag: OriginETag, breaks: Bool) -> Route {
-    let whole = OriginAnswer(
+    let whole = OriginResponse(
       body, contentType: "image/jpeg", etag: etag, fields: [.cacheControl: "max-age=60"], acceptsRanges: true)
     guard breaks else { return Route(whole) }
     var broken = whole

@@ -27,7 +27,7 @@ struct StaleJob: Job {
     let origin = try await OriginServer.start()
     let bodies = (0..<Self.resources).map { Pattern.bytes(512 + $0 * 12) }
     for (index, body) in bodies.enumerated() {
-      let answer = OriginAnswer(
+      let answer = OriginResponse(
         body, contentType: "image/jpeg", etag: .strong("version-\(index)"), fields: [.cacheControl: "max-age=0"])
       origin.setRoute("/\(index)", Route(answer))
     }

@@ -76,7 +76,7 @@ struct VariantsJob: Job {
       self.url = url
       cache = try DiskCache(path: folder, configuration: .init(sizeLimit: nil))
       let network = ScriptedDownloader()
-      network.answer(url, .ok(bytes, etag: "\"65a-1f2e3d4c\"", cacheControl: "public, max-age=86400"))
+      network.respond(to: url, with: .ok(bytes, etag: "\"65a-1f2e3d4c\"", cacheControl: "public, max-age=86400"))
       var configuration = ResourceManager.Configuration()
       configuration.downloader = network
       configuration.store = cache

@@ -41,22 +41,22 @@ struct MemoryAccountingTests {
   private let accounting = Book(limit: 400)
 
   @Test("places are granted while there is room, and then by priority")
-  func places() {
-    #expect(accounting.claim(.place(200), 1, level: .normal))
-    #expect(!accounting.claim(.place(150), 2, level: .low))
-    #expect(!accounting.claim(.place(150), 3, level: .normal))
-    #expect(!accounting.claim(.place(150), 4, level: .low))
+  func initial() {
+    #expect(accounting.claim(.initial(200), 1, level: .normal))
+    #expect(!accounting.claim(.initial(150), 2, level: .low))
+    #expect(!accounting.claim(.initial(150), 3, level: .normal))
+    #expect(!accounting.claim(.initial(150), 4, level: .low))
     accounting.raise(4, to: .high)
 
-    #expect(accounting.giveBack(.init(places: 200)) == [4, 3])
-    #expect(accounting.giveBack(.init(places: 150)) == [2])
+    #expect(accounting.giveBack(.init(initial: 200)) == [4, 3])
+    #expect(accounting.giveBack(.init(initial: 150)) == [2])
   }
 
   @Test("a large claim is not overtaken, and a withdrawn claim admits the claims behind it")
   func headOfLine() {
-    #expect(accounting.claim(.place(200), 1, level: .normal))
-    #expect(!accounting.claim(.place(250), 2, level: .normal))
-    #expect(!accounting.claim(.place(10), 3, level: .normal))
+    #expect(accounting.claim(.initial(200), 1, level: .normal))
+    #expect(!accounting.claim(.initial(250), 2, level: .normal))
+    #expect(!accounting.claim(.initial(10), 3, level: .normal))
 
     #expect(accounting.withdraw(2) == [3])
     #expect(accounting.waiting == 0)
@@ -64,11 +64,11 @@ struct MemoryAccountingTests {
 
   @Test("a body counts against bodies and not against places, and is granted before places")
   func bodies() {
-    for ticket in 1...3 { #expect(accounting.claim(.place(100), UInt64(ticket), level: .normal)) }
+    for ticket in 1...3 { #expect(accounting.claim(.initial(100), UInt64(ticket), level: .normal)) }
     #expect(accounting.claim(.body(250), 4, level: .normal))
     #expect(!accounting.claim(.body(100), 5, level: .normal))
-    #expect(!accounting.claim(.place(1), 6, level: .veryHigh))
-    #expect(accounting.giveBack(.init(places: 300)).isEmpty)
+    #expect(!accounting.claim(.initial(1), 6, level: .veryHigh))
+    #expect(accounting.giveBack(.init(initial: 300)).isEmpty)
 
     #expect(accounting.giveBack(.init(bodies: 250)) == [5, 6])
     #expect(accounting.peak == 250)
@@ -121,18 +121,18 @@ struct MemoryAccountingTests {
 
   @Test("a claim that becomes urgent and fits is granted at once, with all claims that can then be granted")
   func turns() {
-    #expect(accounting.claim(.place(200), 1, level: .normal))
-    #expect(!accounting.claim(.place(250), 2, level: .normal))
-    #expect(!accounting.claim(.place(50), 3, level: .low))
+    #expect(accounting.claim(.initial(200), 1, level: .normal))
+    #expect(!accounting.claim(.initial(250), 2, level: .normal))
+    #expect(!accounting.claim(.initial(50), 3, level: .low))
     #expect(accounting.raise(3, to: .high) == [3])
-    #expect(accounting.giveBack(.init(places: 250)) == [2])
-    #expect(accounting.giveBack(.init(places: 250)).isEmpty)
+    #expect(accounting.giveBack(.init(initial: 250)) == [2])
+    #expect(accounting.giveBack(.init(initial: 250)).isEmpty)
 
     // This queue has served three claims. Every eighth turn goes to the oldest one.
-    for ticket in UInt64(4)...6 { #expect(accounting.claim(.place(10), ticket, level: .normal)) }
-    #expect(!accounting.claim(.place(280), 7, level: .high))
-    #expect(accounting.served(.place(5), 8, level: .veryHigh) == [8])
-    #expect(accounting.giveBack(.init(places: 35)) == [7])
+    for ticket in UInt64(4)...6 { #expect(accounting.claim(.initial(10), ticket, level: .normal)) }
+    #expect(!accounting.claim(.initial(280), 7, level: .high))
+    #expect(accounting.served(.initial(5), 8, level: .veryHigh) == [8])
+    #expect(accounting.giveBack(.init(initial: 35)) == [7])
   }
 
   @Test("the first piece of work is always granted, and others wait while there is no room")
@@ -175,7 +175,7 @@ struct MemoryAccountingTests {
       let growth = MemoryAccounting.Claim.growth(size / 2 + 1, reservation: number)
       let grown = number % 3 == 0 ? [growth, growth, growth] : []
       let work = number % 2 == 0 ? [MemoryAccounting.Claim.work(Int.random(in: 0...500, using: &random))] : []
-      return Load(steps: [.place(50), .body(size)] + grown + work)
+      return Load(steps: [.initial(50), .body(size)] + grown + work)
     }
     var (ticket, ended) = (UInt64(0), 0)
     let largest = 3_000 + 3 * 1_501 + 500
@@ -184,11 +184,11 @@ struct MemoryAccountingTests {
       if let late = waiting.randomElement(using: &random), let level = LoadPriority.Level.allCases.randomElement(using: &random) {
         arrive(accounting.raise(late, to: level), &loads, accounting)
       }
-      let ready = loads.indices.filter { loads[$0].awaited == nil && loads[$0].held.places >= 0 }
+      let ready = loads.indices.filter { loads[$0].awaited == nil && loads[$0].held.initial >= 0 }
       let number = try #require(ready.randomElement(using: &random), "everybody waits")
       guard let step = loads[number].steps.first else {
         let holding = loads[number].held
-        loads[number].held.places = -1
+        loads[number].held.initial = -1
         ended += 1
         arrive(accounting.giveBack(holding, endOf: number), &loads, accounting)
         continue
@@ -212,10 +212,10 @@ struct MemoryAccountingTests {
       guard let number = loads.firstIndex(where: { $0.awaited == ticket }) else { continue }
       loads[number].awaited = nil
       switch loads[number].steps.removeFirst() {
-      case .place(let bytes): loads[number].held.places = bytes
+      case .initial(let bytes): loads[number].held.initial = bytes
       case .body(let bytes):
-        back.append(.init(places: loads[number].held.places))
-        loads[number].held.places = 0
+        back.append(.init(initial: loads[number].held.initial))
+        loads[number].held.initial = 0
         loads[number].held.bodies = bytes
       case .growth(let bytes, _): loads[number].held.bodies += bytes
       case .work(let bytes): (loads[number].held.work, loads[number].held.workers) = (bytes, 1)

@@ -25,9 +25,9 @@ struct MemoryBudgetTests {
     ProcessingExecutor(queue: DispatchQueue(label: "held", attributes: .concurrent))
   }
 
-  private func serve(_ path: String, bytes: Int, _ change: (ScriptedAnswer) -> ScriptedAnswer = { $0 }) throws -> URL {
+  private func serve(_ path: String, bytes: Int, _ change: (ScriptedResponse) -> ScriptedResponse = { $0 }) throws -> URL {
     let url = try fixture.url(path)
-    network.answer(url, change(.ok(Data(count: bytes))))
+    network.respond(to: url, with: change(.ok(Data(count: bytes))))
     return url
   }
 
@@ -50,8 +50,8 @@ struct MemoryBudgetTests {
     let gate = Gate()
     let urls = try (0..<200).map { number in
       try serve("/\(number)", bytes: 50_000) {
-        let answer = $0.chunked(by: 7_000).bodyHeld(by: gate)
-        return statesLength ? answer : answer.withoutLength()
+        let response = $0.chunked(by: 7_000).bodyHeld(by: gate)
+        return statesLength ? response : response.withoutLength()
       }
     }
     let sizes = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -127,12 +127,12 @@ struct MemoryBudgetTests {
   @Test("a failed load returns its memory", arguments: [0, 1, 2, 3])
   func failures(kind: Int) async throws {
     for number in 0..<5 {
-      let url = try serve("/\(number)", bytes: 250_000) { answer in
+      let url = try serve("/\(number)", bytes: 250_000) { response in
         switch kind {
         case 0: .failure(.connectionLost)
-        case 1: answer.cut(after: 100_000)
+        case 1: response.cut(after: 100_000)
         case 2: .response(.notFound, body: Data(count: 250_000))
-        default: answer.withoutLength().cut(after: 220_000)
+        default: response.withoutLength().cut(after: 220_000)
         }
       }
       await #expect(throws: CacheError.self) { try await load(url).value }
@@ -209,7 +209,7 @@ struct MemoryBudgetTests {
     let gate = Gate()
     let loads = try (0..<10).map { number in
       let url = try fixture.url("/\(number)")
-      fixture.network.answer(url, .ok(filePattern(700_000)).bodyHeld(by: gate))
+      fixture.network.respond(to: url, with: .ok(filePattern(700_000)).bodyHeld(by: gate))
       return Task { try await fixture.manager.load(url, to: folder.file("\(number)")) }
     }
     await gate.arrived(10)
@@ -245,7 +245,7 @@ struct MemoryBudgetTests {
     let transform = ResourceTransform(decoder: HeldDecoder(gate: gate, memory: 250_000))
     let values = try (0..<3).map { number in
       let url = try fixture.url("/\(number)")
-      fixture.network.answer(url, .ok(Data(count: 1_000)))
+      fixture.network.respond(to: url, with: .ok(Data(count: 1_000)))
       return Task { try await fixture.load(transform, at: url).value }
     }
     await gate.arrived()

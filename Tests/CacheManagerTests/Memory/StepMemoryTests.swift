@@ -17,11 +17,11 @@ struct StepMemoryTests {
       $0.maximumConcurrentTransforms = limit
       $0.executor = place
     }
-    let (gate, alive) = (Gate(), Population())
+    let (gate, alive) = (Gate(), ValueCounter())
     let transform = ResourceTransform(decoder: HeldPieces(gate: gate, alive: alive, memory: 0)).map("used") { _ in Piece(nil) }
     let loads = try (0..<200).map { number in
       let url = try fixture.url("/\(number)")
-      fixture.network.answer(url, .ok("abcdefgh"))
+      fixture.network.respond(to: url, with: .ok("abcdefgh"))
       return Task { _ = try await fixture.load(transform, at: url) }
     }
     try await Turns.until { gate.held == limit && fixture.manager.core.workSlots.waiting == 200 - limit }
@@ -43,7 +43,7 @@ struct StepMemoryTests {
       $0.executor = place
     }
     let (steps, other, encoding) = (Gate(), Gate(), Gate())
-    let stepped = ResourceTransform(decoder: HeldPieces(gate: Gate(isOpen: true), alive: Population(), memory: 90_000))
+    let stepped = ResourceTransform(decoder: HeldPieces(gate: Gate(isOpen: true), alive: ValueCounter(), memory: 90_000))
       .map("held") { piece in
         steps.hold()
         return piece
@@ -54,9 +54,9 @@ struct StepMemoryTests {
       } decode: { _ in
         Piece(nil)
       }
-    let large = ResourceTransform(decoder: HeldPieces(gate: other, alive: Population(), memory: 300_000))
+    let large = ResourceTransform(decoder: HeldPieces(gate: other, alive: ValueCounter(), memory: 300_000))
     for path in ["/stepped", "/large"] {
-      fixture.network.answer(try fixture.url(path), .ok(Data(count: 1_000), cacheControl: "max-age=60"))
+      fixture.network.respond(to: try fixture.url(path), with: .ok(Data(count: 1_000), cacheControl: "max-age=60"))
     }
     let first = Task { _ = try await fixture.load(stepped, .keeping(.all), at: fixture.url("/stepped")) }
     await steps.arrived()
@@ -83,16 +83,16 @@ struct StepMemoryTests {
   @Test("a step that fails returns its memory")
   func failed() async throws {
     let fixture = try ManagerFixture { $0.executor = place }
-    let transform = ResourceTransform(decoder: HeldPieces(gate: Gate(isOpen: true), alive: Population(), memory: 90_000))
+    let transform = ResourceTransform(decoder: HeldPieces(gate: Gate(isOpen: true), alive: ValueCounter(), memory: 90_000))
       .map("fails") { _ throws(CacheError) in throw CacheError(.decodingFailed, reason: "not an image") }
-    fixture.network.answer(fixture.url, .ok("abcdefgh"))
+    fixture.network.respond(to: fixture.url, with: .ok("abcdefgh"))
     await #expect(throws: CacheError.self) { try await fixture.load(transform) }
     try await Turns.until { fixture.manager.memoryUse.inUse == 0 }
   }
 }
 
 /// The current and the largest number of values.
-private final class Population: Sendable {
+private final class ValueCounter: Sendable {
   private let state = Lock((now: 0, most: 0))
   var now: Int { state.withLock { $0.now } }
   var most: Int { state.withLock { $0.most } }
@@ -106,9 +106,9 @@ private final class Population: Sendable {
 }
 
 private final class Piece: Sendable {
-  private let alive: Population?
+  private let alive: ValueCounter?
 
-  init(_ alive: Population?) {
+  init(_ alive: ValueCounter?) {
     self.alive = alive
     alive?.change(by: 1)
   }
@@ -119,7 +119,7 @@ private final class Piece: Sendable {
 /// A decoder that makes pieces of 50,000 bytes once its gate is open.
 private struct HeldPieces: ResourceDecoder {
   let gate: Gate
-  let alive: Population
+  let alive: ValueCounter
   let memory: Int
   var id: ComponentID { ComponentID(Self.self, parameters: "\(memory)") }
 

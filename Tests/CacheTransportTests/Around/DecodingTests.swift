@@ -12,15 +12,15 @@ struct DecodingTests {
   private let network = ScriptedDownloader()
   private let url: URL
 
-  init() throws { url = try Ask.url("https://e.com/a") }
+  init() throws { url = try TestRequest.url("https://e.com/a") }
 
   private func ask(
     _ body: Data, _ coding: String?, chunks: Int = 16_384, limits: DecodingLimits = DecodingLimits(),
     status: HTTPResponse.Status = .ok, method: HTTPRequest.Method = .get, fields: HTTPFields = [:]
   ) async throws -> DownloadResponse {
-    var answered: HTTPFields = [.contentLength: String(body.count), .eTag: #""strong""#]
-    if let coding { answered[.contentEncoding] = coding }
-    network.answer(url, .response(status, fields: answered, body: body).chunked(by: chunks))
+    var responseFields: HTTPFields = [.contentLength: String(body.count), .eTag: #""strong""#]
+    if let coding { responseFields[.contentEncoding] = coding }
+    network.respond(to: url, with: .response(status, fields: responseFields, body: body).chunked(by: chunks))
     return try await DecodingDownloader(network, limits: limits).download(
       DownloadRequest(head: HTTPRequest(resource: url, method: method, headerFields: fields)))
   }
@@ -209,7 +209,8 @@ struct DecodingTests {
   @Test("an error of the engine is passed on, and a cancellation ends the body")
   func passedOn() async throws {
     let encoded = Coded.encode(Coded.text(10_000))
-    network.answer(url, .response(.ok, fields: [.contentEncoding: "gzip"], body: encoded).chunked(by: 500).cut(after: 2_000))
+    network.respond(
+      to: url, with: .response(.ok, fields: [.contentEncoding: "gzip"], body: encoded).chunked(by: 500).cut(after: 2_000))
     let cut = try await network.decoding().download(DownloadRequest(head: HTTPRequest(resource: url)))
     let error = await failure { _ = try await cut.body.collect() }
     #expect(error?.code == .truncatedBody)

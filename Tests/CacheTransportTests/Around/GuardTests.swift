@@ -44,8 +44,8 @@ struct GuardTests {
 
   @Test("a host with public addresses only is allowed")
   func allowed() async throws {
-    network.serve(try Ask.url("http://public.com/a")) { _ in .ok("x") }
-    let response = try await downloader.download(Ask.request("http://PUBLIC.com/a"))
+    network.serve(try TestRequest.url("http://public.com/a")) { _ in .ok("x") }
+    let response = try await downloader.download(TestRequest.request("http://PUBLIC.com/a"))
     #expect(try await response.body.collect() == Data("x".utf8))
     #expect(resolver.asked == ["public.com"])
   }
@@ -67,7 +67,7 @@ struct GuardTests {
       ("ftp://public.com/", .unsupportedScheme),
     ])
   func refused(_ text: String, _ code: CacheError.Code) async throws {
-    let url = try Ask.url(text)
+    let url = try TestRequest.url(text)
     let error = await failure { _ = try await downloader.download(DownloadRequest(head: HTTPRequest(resource: url))) }
     #expect(error?.code == code)
     #expect(network.requests.isEmpty)
@@ -75,10 +75,10 @@ struct GuardTests {
 
   @Test("a refused address may be excepted")
   func exceptions() async throws {
-    network.serve(try Ask.url("http://inside.com/")) { _ in .ok("x") }
+    network.serve(try TestRequest.url("http://inside.com/")) { _ in .ok("x") }
     let own = try #require(IPAddress("192.168.1.1"))
     let policy = AddressPolicy(refusing: .all, except: [own])
-    _ = try await network.restrictingAddresses(to: policy, resolver: resolver).download(Ask.request("http://inside.com/"))
+    _ = try await network.restrictingAddresses(to: policy, resolver: resolver).download(TestRequest.request("http://inside.com/"))
     #expect(network.requests.count == 1)
   }
 
@@ -88,19 +88,19 @@ struct GuardTests {
       "http://127.0.0.1/secret", "http://inside.com/", "//2130706433/", "http://public.com@[::1]/", "http://①②⑦.0.0.1/",
     ])
   func redirects(_ location: String) async throws {
-    network.serve(try Ask.url("http://public.com/a")) { _ in .redirect(to: location) }
+    network.serve(try TestRequest.url("http://public.com/a")) { _ in .redirect(to: location) }
     let manager = ResourceManager(.init { $0.downloader = downloader })
-    let url = try Ask.url("http://public.com/a")
+    let url = try TestRequest.url("http://public.com/a")
     #expect(await failure { _ = try await manager.load(url) }?.code == .addressRefused)
     #expect(network.requests.count == 1)
   }
 
   @Test("a redirect to a public host is followed")
   func goodRedirect() async throws {
-    network.serve(try Ask.url("http://public.com/a")) { _ in .redirect(to: "https://public.com/b") }
-    network.serve(try Ask.url("https://public.com/b")) { _ in .ok("there") }
+    network.serve(try TestRequest.url("http://public.com/a")) { _ in .redirect(to: "https://public.com/b") }
+    network.serve(try TestRequest.url("https://public.com/b")) { _ in .ok("there") }
     let manager = ResourceManager(.init { $0.downloader = downloader })
-    #expect(try await manager.load(Ask.url("http://public.com/a")).data == Data("there".utf8))
+    #expect(try await manager.load(TestRequest.url("http://public.com/a")).data == Data("there".utf8))
     #expect(resolver.asked == ["public.com", "public.com"])
   }
 
@@ -111,7 +111,7 @@ struct GuardTests {
     let slow = network.restrictingAddresses(
       to: .publicOnly, resolver: ScriptedResolver(["public.com": ["1.1.1.1"]], gate: gate), timeout: .seconds(3), clock: clock)
     for (own, limit) in [(nil, Duration.seconds(3)), (Duration.seconds(1), .seconds(1))] {
-      let task = Task { try await slow.download(Ask.request("http://public.com/", timeout: own)) }
+      let task = Task { try await slow.download(TestRequest.request("http://public.com/", timeout: own)) }
       await clock.sleepers(1)
       clock.advance(by: limit)
       #expect(await failure { _ = try await task.value }?.code == .timedOut)
@@ -125,7 +125,7 @@ struct GuardTests {
     // The clock does not advance, so that the timeout cannot fire before the cancellation on a busy machine.
     let slow = network.restrictingAddresses(
       to: .publicOnly, resolver: ScriptedResolver(["public.com": ["1.1.1.1"]], gate: gate), clock: ManualClock())
-    let task = Task { try await slow.download(Ask.request("http://public.com/")) }
+    let task = Task { try await slow.download(TestRequest.request("http://public.com/")) }
     await gate.arrived()
     task.cancel()
     #expect(await failure { _ = try await task.value }?.isCancellation == true)

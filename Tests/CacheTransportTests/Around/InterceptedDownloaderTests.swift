@@ -13,7 +13,7 @@ struct InterceptedDownloaderTests {
   private let network = ScriptedDownloader()
   private let url: URL
 
-  init() throws { url = try Ask.url("https://e.com/a") }
+  init() throws { url = try TestRequest.url("https://e.com/a") }
 
   @Test("an interceptor changes the request before it is sent, with or without waiting")
   func change() async throws {
@@ -95,7 +95,7 @@ struct InterceptedDownloaderTests {
 
   @Test("an interceptor sees the target of each redirect and can set a credential for one host only")
   func redirected() async throws {
-    let elsewhere = try Ask.url("https://other.example/b")
+    let elsewhere = try TestRequest.url("https://other.example/b")
     network.serve(url) { _ in .redirect(to: "https://other.example/b") }
     network.serve(elsewhere) { _ in .ok("there") }
     let manager = ResourceManager(

@@ -17,17 +17,17 @@ struct LimitedDownloaderTests {
     LimitedDownloader(network, limits: limits, clock: clock)
   }
 
-  private func serve(_ text: String, _ answer: ScriptedAnswer) throws {
-    network.serve(try Ask.url(text)) { _ in answer }
+  private func serve(_ text: String, _ response: ScriptedResponse) throws {
+    network.serve(try TestRequest.url(text)) { _ in response }
   }
 
   @Test("a limit admits transfers up to its total, and the next one when a body has ended")
   func total() async throws {
     for path in ["a", "b", "c"] { try serve("https://e.com/\(path)", .ok("body of \(path)")) }
     let downloader = limited(TransferLimits(total: 2))
-    let first = try await downloader.download(Ask.request("https://e.com/a"))
-    let second = try await downloader.download(Ask.request("https://e.com/b"))
-    let third = Task { try await downloader.download(Ask.request("https://e.com/c")) }
+    let first = try await downloader.download(TestRequest.request("https://e.com/a"))
+    let second = try await downloader.download(TestRequest.request("https://e.com/b"))
+    let third = Task { try await downloader.download(TestRequest.request("https://e.com/c")) }
     try await Turns.until { downloader.waitingTransfers == 1 }
     #expect(downloader.activeTransfers == 2)
     #expect(network.requests.count == 2)
@@ -39,21 +39,21 @@ struct LimitedDownloaderTests {
     #expect(downloader.activeTransfers == 0)
   }
 
-  enum End: CaseIterable { case read, failed, cancelled, dropped, noAnswer }
+  enum End: CaseIterable { case read, failed, cancelled, dropped, noResponse }
 
   @Test("a slot is free after each kind of end", arguments: End.allCases)
   func ends(_ end: End) async throws {
     try serve(
-      "https://e.com/a", end == .noAnswer ? .failure(.connectionLost) : .ok("some text").cut(after: end == .failed ? 4 : 9))
+      "https://e.com/a", end == .noResponse ? .failure(.connectionLost) : .ok("some text").cut(after: end == .failed ? 4 : 9))
     let downloader = limited(TransferLimits(total: 1))
     do {
-      let response = try? await downloader.download(Ask.request("https://e.com/a"))
-      #expect(downloader.activeTransfers == (end == .noAnswer ? 0 : 1))
+      let response = try? await downloader.download(TestRequest.request("https://e.com/a"))
+      #expect(downloader.activeTransfers == (end == .noResponse ? 0 : 1))
       switch end {
       case .read: _ = try await response?.body.collect()
       case .failed: #expect(await failure { _ = try await response?.body.collect() }?.code == .truncatedBody)
       case .cancelled: response?.body.source.cancel()
-      case .dropped, .noAnswer: break
+      case .dropped, .noResponse: break
       }
       if end != .dropped { #expect(downloader.activeTransfers == 0) }
     }
@@ -64,7 +64,7 @@ struct LimitedDownloaderTests {
   func atHand() async throws {
     let downloader = LimitedDownloader(
       ClosureDownloader { _ in Data("here".utf8) }, limits: TransferLimits(total: 1), clock: clock)
-    let response = try await downloader.download(Ask.request("https://e.com/a"))
+    let response = try await downloader.download(TestRequest.request("https://e.com/a"))
     #expect(downloader.activeTransfers == 0)
     #expect(try await response.body.collect() == Data("here".utf8))
   }
@@ -73,10 +73,10 @@ struct LimitedDownloaderTests {
   func hosts() async throws {
     for host in ["a.com", "b.com", "a.com:8443"] { try serve("https://\(host)/", .ok("x")) }
     let downloader = limited(TransferLimits(total: 5, perHost: 1))
-    let first = try await downloader.download(Ask.request("https://a.com/"))
-    let other = try await downloader.download(Ask.request("https://b.com/"))
-    let port = try await downloader.download(Ask.request("https://a.com:8443/"))
-    var loud = try Ask.request("https://a.com/")
+    let first = try await downloader.download(TestRequest.request("https://a.com/"))
+    let other = try await downloader.download(TestRequest.request("https://b.com/"))
+    let port = try await downloader.download(TestRequest.request("https://a.com:8443/"))
+    var loud = try TestRequest.request("https://a.com/")
     loud.head.authority = "A.COM"
     let waiting = Task { [loud] in try await downloader.download(loud) }
     try await Turns.until { downloader.waitingTransfers == 1 }
@@ -90,12 +90,14 @@ struct LimitedDownloaderTests {
   func priorities() async throws {
     for path in 0...3 { try serve("https://e.com/\(path)", .ok("x")) }
     let downloader = limited(TransferLimits(total: 1))
-    let first = try await downloader.download(Ask.request("https://e.com/0"))
+    let first = try await downloader.download(TestRequest.request("https://e.com/0"))
     let rising = LoadPriority(.low)
     var tasks: [Task<Void, any Error>] = []
     for (path, priority) in [(1, LoadPriority(.normal)), (2, LoadPriority(.high)), (3, rising)] {
       tasks.append(
-        Task { _ = try await downloader.download(Ask.request("https://e.com/\(path)", priority: priority)).body.collect() })
+        Task {
+          _ = try await downloader.download(TestRequest.request("https://e.com/\(path)", priority: priority)).body.collect()
+        })
       try await Turns.until { downloader.waitingTransfers == path }
     }
     rising.raise(to: .veryHigh)
@@ -108,14 +110,16 @@ struct LimitedDownloaderTests {
   func observersEnd() async throws {
     for path in 0...100 { try serve("https://e.com/\(path)", .ok("x")) }
     let downloader = limited(TransferLimits(total: 1))
-    let first = try await downloader.download(Ask.request("https://e.com/0"))
+    let first = try await downloader.download(TestRequest.request("https://e.com/0"))
     let shared = LoadPriority(.low)
     var tasks: [Task<Void, any Error>] = []
     for path in 1...100 {
       // The last one has its own priority, which is higher than that of the others before their raise.
       let priority = path == 100 ? LoadPriority(.normal) : shared
       tasks.append(
-        Task { _ = try await downloader.download(Ask.request("https://e.com/\(path)", priority: priority)).body.collect() })
+        Task {
+          _ = try await downloader.download(TestRequest.request("https://e.com/\(path)", priority: priority)).body.collect()
+        })
       try await Turns.until { downloader.waitingTransfers == path }
     }
     #expect(shared.observers == 99)
@@ -135,8 +139,8 @@ struct LimitedDownloaderTests {
   func cancelled() async throws {
     try serve("https://e.com/a", .ok("x"))
     let downloader = limited(TransferLimits(total: 1))
-    let first = try await downloader.download(Ask.request("https://e.com/a"))
-    let waiting = Task { try await downloader.download(Ask.request("https://e.com/a")) }
+    let first = try await downloader.download(TestRequest.request("https://e.com/a"))
+    let waiting = Task { try await downloader.download(TestRequest.request("https://e.com/a")) }
     try await Turns.until { downloader.waitingTransfers == 1 }
     waiting.cancel()
     #expect(await failure { _ = try await waiting.value }?.isCancellation == true)
@@ -144,7 +148,7 @@ struct LimitedDownloaderTests {
 
     let late = Task {
       try await Turns.until { Task.isCancelled }
-      return try await downloader.download(Ask.request("https://e.com/a"))
+      return try await downloader.download(TestRequest.request("https://e.com/a"))
     }
     late.cancel()
     #expect(await failure { _ = try await late.value }?.isCancellation == true)
@@ -157,25 +161,25 @@ struct LimitedDownloaderTests {
   func full() async throws {
     try serve("https://e.com/a", .ok("x"))
     let downloader = limited(TransferLimits(total: 1, maximumWaiting: 0))
-    let first = try await downloader.download(Ask.request("https://e.com/a"))
-    #expect(await failure { _ = try await downloader.download(Ask.request("https://e.com/a")) }?.code == .queueFull)
+    let first = try await downloader.download(TestRequest.request("https://e.com/a"))
+    #expect(await failure { _ = try await downloader.download(TestRequest.request("https://e.com/a")) }?.code == .queueFull)
     _ = try await first.body.collect()
-    _ = try await downloader.download(Ask.request("https://e.com/a")).body.collect()
+    _ = try await downloader.download(TestRequest.request("https://e.com/a")).body.collect()
   }
 
   @Test("the wait is measured and counts towards the request's timeout")
   func waiting() async throws {
     let seen = Lock<[Duration?]>([])
-    let engine = AnsweringDownloader { request throws(CacheError) in
+    let engine = HandlerDownloader { request throws(CacheError) in
       seen.withLock { $0.append(request.timeout) }
       return DownloadResponse(
         head: HTTPResponse(status: .ok), body: ResourceBody(pulling: { nil }),
         metrics: { TransferMetrics(queued: .seconds(1), total: .seconds(4)) })
     }
     let downloader = LimitedDownloader(engine, limits: TransferLimits(total: 1), clock: clock)
-    let first = try await downloader.download(Ask.request("https://e.com/a", timeout: .seconds(9)))
+    let first = try await downloader.download(TestRequest.request("https://e.com/a", timeout: .seconds(9)))
     #expect(first.metrics() == TransferMetrics(queued: .seconds(1), total: .seconds(4)))
-    let second = Task { try await downloader.download(Ask.request("https://e.com/b", timeout: .seconds(10))) }
+    let second = Task { try await downloader.download(TestRequest.request("https://e.com/b", timeout: .seconds(10))) }
     try await Turns.until { downloader.waitingTransfers == 1 }
     clock.advance(by: .seconds(3))
     first.body.source.cancel()
@@ -187,8 +191,8 @@ struct LimitedDownloaderTests {
   func timeout() async throws {
     try serve("https://e.com/a", .ok("x"))
     let downloader = limited(TransferLimits(total: 1))
-    let first = try await downloader.download(Ask.request("https://e.com/a"))
-    let second = Task { try await downloader.download(Ask.request("https://e.com/a", timeout: .seconds(5))) }
+    let first = try await downloader.download(TestRequest.request("https://e.com/a"))
+    let second = Task { try await downloader.download(TestRequest.request("https://e.com/a", timeout: .seconds(5))) }
     await clock.sleepers(1)
     try await Turns.until { downloader.waitingTransfers == 1 }
     clock.advance(by: .seconds(5))
@@ -213,7 +217,7 @@ struct LimitedDownloaderTests {
   @Test("10,000 requests that come and go lose no slot and no waiter", arguments: [1, 2] as [UInt64])
   func stress(_ seed: UInt64) async throws {
     let running = Lock((now: 0, most: 0))
-    let engine = AnsweringDownloader { request throws(CacheError) in
+    let engine = HandlerDownloader { request throws(CacheError) in
       running.withLock { running in
         running.now += 1
         running.most = max(running.most, running.now)
@@ -247,7 +251,7 @@ struct LimitedDownloaderTests {
       tasks.append(
         Task {
           do {
-            let response = try await downloader.download(Ask.request("https://\(host)\(path)", priority: priority))
+            let response = try await downloader.download(TestRequest.request("https://\(host)\(path)", priority: priority))
             if !isDropped { _ = try await response.body.collect() }
             return "done"
           } catch {

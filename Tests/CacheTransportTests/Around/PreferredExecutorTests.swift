@@ -4,13 +4,13 @@ import CacheTransport
 import Testing
 
 /// An engine with its own executor, which no test uses.
-private final class Homely: Downloader {
-  private final class Home: TaskExecutor {
+private final class ExecutorDownloader: Downloader {
+  private final class UnusedExecutor: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) { Issue.record("a job ran on the executor") }
   }
 
-  let id = ComponentID.unique(Homely.self)
-  let preferredExecutor: (any TaskExecutor)? = Home()
+  let id = ComponentID.unique(ExecutorDownloader.self)
+  let preferredExecutor: (any TaskExecutor)? = UnusedExecutor()
 
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse { throw .cancelled }
 }
@@ -19,7 +19,7 @@ private final class Homely: Downloader {
 struct PreferredExecutorTests {
   @Test("a wrapper passes on the executor of its engine")
   func handedOn() throws {
-    let engine = Homely()
+    let engine = ExecutorDownloader()
     let home = try #require(engine.preferredExecutor)
     let clock = ManualClock()
     let stack: [any Downloader] = [

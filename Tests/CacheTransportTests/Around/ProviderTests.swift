@@ -24,17 +24,17 @@ struct ProviderTests {
   @Test("a closure downloader responds with the bytes of its closure")
   func data() async throws {
     let provider = ClosureDownloader(contentType: "text/plain") { _ in Data("bytes".utf8) }
-    let response = try await provider.download(Ask.request("any:thing"))
+    let response = try await provider.download(TestRequest.request("any:thing"))
     #expect(response.head.status == .ok)
     #expect(response.head.headerFields[.contentType] == "text/plain")
     #expect(response.head.headerFields[.contentLength] == "5")
     #expect(response.head.headerFields[.cacheControl] == "no-store")
     #expect(response.body.data == Data("bytes".utf8))
     #expect(response.metrics().bytesDecoded == 5)
-    let head = try await provider.download(Ask.request("any:thing", method: .head))
+    let head = try await provider.download(TestRequest.request("any:thing", method: .head))
     #expect(try await head.body.collect().isEmpty)
     #expect(head.head.headerFields[.contentLength] == "5")
-    #expect(try await provider.download(Ask.request("any:thing", method: .post)).head.status == .methodNotAllowed)
+    #expect(try await provider.download(TestRequest.request("any:thing", method: .post)).head.status == .methodNotAllowed)
   }
 
   @Test("a manager uses a closure downloader by scheme or for one load, and caches its responses if allowed")
@@ -51,23 +51,23 @@ struct ProviderTests {
       configuration.schemeHandlers["kept"] = provider(.seconds(60))
     }
     for (text, expected) in [("photo:1", 2), ("kept:1", 3)] {
-      for _ in 0..<2 { #expect(try await manager.load(Ask.url(text)).data == Data("made".utf8)) }
+      for _ in 0..<2 { #expect(try await manager.load(TestRequest.url(text)).data == Data("made".utf8)) }
       #expect(calls.withLock { $0 } == expected, "\(text)")
     }
-    #expect(try await manager.load(Ask.url("kept:1")).source == .memory)
+    #expect(try await manager.load(TestRequest.url("kept:1")).source == .memory)
 
     let options = RequestOptions { $0.downloader = .use(ClosureDownloader { _ in Data("one".utf8) }) }
-    #expect(try await manager.load(Ask.url("https://e.com/a"), options: options).data == Data("one".utf8))
+    #expect(try await manager.load(TestRequest.url("https://e.com/a"), options: options).data == Data("one".utf8))
   }
 
   @Test("a closure downloader sets the freshness lifetime unless the response has one")
   func caching() async throws {
-    let url = try Ask.request("any:thing")
+    let url = try TestRequest.request("any:thing")
     let fresh = ClosureDownloader(freshFor: .milliseconds(2_500)) { _ in Data() }
     #expect(try await fresh.download(url).head.headerFields[.cacheControl] == "max-age=2")
     let own = ClosureDownloader(
       freshFor: .seconds(9),
-      answering: { _ in
+      handler: { _ in
         DownloadResponse(head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=1"]), body: ResourceBody(Data()))
       })
     #expect(try await own.download(url).head.headerFields[.cacheControl] == "max-age=1")
@@ -77,13 +77,13 @@ struct ProviderTests {
     "only a success is fresh",
     arguments: [(200, "max-age=9"), (206, "max-age=9"), (304, nil), (404, nil), (503, nil)] as [(Int, String?)])
   func freshStatus(_ status: Int, _ field: String?) async throws {
-    let answering: ClosureDownloader.Answer = { _ in
+    let handler: ClosureDownloader.Handler = { _ in
       DownloadResponse(head: HTTPResponse(status: .init(code: status)), body: ResourceBody(Data()))
     }
-    let fresh = ClosureDownloader(freshFor: .seconds(9), answering: answering)
-    #expect(try await fresh.download(Ask.request("any:thing")).head.headerFields[.cacheControl] == field)
-    let never = ClosureDownloader(answering: answering)
-    #expect(try await never.download(Ask.request("any:thing")).head.headerFields[.cacheControl] == "no-store")
+    let fresh = ClosureDownloader(freshFor: .seconds(9), handler: handler)
+    #expect(try await fresh.download(TestRequest.request("any:thing")).head.headerFields[.cacheControl] == field)
+    let never = ClosureDownloader(handler: handler)
+    #expect(try await never.download(TestRequest.request("any:thing")).head.headerFields[.cacheControl] == "no-store")
   }
 
   @Test("an error of the closure ends the download")
@@ -94,7 +94,7 @@ struct ProviderTests {
     ] {
       let provider = ClosureDownloader { _ in throw thrown }
       let manager = manager { $0.schemeHandlers["photo"] = provider }
-      let error = await failure { _ = try await manager.load(Ask.url("photo:1")) }
+      let error = await failure { _ = try await manager.load(TestRequest.url("photo:1")) }
       #expect(error?.code == code)
       #expect(code != .other || error?.underlying is Broken)
     }
@@ -108,7 +108,7 @@ struct ProviderTests {
       return Data("late".utf8)
     }
     let manager = manager { $0.schemeHandlers["photo"] = provider }
-    let task = Task { try await manager.load(Ask.url("photo:1")) }
+    let task = Task { try await manager.load(TestRequest.url("photo:1")) }
     await gate.arrived()
     task.cancel()
     #expect(await failure { _ = try await task.value }?.isCancellation == true)
@@ -146,10 +146,10 @@ struct ProviderTests {
   @Test("a streamed body produces a chunk after the previous one was read")
   func pulled() async throws {
     let stream = Stream()
-    let provider = ClosureDownloader(answering: { _ in
+    let provider = ClosureDownloader(handler: { _ in
       DownloadResponse(head: HTTPResponse(status: .ok), body: stream.body(6, length: 30))
     })
-    let response = try await provider.download(Ask.request("any:thing"))
+    let response = try await provider.download(TestRequest.request("any:thing"))
     #expect(stream.made == 0)
     var chunks = response.body.makeAsyncIterator()
     #expect(try await chunks.next() == Data(repeating: 0, count: 10))

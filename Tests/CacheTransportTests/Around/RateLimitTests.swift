@@ -11,9 +11,9 @@ struct RateLimitTests {
   private let clock = ManualClock()
 
   /// Returns an engine that records the time and URL of each request.
-  private func engine(_ log: Log) -> AnsweringDownloader {
+  private func engine(_ log: Log) -> HandlerDownloader {
     let clock = clock
-    return AnsweringDownloader { request throws(CacheError) in
+    return HandlerDownloader { request throws(CacheError) in
       log.entries.withLock { $0.append("\(request.head.path ?? "")@\(clock.uptime.milliseconds)") }
       return DownloadResponse(head: HTTPResponse(status: .ok), body: ResourceBody(.init()))
     }
@@ -76,7 +76,7 @@ struct RateLimitTests {
     let downloader = RateLimitedDownloader(engine(log), limit: RateLimit(perSecond: 10), clock: clock)
     var tasks: [Task<TransferMetrics, any Error>] = []
     for number in 0..<5 {
-      tasks.append(Task { try await downloader.download(Ask.request("https://e.com/\(number)")).metrics() })
+      tasks.append(Task { try await downloader.download(TestRequest.request("https://e.com/\(number)")).metrics() })
       try await Turns.until { log.all.count == 1 && downloader.waitingRequests == number }
     }
     for number in 1..<5 {
@@ -95,13 +95,13 @@ struct RateLimitTests {
   func scrolling() async throws {
     let log = Log()
     let downloader = RateLimitedDownloader(engine(log), limit: RateLimit(perSecond: 10), clock: clock)
-    _ = try await downloader.download(Ask.request("https://e.com/first"))
+    _ = try await downloader.download(TestRequest.request("https://e.com/first"))
     var passing: [Task<DownloadResponse, any Error>] = []
     for number in 0..<100 {
-      passing.append(Task { try await downloader.download(Ask.request("https://e.com/\(number)")) })
+      passing.append(Task { try await downloader.download(TestRequest.request("https://e.com/\(number)")) })
       try await Turns.until { downloader.waitingRequests == number + 1 }
     }
-    let last = Task { try await downloader.download(Ask.request("https://e.com/last")) }
+    let last = Task { try await downloader.download(TestRequest.request("https://e.com/last")) }
     try await Turns.until { downloader.waitingRequests == 101 }
     for task in passing { task.cancel() }
     for task in passing { #expect(await failure { _ = try await task.value }?.isCancellation == true) }
@@ -115,8 +115,8 @@ struct RateLimitTests {
   func timeout() async throws {
     let log = Log()
     let downloader = RateLimitedDownloader(engine(log), limit: RateLimit(perSecond: 0.1), clock: clock)
-    _ = try await downloader.download(Ask.request("https://e.com/a"))
-    let late = Task { try await downloader.download(Ask.request("https://e.com/b", timeout: .seconds(2))) }
+    _ = try await downloader.download(TestRequest.request("https://e.com/a"))
+    let late = Task { try await downloader.download(TestRequest.request("https://e.com/b", timeout: .seconds(2))) }
     await clock.sleepers(2)
     clock.advance(by: .seconds(2))
     #expect(await failure { _ = try await late.value }?.code == .timedOut)
@@ -128,7 +128,7 @@ struct RateLimitTests {
   func atOnce() async throws {
     let downloader = engine(Log()).rateLimited(perSecond: 1, burst: 5, clock: RefusingClock())
       .limitingConcurrency(TransferLimits(total: 1), clock: RefusingClock())
-    _ = try await downloader.download(Ask.request("https://e.com/a", timeout: .seconds(2)))
+    _ = try await downloader.download(TestRequest.request("https://e.com/a", timeout: .seconds(2)))
   }
 
   /// A clock that does not permit sleeping.
@@ -144,7 +144,7 @@ struct RateLimitTests {
     let downloader = RateLimitedDownloader(engine(log), limit: RateLimit(perSecond: 1, burst: 5), clock: clock)
     let task = Task {
       try await Turns.until { Task.isCancelled }
-      return try await downloader.download(Ask.request("https://e.com/a"))
+      return try await downloader.download(TestRequest.request("https://e.com/a"))
     }
     task.cancel()
     #expect(await failure { _ = try await task.value }?.isCancellation == true)

@@ -72,7 +72,7 @@ struct RequestTargetTests {
       ("http://user:secret@example.com:81/a", .name("example.com")),
       ("http://[::ffff:7f00:1]/", .address(try #require(IPAddress("::ffff:7f00:1")))),
     ] {
-      #expect(try RequestTarget.of(HTTPRequest(resource: Ask.url(text))) == expected)
+      #expect(try RequestTarget.of(HTTPRequest(resource: TestRequest.url(text))) == expected)
     }
   }
 }

@@ -10,7 +10,7 @@ struct SizeLimitTests {
   private let network = ScriptedDownloader()
   private let url: URL
 
-  init() throws { url = try Ask.url("https://e.com/a") }
+  init() throws { url = try TestRequest.url("https://e.com/a") }
 
   private func ask(_ limit: Int64) async throws -> DownloadResponse {
     try await network.limitingBodies(to: limit).download(DownloadRequest(head: HTTPRequest(resource: url)))

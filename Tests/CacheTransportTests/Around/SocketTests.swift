@@ -75,7 +75,7 @@ struct SocketTests {
     origin.setRoute("/secret", Route(Data("secret".utf8)))
     let downloader = SessionDownloader().restrictingAddresses(to: .publicOnly)
     for host in ["127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001", "[::ffff:127.0.0.1]", "localhost.", "0"] {
-      let url = try Ask.url("http://\(host):\(origin.port)/secret")
+      let url = try TestRequest.url("http://\(host):\(origin.port)/secret")
       let error = await failure { _ = try await downloader.download(DownloadRequest(head: HTTPRequest(resource: url))) }
       #expect(error?.code == .addressRefused, "\(host)")
     }

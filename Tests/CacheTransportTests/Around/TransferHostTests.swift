@@ -28,13 +28,13 @@ struct TransferHostTests {
   func limit() async throws {
     let gate = Gate()
     let spellings = ["http://a.example/", "http://a.example:80/", "http://A.example/"]
-    let engine = AnsweringDownloader { request throws(CacheError) in
+    let engine = HandlerDownloader { request throws(CacheError) in
       await gate.pass()
       return DownloadResponse(head: HTTPResponse(status: .ok), body: ResourceBody(Data()))
     }
     let downloader = LimitedDownloader(engine, limits: TransferLimits(perHost: 1))
     let loads = try spellings.map { spelling in
-      let request = try Ask.request(spelling)
+      let request = try TestRequest.request(spelling)
       return Task { try await downloader.download(request).body.collect() }
     }
     try await Turns.until { downloader.activeTransfers + downloader.waitingTransfers == 3 }

@@ -19,7 +19,7 @@ final class Child {
   /// would have no reader.
   init(_ arguments: [String], program: String = Child.program) throws {
     var ends: [Int32] = [0, 0]
-    guard pipe(&ends) == 0 else { throw BrokenPromise("pipe: \(Self.text(errno))") }
+    guard pipe(&ends) == 0 else { throw FailedCheck("pipe: \(Self.text(errno))") }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     #if canImport(Darwin)
     var actions: posix_spawn_file_actions_t?
@@ -34,7 +34,7 @@ final class Child {
     var process = pid_t()
     let failure = posix_spawnp(&process, program, &actions, nil, &words, Self.environment)
     close(ends[1])
-    guard failure == 0 else { throw BrokenPromise("cannot start \(program): \(Self.text(failure))") }
+    guard failure == 0 else { throw FailedCheck("cannot start \(program): \(Self.text(failure))") }
     self.process = process
     output = ends[0]
   }
@@ -109,7 +109,7 @@ enum Children {
       var worker = try HammerWorker(arguments: arguments.dropFirst())
       try await worker.run()
     case "environment": try await EnvironmentSuite.runChild(Array(arguments.dropFirst()))
-    default: throw BrokenPromise("'child' needs a role and its arguments")
+    default: throw FailedCheck("'child' needs a role and its arguments")
     }
   }
 

@@ -13,9 +13,9 @@ struct Value: Hashable, Sendable {
   /// The length of the body in bytes.
   var length: Int
   /// The number of the metadata update.
-  var freshening: UInt64 = 0
+  var updateCount: UInt64 = 0
   /// The time of the response or its confirmation.
-  var answered = Value.time
+  var responseTime = Value.time
   /// The lifetime in seconds, or `nil` for the store's setting.
   var lifetime: Int?
 
@@ -44,28 +44,28 @@ struct Value: Hashable, Sendable {
 
   var metadata: StoredMetadata {
     var fields = HTTPFields()
-    fields[.eTag] = "\"\(number)-\(length)-\(freshening)\""
-    fields[.server] = String(repeating: "s", count: Int((number &+ freshening &* 7) % 700))
+    fields[.eTag] = "\"\(number)-\(length)-\(updateCount)\""
+    fields[.server] = String(repeating: "s", count: Int((number &+ updateCount &* 7) % 700))
     return StoredMetadata(
       request: HTTPRequest(method: .get, scheme: "https", authority: "faults.example", path: "/\(number)"),
-      response: HTTPResponse(status: .ok, headerFields: fields), requestTime: answered, responseTime: answered,
-      revision: revision, freshness: Freshness(generatedAt: answered, freshUntil: answered),
+      response: HTTPResponse(status: .ok, headerFields: fields), requestTime: responseTime, responseTime: responseTime,
+      revision: revision, freshness: Freshness(generatedAt: responseTime, freshUntil: responseTime),
       expiration: lifetime.map { .after(.seconds($0)) })
   }
 
   /// Creates the value that an entry's metadata states.
   init?(claimedBy metadata: StoredMetadata) {
     let parts = (metadata.response.headerFields[.eTag] ?? "").split(separator: "\"").first?.split(separator: "-") ?? []
-    guard parts.count == 3, let number = UInt64(parts[0]), let length = Int(parts[1]), let freshening = UInt64(parts[2]) else {
+    guard parts.count == 3, let number = UInt64(parts[0]), let length = Int(parts[1]), let updateCount = UInt64(parts[2]) else {
       return nil
     }
-    self.init(number: number, length: length, freshening: freshening, answered: metadata.responseTime)
+    self.init(number: number, length: length, updateCount: updateCount, responseTime: metadata.responseTime)
     if case .after(let lifetime) = metadata.expiration { self.lifetime = Int(lifetime.components.seconds) }
   }
 
-  init(number: UInt64, length: Int, freshening: UInt64 = 0, answered: Timestamp = Value.time, lifetime: Int? = nil) {
-    (self.number, self.length, self.freshening) = (number, length, freshening)
-    (self.answered, self.lifetime) = (answered, lifetime)
+  init(number: UInt64, length: Int, updateCount: UInt64 = 0, responseTime: Timestamp = Value.time, lifetime: Int? = nil) {
+    (self.number, self.length, self.updateCount) = (number, length, updateCount)
+    (self.responseTime, self.lifetime) = (responseTime, lifetime)
   }
 
   /// Creates the value of an entry and checks every byte and every field.
@@ -78,7 +78,7 @@ struct Value: Hashable, Sendable {
 
   /// Creates the value of an entry's metadata and checks every field.
   init(checking metadata: StoredMetadata, for key: CacheKey) throws {
-    guard let value = Value(claimedBy: metadata) else { throw BrokenPromise("\(key): metadata that was never stored") }
+    guard let value = Value(claimedBy: metadata) else { throw FailedCheck("\(key): metadata that was never stored") }
     var expected = value.metadata
     expected.bodyLength = Int64(value.length)
     try require(metadata == expected, "\(key): the metadata is \(metadata), not \(expected)")

@@ -48,10 +48,10 @@ struct EnvironmentSuite {
 
   static func runChild(_ words: [String]) async throws {
     guard words.count == 4, let condition = Condition(rawValue: words[0]), let seed = UInt64(words[2]) else {
-      throw BrokenPromise("'environment' needs a condition, a folder, a seed and 'mounted' or 'plain'")
+      throw FailedCheck("'environment' needs a condition, a folder, a seed and 'mounted' or 'plain'")
     }
     do {
-      for line in try await condition.run(Place(path: words[1], seed: seed, isMounted: words[3] == "mounted")) {
+      for line in try await condition.run(TrialFolder(path: words[1], seed: seed, isMounted: words[3] == "mounted")) {
         Children.tell(line)
       }
     } catch {
@@ -62,7 +62,7 @@ struct EnvironmentSuite {
 }
 
 /// The location of a trial.
-struct Place: Sendable {
+struct TrialFolder: Sendable {
   var path: String
   var seed: UInt64
   /// Whether the location is a separate file system.
@@ -83,7 +83,7 @@ enum Condition: String, CaseIterable {
     }
   }
 
-  func run(_ place: Place) async throws -> [String] {
+  func run(_ place: TrialFolder) async throws -> [String] {
     switch self {
     case .full, .inodes:
       place.isMounted ? try await place.fill() : try await place.refuse(ENOSPC, "no file system can be mounted")

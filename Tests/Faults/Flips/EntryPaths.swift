@@ -7,7 +7,7 @@ enum EntryPaths {
     var paths: [CacheKey: String] = [:]
     for (path, _) in Folder.files(entries) {
       guard let file = FileManager.default.contents(atPath: path), let key = key(in: file) else {
-        throw BrokenPromise("\(path) is not an entry")
+        throw FailedCheck("\(path) is not an entry")
       }
       paths[key] = path
     }

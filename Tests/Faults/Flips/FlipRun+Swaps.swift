@@ -13,7 +13,7 @@ extension FlipRun {
     guard other != key, other < Self.keys, touched[key] == nil, touched[other] == nil else { return }
     let (one, two, aside) = (try file(key), try file(other), path + "/aside")
     guard rename(one, aside) == 0, rename(two, one) == 0, rename(aside, two) == 0 else {
-      throw BrokenPromise("cannot swap files")
+      throw FailedCheck("cannot swap files")
     }
     done += 1
     tally("swapped")
@@ -37,7 +37,7 @@ extension FlipRun {
         try await replaceRemoved(of: resource)
       }
       guard let entry = try await cache.entry(for: Keys.key(healed), range: nil) else {
-        throw BrokenPromise("\(Keys.key(healed)) is missing after a store")
+        throw FailedCheck("\(Keys.key(healed)) is missing after a store")
       }
       try require(try await isWhole(entry, healed, nil), "\(Keys.key(healed)) is damaged after a store")
     }
@@ -80,7 +80,7 @@ extension FlipRun {
         values[key] = nil
         try await store(key)
       } else {
-        guard let entry else { throw BrokenPromise("\(Keys.key(key)) is good, but missing") }
+        guard let entry else { throw FailedCheck("\(Keys.key(key)) is good, but missing") }
         try require(try await isWhole(entry, key, nil), "\(Keys.key(key)) was reported good, but is damaged")
       }
     }

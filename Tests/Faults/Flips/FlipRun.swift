@@ -25,7 +25,7 @@ final class FlipRun {
   init(arguments: ArraySlice<String>) throws {
     let words = Array(arguments)
     guard words.count == 3, let seed = UInt64(words[1]), let count = Int(words[2]) else {
-      throw BrokenPromise("'flips' needs a folder, a seed and a count")
+      throw FailedCheck("'flips' needs a folder, a seed and a count")
     }
     path = words[0]
     root = path + "/etagere-1"
@@ -86,7 +86,7 @@ final class FlipRun {
   }
 
   func file(_ key: Int) throws -> String {
-    guard let path = paths[Keys.key(key)] else { throw BrokenPromise("\(Keys.key(key)) has no file") }
+    guard let path = paths[Keys.key(key)] else { throw FailedCheck("\(Keys.key(key)) has no file") }
     return path
   }
 
@@ -115,15 +115,15 @@ final class FlipRun {
     try damage.apply(to: try file(key), other: "\(root)/\(other)", &generator)
     done += 1
     tally(damage.rawValue)
-    if touched[key] == nil { touched[key] = [values[key]?.freshening ?? 0] }
+    if touched[key] == nil { touched[key] = [values[key]?.updateCount ?? 0] }
     // Earlier updates may be visible again.
-    touched[key]?.formUnion(0...(values[key]?.freshening ?? 0))
+    touched[key]?.formUnion(0...(values[key]?.updateCount ?? 0))
   }
 
   private func refresh(_ key: Int) async throws {
     guard touched[key] == nil, var value = values[key] else { return }
     for _ in 0..<Int.random(in: 1...3, using: &generator) {
-      value.freshening += 1
+      value.updateCount += 1
       let isThere = try await cache.updateMetadata(of: Keys.key(key), to: value.metadata, ifRevision: value.revision)
       try require(isThere, "\(Keys.key(key)) is missing and cannot be updated")
       values[key] = value
@@ -156,12 +156,12 @@ final class FlipRun {
 
   /// Returns whether a body could be read to its end. The bytes before a failure must be correct.
   func isWhole(_ entry: StoredEntry, _ key: Int, _ range: Range<Int64>?) async throws -> Bool {
-    guard let expected = values[key] else { throw BrokenPromise("\(Keys.key(key)) is removed, but was found") }
+    guard let expected = values[key] else { throw FailedCheck("\(Keys.key(key)) is removed, but was found") }
     let found = try Value(checking: entry.metadata, for: Keys.key(key))
     try require(entry.key == Keys.key(key), "\(Keys.key(key)): the entry is that of \(entry.key)")
     try require(
-      found.number == expected.number && (touched[key] ?? [expected.freshening]).contains(found.freshening),
-      "\(Keys.key(key)): value \(found.number), update \(found.freshening), instead of \(expected.number), \(expected.freshening)"
+      found.number == expected.number && (touched[key] ?? [expected.updateCount]).contains(found.updateCount),
+      "\(Keys.key(key)): value \(found.number), update \(found.updateCount), instead of \(expected.number), \(expected.updateCount)"
     )
     let all = expected.bytes
     let wanted = range.map { $0.clamped(to: 0..<Int64(all.count)) } ?? 0..<Int64(all.count)
@@ -187,7 +187,7 @@ final class FlipRun {
     try await store(key)
     let before = cache.counters
     guard let entry = try await cache.entry(for: Keys.key(key), range: nil) else {
-      throw BrokenPromise("\(Keys.key(key)) was stored again, but is missing")
+      throw FailedCheck("\(Keys.key(key)) was stored again, but is missing")
     }
     try require(try await isWhole(entry, key, nil), "\(Keys.key(key)) was stored again, but is damaged")
     try require(cache.counters.hits == before.hits + 1, "a hit was not counted")
@@ -199,7 +199,7 @@ final class FlipRun {
     let key = Int.random(in: 0..<Self.keys, using: &generator)
     guard touched[key] == nil, let value = values[key] else { return }
     guard let entry = try await cache.entry(for: Keys.key(key), range: nil) else {
-      throw BrokenPromise("\(Keys.key(key)), value \(value.number), is missing, but was not damaged")
+      throw FailedCheck("\(Keys.key(key)), value \(value.number), is missing, but was not damaged")
     }
     try require(try await isWhole(entry, key, nil), "\(Keys.key(key)) is damaged, but was not touched")
   }

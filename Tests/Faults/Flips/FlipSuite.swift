@@ -14,7 +14,7 @@ struct FlipSuite {
     let told = child.rest()
     let end = child.end(kills: false)
     let last = told.last { $0.hasPrefix("at ") } ?? "at the start"
-    for line in told where line.hasPrefix("failed ") { throw BrokenPromise("\(last): \(line.dropFirst(7))") }
+    for line in told where line.hasPrefix("failed ") { throw FailedCheck("\(last): \(line.dropFirst(7))") }
     try require(end == .exited(0), "the process that reads damaged files has ended: \(end), last known \(last)")
     return told.filter { !$0.hasPrefix("at ") }
   }

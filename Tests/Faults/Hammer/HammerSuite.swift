@@ -25,7 +25,7 @@ struct HammerSuite {
     var tallies: [String: Int] = [:]
     for child in children {
       for line in child.rest() {
-        if line.hasPrefix("failed ") { throw BrokenPromise("a process of \(number): \(line.dropFirst(7))") }
+        if line.hasPrefix("failed ") { throw FailedCheck("a process of \(number): \(line.dropFirst(7))") }
         let words = line.split(separator: " ")
         if words.count == 2, let count = Int(words[1]) { tallies[String(words[0]), default: 0] += count }
       }

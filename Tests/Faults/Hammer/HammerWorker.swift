@@ -17,7 +17,7 @@ struct HammerWorker {
     let words = Array(arguments)
     guard words.count == 5, let seed = UInt64(words[1]), let worker = UInt64(words[2]), let seconds = Int64(words[3]),
       let limit = Int64(words[4])
-    else { throw BrokenPromise("'hammer' needs a folder, a seed, a number, seconds and a limit") }
+    else { throw FailedCheck("'hammer' needs a folder, a seed, a number, seconds and a limit") }
     (folder, self.worker, self.seconds, self.limit) = (words[0], worker, seconds, limit)
     generator = SplitMix(state: seed &+ worker)
   }
@@ -51,7 +51,7 @@ struct HammerWorker {
         guard let entry = try await cache.entry(for: key) else { continue }
         var value = try await Value(of: entry, for: key)
         // Each process uses its own numbers for updates.
-        value.freshening = number
+        value.updateCount = number
         _ = try await cache.updateMetadata(of: key, to: value.metadata, ifRevision: value.revision)
       case 58..<66:
         asked += 1

@@ -36,9 +36,9 @@ struct KillModel {
     let changed: (key: Int, value: Value?)
     switch operation {
     case .store(let key, let value): changed = (key, value)
-    case .refresh(let key, let freshening):
+    case .refresh(let key, let updateCount):
       guard var value = values[key] else { return }
-      value.freshening = freshening
+      value.updateCount = updateCount
       changed = (key, value)
     case .remove(let key): changed = (key, nil)
     case .removeOther, .read: return
@@ -74,7 +74,7 @@ struct KillModel {
   }
 
   private func lost(_ key: Int, _ found: Value?) -> String {
-    func text(_ value: Value?) -> String { value.map { "value \($0.number), update \($0.freshening)" } ?? "nothing" }
+    func text(_ value: Value?) -> String { value.map { "value \($0.number), update \($0.updateCount)" } ?? "nothing" }
     let wanted = allowed[key].map { $0.map(text).sorted().joined(separator: " or ") } ?? text(values[key])
     return "\(Keys.key(key)): found \(text(found)), not \(wanted)"
   }

@@ -26,7 +26,7 @@ struct KillSuite {
       do {
         try await kill(round)
       } catch {
-        throw BrokenPromise("round \(round): \(error)")
+        throw FailedCheck("round \(round): \(error)")
       }
     }
     openings.sort()
@@ -68,7 +68,7 @@ struct KillSuite {
     let end = child.end(kills: true)
     told += child.rest()
     try require(end == .killed(SIGKILL), "the process was not killed, but ended on its own: \(end); \(told.last ?? "")")
-    for line in told where line.hasPrefix("failed") { throw BrokenPromise(line) }
+    for line in told where line.hasPrefix("failed") { throw FailedCheck(line) }
     if !told.contains("open") { killedWhileOpening += 1 }
     try model.replay(KillPlan(seed: trial.seed, round: round), done: Set(told.compactMap { Int($0) }), evicts: evicts)
     try await check(round)

@@ -12,7 +12,7 @@ struct KillWriter {
   init(arguments: ArraySlice<String>) throws {
     let words = Array(arguments)
     guard words.count == 4, let seed = UInt64(words[1]), let round = Int(words[2]) else {
-      throw BrokenPromise("'kill' needs a folder, a seed, a round and a limit")
+      throw FailedCheck("'kill' needs a folder, a seed, a round and a limit")
     }
     (folder, self.seed, self.round, limit) = (words[0], seed, round, Int64(words[3]))
   }
@@ -40,7 +40,7 @@ struct KillWriter {
     do {
       switch operation {
       case .store(let key, let value): try await store(value, Keys.key(key), cache)
-      case .refresh(let key, let freshening): try await refresh(Keys.key(key), freshening, cache)
+      case .refresh(let key, let updateCount): try await refresh(Keys.key(key), updateCount, cache)
       case .remove(let key): try await cache.remove(Keys.key(key), ifRevision: nil)
       case .removeOther(let key): try await cache.remove(Keys.key(key), ifRevision: Revision(high: 0, low: 0))
       case .read(let key):
@@ -66,10 +66,10 @@ struct KillWriter {
     _ = try await writer.commit(trailers: nil)
   }
 
-  private static func refresh(_ key: CacheKey, _ freshening: UInt64, _ cache: DiskCache) async throws {
+  private static func refresh(_ key: CacheKey, _ updateCount: UInt64, _ cache: DiskCache) async throws {
     guard let entry = try await cache.entry(for: key) else { return }
     var value = try await Value(of: entry, for: key)
-    value.freshening = freshening
+    value.updateCount = updateCount
     _ = try await cache.updateMetadata(of: key, to: value.metadata, ifRevision: value.revision)
   }
 }

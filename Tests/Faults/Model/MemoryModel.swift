@@ -26,7 +26,7 @@ struct MemoryModel {
           cache.totalCost <= limits.cost && cache.count <= limits.count, "\(cache.totalCost), \(cache.count): exceeds the limits")
         if step % 10_000 == 9_999 { try checkpoint() }
       } catch {
-        throw BrokenPromise("MemoryCache, \(name), operation \(step): \(error)")
+        throw FailedCheck("MemoryCache, \(name), operation \(step): \(error)")
       }
     }
     try checkpoint()
@@ -83,7 +83,7 @@ struct MemoryModel {
     for key in keys {
       guard let number = (0..<4).lazy.compactMap({ offset in Self.number(key, offset) }).first, let value = values[number],
         clock.now < value.deadline
-      else { throw BrokenPromise("\(key) is listed, but was never stored") }
+      else { throw FailedCheck("\(key) is listed, but was never stored") }
       cost += value.entry.cost
     }
     try require(cost == cache.totalCost, "the entries cost \(cost), but the total is \(cache.totalCost)")

@@ -27,7 +27,7 @@ struct StoreModel<Store: Subject> {
         try await self.step()
         if step % 5_000 == 4_999 { try await checkpoint() }
       } catch {
-        throw BrokenPromise("\(subject.name), operation \(step): \(error)")
+        throw FailedCheck("\(subject.name), operation \(step): \(error)")
       }
     }
     try await checkpoint()
@@ -86,7 +86,7 @@ struct StoreModel<Store: Subject> {
     number += 1
     // The eviction of an expired entry would be counted but not noticed.
     let lifetime = !evicts && chance(4) == 0 ? chance(90) : nil
-    let value = Value(number: number, length: Value.length(&generator), answered: clock.now, lifetime: lifetime)
+    let value = Value(number: number, length: Value.length(&generator), responseTime: clock.now, lifetime: lifetime)
     try await noteAbsence(key, store)
     guard chance(3) == 0 else {
       try await store.store(value.bytes, for: Keys.key(key), metadata: value.metadata)
@@ -120,8 +120,8 @@ struct StoreModel<Store: Subject> {
     try await noteAbsence(key, store)
     let known = expected(key)
     var value = known ?? Value(number: 1, length: 1)
-    value.freshening += 1
-    value.answered = clock.now
+    value.updateCount += 1
+    value.responseTime = clock.now
     let isRight = chance(4) > 0
     let revision = isRight ? value.revision : Revision(high: 0, low: 1)
     // Some stores update an expired entry, which is a miss until then.
@@ -175,7 +175,7 @@ struct StoreModel<Store: Subject> {
     var found: [Int: Value] = [:]
     for entry in try await store.variants(of: Keys.key(key).resource) {
       guard let number = (first..<first + 3).first(where: { Keys.key($0) == entry.key }), found[number] == nil else {
-        throw BrokenPromise("\(entry.key) is listed as a variant of \(Keys.key(key).resource), or twice")
+        throw FailedCheck("\(entry.key) is listed as a variant of \(Keys.key(key).resource), or twice")
       }
       found[number] = try await Value(of: entry, for: entry.key)
     }
@@ -237,5 +237,5 @@ struct StoreModel<Store: Subject> {
 
 extension Value {
   /// The time from which the value is a miss.
-  var deadline: Timestamp { lifetime.map { answered + .seconds($0) } ?? .distantFuture }
+  var deadline: Timestamp { lifetime.map { responseTime + .seconds($0) } ?? .distantFuture }
 }

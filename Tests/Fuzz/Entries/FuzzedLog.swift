@@ -47,7 +47,7 @@ struct FuzzedLog {
     precondition(seen == newest.sequence || seen == newest.sequence + 1)
   }
 
-  private func found(writing record: [UInt8], at place: MetadataArea.Place) -> UInt64? {
+  private func found(writing record: [UInt8], at place: MetadataArea.RecordLocation) -> UInt64? {
     var area = area
     let start = place.firstSlot * MetadataRecord.slot
     area += repeatElement(0, count: max(0, start + record.count - area.count))

@@ -54,21 +54,23 @@ private struct FuzzedCache {
     statuses = choice & 64 == 0 ? [200, 206, 304, 503] : [200, 200, 304, 404]
   }
 
-  mutating func exchange(_ asked: HTTPFields, _ answered: HTTPFields) {
+  mutating func exchange(_ requestFields: HTTPFields, _ responseFields: HTTPFields) {
     let status = statuses[Int(round) % statuses.count]
     round += 1
     now = now + .seconds(7)
     for method in [HTTPRequest.Method.get, .head, .post] {
-      let request = HTTPRequest(method: method, scheme: "https", authority: "example.com", path: "/a", headerFields: asked)
-      let head = HTTPResponse(status: .init(code: status), headerFields: answered)
+      let request = HTTPRequest(
+        method: method, scheme: "https", authority: "example.com", path: "/a", headerFields: requestFields)
+      let head = HTTPResponse(status: .init(code: status), headerFields: responseFields)
       switch validator.plan(request, policy: policy, stored: stored, now: now) {
       case .use(let index, _): check(request, stored[index])
       case .fetch(let sent, let fallback, _): judge(head, to: request, sent: sent, fallback)
-      case .answer: break
+      case .respond: break
       }
     }
-    let status304 = CacheStatus(String(describing: answered), forwarded: .stale, status: 304)
-    precondition(status304.description.utf8.allSatisfy { (0x20...0x7E).contains($0) } && CacheTags(answered).names.count >= 0)
+    let status304 = CacheStatus(String(describing: responseFields), forwarded: .stale, status: 304)
+    precondition(
+      status304.description.utf8.allSatisfy { (0x20...0x7E).contains($0) } && CacheTags(responseFields).names.count >= 0)
   }
 
   private mutating func judge(_ head: HTTPResponse, to request: HTTPRequest, sent: HTTPRequest, _ fallback: Int?) {

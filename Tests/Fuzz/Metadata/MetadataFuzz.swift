@@ -39,7 +39,7 @@ private func use(_ metadata: StoredMetadata, _ validator: ETagValidator, _ now: 
       let verdict = validator.judge(
         .success(head), to: request, sent: sent, fallback: fallback, stored: [metadata], requestTime: now, now: now,
         revision: Revision(high: 3, low: 4))
-      if case .update(_, let freshened, _) = verdict { precondition(freshened.revision == metadata.revision) }
+      if case .update(_, let updated, _) = verdict { precondition(updated.revision == metadata.revision) }
     }
   }
 }

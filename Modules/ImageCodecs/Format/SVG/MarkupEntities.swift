@@ -9,7 +9,7 @@ struct MarkupEntities {
 
   private var values: [String: [UInt8]] = [:]
   /// The number of bytes that all references together may still expand to. Nested entities grow exponentially.
-  private var room = 4 << 20
+  private var remainingSize = 4 << 20
 
   /// Adds an entity declaration. Duplicate declarations are refused, because parsers disagree about which one applies.
   /// Markup in an entity is refused, because it would have to be parsed at each use. No drawing needs either.
@@ -59,8 +59,8 @@ struct MarkupEntities {
       } else if let character = Self.predefined[reference.name] {
         unfolded.append(character)
       } else if let value = values[reference.name] {
-        room -= value.count + 1
-        guard room > 0, depth < 16 else {
+        remainingSize -= value.count + 1
+        guard remainingSize > 0, depth < 16 else {
           throw CacheError(.imageLimitExceeded, reason: "SVG: its entities expand to more than 4 MiB or are recursive")
         }
         try unfold(value[...], isAttribute, depth: depth + 1, &unfolded)

@@ -21,7 +21,7 @@ struct SVGReferences {
   /// The content of the current style sheet, from its first to its last tag, without comments and section markers.
   /// `nil` outside style sheets.
   private var style: [UInt8]?
-  private var pictures = 0
+  private var imageCount = 0
   private var pixels = 0
   /// The pixels of the largest embedded image.
   private var largest = 0
@@ -191,25 +191,25 @@ struct SVGReferences {
     let target = value.drop { $0.isBlank }
     guard element != "a", let first = target.first, first != UInt8(ascii: "#") else { return }
     guard target.startsWithoutCase("data:"), element == "image" || element == "feimage" else { throw Self.leadingOut(target) }
-    try picture(EmbeddedPicture(target))
+    try checkImage(EmbeddedImage(target))
   }
 
   /// Counts an embedded image. Engines may decode all of them, so together they may have as many pixels as one image,
   /// with all frames.
-  private mutating func picture(_ picture: EmbeddedPicture) throws(CacheError) {
+  private mutating func checkImage(_ image: EmbeddedImage) throws(CacheError) {
     let found: ImageHeader
-    do throws(CacheError) { found = try header(picture.data) } catch {
+    do throws(CacheError) { found = try header(image.data) } catch {
       throw CacheError(error.code, reason: "SVG: in an embedded image: \(error.reason)")
     }
-    pictures += 1
+    imageCount += 1
     let (area, overflows) = found.size.area.multipliedReportingOverflow(by: max(found.frameCount, 1))
     largest = max(largest, area)
     pixels = overflows || area > .max - pixels ? .max : pixels + area
-    guard pixels <= limits.pixels, pictures <= limits.frames else {
+    guard pixels <= limits.pixels, imageCount <= limits.frames else {
       throw CacheError(
         .imageLimitExceeded,
         reason:
-          "SVG: it embeds at least \(pictures) images of \(pixels) pixels, the limits are \(limits.frames) and \(limits.pixels)"
+          "SVG: it embeds at least \(imageCount) images of \(pixels) pixels, the limits are \(limits.frames) and \(limits.pixels)"
       )
     }
   }

@@ -36,7 +36,7 @@ extension Trial {
     }
     origin.setRoute(
       "/image",
-      Route { request in answers[request.fields[.acceptLanguage] ?? ""] ?? OriginAnswer(status: .badRequest) })
+      Route { request in answers[request.fields[.acceptLanguage] ?? ""] ?? OriginResponse(status: .badRequest) })
     let loader = try open()
     for language in ["de", "fr", "de", "fr"] {
       let reply = try loader.load(origin.url("/image"), fields: ["Accept-Language": language])

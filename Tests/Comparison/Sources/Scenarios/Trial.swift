@@ -65,10 +65,10 @@ struct Trial {
 
   func answer(
     _ image: Data, etag: OriginETag?, cacheControl: String, vary: String? = nil, delivery: OriginDelivery = OriginDelivery()
-  ) -> OriginAnswer {
+  ) -> OriginResponse {
     var fields: HTTPFields = [.cacheControl: cacheControl]
     fields[.vary] = vary
-    return OriginAnswer(
+    return OriginResponse(
       image, contentType: "image/png", etag: etag, fields: fields, acceptsRanges: true, delivery: delivery)
   }
 

@@ -15,7 +15,7 @@ struct PriceList: Sendable {
 func price() async throws {
   let url = try #require(URL(string: "https://example.com/price"))
   let network = ScriptedDownloader()
-  network.answer(url, .ok("42"))
+  network.respond(to: url, with: .ok("42"))
   let prices = PriceList(manager: ResourceManager(try .standard(folder: nil, downloader: network)))
 
   #expect(try await prices.price(at: url) == "42")

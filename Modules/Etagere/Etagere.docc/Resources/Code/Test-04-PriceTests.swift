@@ -15,7 +15,7 @@ struct PriceList: Sendable {
 func unchangedPrice() async throws {
   let url = try #require(URL(string: "https://example.com/price"))
   let network = ScriptedDownloader()
-  network.answer(url, .ok("42", etag: "\"v1\""), .notModified(etag: "\"v1\""))
+  network.respond(to: url, with: .ok("42", etag: "\"v1\""), .notModified(etag: "\"v1\""))
   let prices = PriceList(manager: ResourceManager(try .standard(folder: nil, downloader: network)))
 
   #expect(try await prices.price(at: url) == "42")

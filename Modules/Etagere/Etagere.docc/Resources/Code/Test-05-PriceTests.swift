@@ -16,7 +16,7 @@ func freshForOneMinute() async throws {
   let url = try #require(URL(string: "https://example.com/price"))
   let clock = ManualClock()
   let network = ScriptedDownloader(clock: clock)
-  network.answer(url, .ok("42", cacheControl: "max-age=60"), .ok("43", cacheControl: "max-age=60"))
+  network.respond(to: url, with: .ok("42", cacheControl: "max-age=60"), .ok("43", cacheControl: "max-age=60"))
   let manager = ResourceManager(try .standard(folder: nil, downloader: network, clock: clock))
   let prices = PriceList(manager: manager)
 

@@ -15,7 +15,7 @@ struct PriceList: Sendable {
 func offline() async throws {
   let url = try #require(URL(string: "https://example.com/price"))
   let network = ScriptedDownloader()
-  network.answer(url, .ok("42", etag: "\"v1\""), .failure(.offline))
+  network.respond(to: url, with: .ok("42", etag: "\"v1\""), .failure(.offline))
   let prices = PriceList(manager: ResourceManager(try .standard(folder: nil, downloader: network)))
 
   #expect(try await prices.price(at: url) == "42")
@@ -26,7 +26,7 @@ func offline() async throws {
 func offlineWithoutCache() async throws {
   let url = try #require(URL(string: "https://example.com/price"))
   let network = ScriptedDownloader()
-  network.answer(url, .failure(.offline))
+  network.respond(to: url, with: .failure(.offline))
   let prices = PriceList(manager: ResourceManager(try .standard(folder: nil, downloader: network)))
 
   await #expect { try await prices.price(at: url) } throws: { ($0 as? CacheError)?.code == .offline }

@@ -1,0 +1,41 @@
+internal import CacheCore
+internal import Synchronization
+
+/// Hits on the caller's thread: reading bytes that the system has in memory is faster than waking another thread.
+///
+/// Nothing here waits or changes the disk. In any unusual case the result is `nil`, which means nothing, and a thread that may
+/// wait does the lookup.
+extension DiskEngine {
+  /// The maximum size in bytes of a file read this way, because the caller's thread also verifies its checksums.
+  private static let limit: Int64 = 65_536
+
+  /// Returns the entry at `name`. If `alone` is true, it does so only if its resource has no other variant.
+  ///
+  /// It does not take the resource's turn. The turn is free, so earlier operations are done, and concurrent ones have no defined
+  /// order.
+  func entryWithoutWaiting(_ key: CacheKey, _ name: EntryName, alone: Bool) -> StoredEntry? {
+    guard supportsNonblockingReads.load(ordering: .relaxed),
+      let size = index.size(of: name, alone: alone, folder.foreignChanges(at: clock.uptime)), size <= Self.limit,
+      executor.isIdle(name.lane), let file = fileWithoutWaiting(key, name)
+    else { return nil }
+    let now = now
+    guard !isExpired(file.metadata), !isUseDue(file, at: now), !checksBodies || file.isBodyInMemoryWhole,
+      let body = file.bodyInMemory(0..<file.bodyLength)
+    else { return nil }
+    index.used(name, size: nil, at: now)
+    hit()
+    return StoredEntry(key: key, metadata: file.metadata, body: ResourceBody(body))
+  }
+
+  private func fileWithoutWaiting(_ key: CacheKey, _ name: EntryName) -> EntryFile? {
+    folder.withPath(name) { path in
+      do throws(SystemError) {
+        return try EntryFile.findCached(path, expecting: key, folder.calls)
+      } catch {
+        // An unsupported call is tried only once.
+        if error.meansNoSuchCall { supportsNonblockingReads.store(false, ordering: .relaxed) }
+        return nil
+      }
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import ETagValidation
+import Foundation
+import HTTPTypes
+import Testing
+
+@Suite("Background revalidations of stale responses")
+struct BackgroundRevalidationTests {
+  private static let stale = "max-age=1, stale-while-revalidate=60"
+
+  /// Stores a stale response, and holds its revalidation.
+  private func fixture(_ gate: Gate, _ response: ScriptedResponse) async throws -> ManagerFixture {
+    let fixture = try ManagerFixture()
+    fixture.network.respond(to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: Self.stale), response.held(by: gate))
+    _ = try await fixture.send()
+    fixture.clock.advance(by: .seconds(2))
+    return fixture
+  }
+
+  @Test("a load waits for the background revalidation of an HTTP request, and then shows its result")
+  func loadBehindExchange() async throws {
+    let gate = Gate()
+    let fixture = try await fixture(gate, .ok("new", etag: "\"2\"", cacheControl: "max-age=60"))
+    #expect(try await fixture.send().text == "old")
+    await gate.arrived()
+    var texts: [String] = []
+    for try await event in fixture.manager.events(for: fixture.url) {
+      switch event {
+      case .progress: break
+      case .stale(let old):
+        texts.append(old.text)
+        gate.open()
+      case .final(let new): texts.append(new.text)
+      }
+    }
+    #expect(texts == ["old", "new"])
+    try fixture.network.verify()
+    #expect(fixture.network.requests.count == 2)
+  }
+
+  @Test("an HTTP request does not revalidate a response that a load is revalidating")
+  func exchangeBehindLoad() async throws {
+    let gate = Gate()
+    let fixture = try await fixture(gate, .notModified(cacheControl: "max-age=60"))
+    #expect(try await fixture.manager.load(fixture.url).text == "old")
+    await gate.arrived()
+    for _ in 0..<3 { #expect(try await fixture.send().cache == "Etagere;hit;ttl=-1") }
+    gate.open()
+    try await Turns.until { fixture.manager.cachedInMemory(ResourceRequest(fixture.url), as: .bytes) != nil }
+    #expect(try await fixture.send().cache == "Etagere;hit;ttl=60")
+    #expect(fixture.network.requests.count == 2)
+  }
+
+  @Test("if the revalidation fails, the load that waited for it sends its own request")
+  func failed() async throws {
+    let gate = Gate()
+    let fixture = try await fixture(gate, .failure(.connectionLost))
+    fixture.network.respond(to: fixture.url, with: .ok("new", etag: "\"2\"", cacheControl: "max-age=60"))
+    #expect(try await fixture.send().text == "old")
+    await gate.arrived()
+    var last: String?
+    for try await event in fixture.manager.events(for: fixture.url) {
+      if case .stale = event { gate.open() }
+      if case .final(let new) = event { last = new.text }
+    }
+    #expect(last == "new")
+    try fixture.network.verify()
+  }
+
+  @Test("only one of two stale variants is revalidated at a time")
+  func variants() async throws {
+    let fixture = try ManagerFixture()
+    let gate = Gate()
+    let vary: HTTPFields = [.vary: "Accept-Language"]
+    fixture.network.serve(fixture.url) { request in
+      let tag = request.headerFields[.acceptLanguage] ?? ""
+      return .ok(tag, etag: "\"\(tag)\"", cacheControl: Self.stale, fields: vary)
+    }
+    for language in ["de", "nl"] { _ = try await fixture.send([.acceptLanguage: language]) }
+    fixture.clock.advance(by: .seconds(2))
+    fixture.network.serve(fixture.url) { request in
+      .ok(request.headerFields[.acceptLanguage] ?? "", cacheControl: "max-age=60", fields: vary).held(by: gate)
+    }
+    for language in ["de", "nl", "nl"] {
+      #expect(try await fixture.send([.acceptLanguage: language]).cache == "Etagere;hit;ttl=-1")
+    }
+    await gate.arrived()
+    #expect(fixture.network.requests.count == 3)
+    gate.open()
+    // The first variant is fresh now. The second is revalidated at a later use.
+    try await Turns.until { fixture.network.requests.count == 3 && fixture.isFresh("de") }
+    // A hit does not suspend, so the background revalidation needs a turn.
+    try await Turns.until {
+      if !fixture.isFresh("nl") { _ = try await fixture.send([.acceptLanguage: "nl"]) }
+      return fixture.isFresh("nl")
+    }
+  }
+
+  @Test("a background revalidation that confirms another variant is read to its end, so the next equal request is a hit")
+  func filed() async throws {
+    let fixture = try ManagerFixture()
+    let vary: HTTPFields = [.vary: "Accept-Language"]
+    fixture.network.serve(fixture.url) { request in
+      let tag = request.headerFields[.acceptLanguage] ?? ""
+      return .ok(tag, etag: "\"\(tag)\"", cacheControl: Self.stale, fields: vary)
+    }
+    for language in ["de", "nl"] { _ = try await fixture.send([.acceptLanguage: language]) }
+    fixture.clock.advance(by: .seconds(2))
+    // From now on, requests for German select the Dutch variant.
+    fixture.network.respond(to: fixture.url, with: .notModified(etag: "\"nl\"", cacheControl: "max-age=60"))
+
+    #expect(try await fixture.send([.acceptLanguage: "de"]).text == "de")
+    try await Turns.until { fixture.isFresh("de") }
+
+    let again = try await fixture.send([.acceptLanguage: "de"])
+    #expect(again.text == "nl" && again.cache == "Etagere;hit;ttl=60")
+    try fixture.network.verify()
+    #expect(fixture.network.requests.count == 3)
+  }
+}
+
+extension ManagerFixture {
+  /// Whether memory has a fresh response in a language.
+  fileprivate func isFresh(_ language: String) -> Bool {
+    let request = ResourceRequest(url, headerFields: [.acceptLanguage: language])
+    return manager.cachedInMemory(request, as: .bytes) != nil
+  }
+}
