@@ -1,10 +1,12 @@
 import Foundation
 
-/// Runs the scenarios and tells what they have found; with `measure` does one measurement and prints it; with `pattern` writes a
-/// file as the measurements expect it; with `replay` tells the hit ratios of a recorded trace.
+/// Runs the scenarios and prints their reports.
+///
+/// `measure` runs one measurement and prints it as JSON. `pattern` writes a file with the bytes that measurements expect. `replay`
+/// prints the hit ratios of a recorded trace.
 @main
 struct Benchmarks {
-  /// Waits on the main thread: an asynchronous `main` ends that thread, which valgrind does not survive.
+  /// Blocks the main thread. An asynchronous `main` would end that thread, and valgrind crashes when it ends.
   static func main() {
     Task.detached { await run() }
     while true { sleep(3_600) }
@@ -32,7 +34,7 @@ struct Benchmarks {
     exit(0)
   }
 
-  /// At once, also into a pipe: who watches a run of minutes wants to see it.
+  /// Writes without a buffer, so that a run of minutes shows its progress through a pipe too.
   private static func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 
   private static func run(_ settings: Settings) async throws {
@@ -40,7 +42,7 @@ struct Benchmarks {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
     let bench = Bench(settings: settings, child: ChildProcess(folder: folder))
-    var report = Report()
+    var report = Report(versions: settings.versions)
     for scenario in settings.scenarios {
       let found = try await scenario.run(bench)
       settings.endProgress()

@@ -3,8 +3,9 @@ import CacheTesting
 import Foundation
 import MemoryStore
 
-/// `replay FILE --policy P --capacity N [--bytes] [--shards N]`: the hit ratios of a recorded trace, whose lines are
-/// `time,object,size`.
+/// The command `replay FILE --policy P --capacity N [--bytes] [--shards N]`.
+///
+/// Computes the hit ratios of a recorded trace, whose lines are `time,object,size`.
 struct Replay {
   private var file = ""
   private var policy = ReplayPolicy.s3fifo
@@ -15,11 +16,13 @@ struct Replay {
   init(_ arguments: [String]) throws {
     var rest = arguments[...]
     func value(of option: String) throws -> String {
-      guard let value = rest.popFirst() else { throw BenchmarkFailure("\(option) takes a value") }
+      guard let value = rest.popFirst() else { throw BenchmarkFailure("\(option) needs a value") }
       return value
     }
     func number(of option: String) throws -> Int {
-      guard let number = Int(try value(of: option)), number > 0 else { throw BenchmarkFailure("\(option) takes a number from 1") }
+      guard let number = Int(try value(of: option)), number > 0 else {
+        throw BenchmarkFailure("\(option) needs a number of at least 1")
+      }
       return number
     }
     while let argument = rest.popFirst() {
@@ -27,22 +30,25 @@ struct Replay {
       case "--policy":
         let name = try value(of: argument)
         guard let known = ReplayPolicy(rawValue: name.lowercased()) else {
-          throw BenchmarkFailure("there is no policy '\(name)': \(ReplayPolicy.allCases.map(\.rawValue).joined(separator: ", "))")
+          throw BenchmarkFailure(
+            "unknown policy '\(name)'; known policies: \(ReplayPolicy.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         policy = known
       case "--capacity": capacity = try number(of: argument)
       case "--shards": shards = try number(of: argument)
       case "--bytes": countsBytes = true
       default:
-        guard file.isEmpty, !argument.hasPrefix("-") else { throw BenchmarkFailure("replay does not know '\(argument)'") }
+        guard file.isEmpty, !argument.hasPrefix("-") else { throw BenchmarkFailure("unknown argument '\(argument)' for replay") }
         file = argument
       }
     }
-    guard !file.isEmpty else { throw BenchmarkFailure("replay takes a file") }
-    guard capacity > 0 else { throw BenchmarkFailure("replay takes --capacity N: entries, or with --bytes bytes") }
+    guard !file.isEmpty else { throw BenchmarkFailure("replay needs a file") }
+    guard capacity > 0 else { throw BenchmarkFailure("replay needs --capacity N, in entries or, with --bytes, in bytes") }
   }
 
-  /// The lines to print.
+  /// Replays the trace.
+  ///
+  /// - Returns: The text to print.
   func run() throws -> String {
     let outcome = try replay()
     func percent(_ ratio: Double) -> String { Text.decimal(ratio * 100, 2) }
@@ -56,7 +62,7 @@ struct Replay {
 
   private func replay() throws -> Trace.Outcome {
     guard let data = try? Data(contentsOf: URL(filePath: file), options: .mappedIfSafe) else {
-      throw BenchmarkFailure("\(file) can't be read")
+      throw BenchmarkFailure("cannot read '\(file)'")
     }
     let limits = MemoryCache.Limits(
       cost: countsBytes ? capacity : .max, count: countsBytes ? .max : capacity, entryCost: .max)

@@ -4,7 +4,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 
-/// async-http-client, as one would use it without this package.
+/// The client that uses async-http-client directly, as a program without this package would.
 final class BareAsyncHTTPClient: Client {
   private let client = HTTPClient(eventLoopGroupProvider: .singleton)
   private let timeout = TimeAmount.minutes(2)

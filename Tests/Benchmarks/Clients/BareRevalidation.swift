@@ -4,8 +4,8 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 
-/// One conditional request after the other on one connection, by async-http-client alone: a round trip, and what a client can't
-/// do without.
+/// Conditional requests with async-http-client, one after another on one connection. Each one costs a round trip and the
+/// unavoidable work of a client.
 struct BareRevalidation {
   private let client = HTTPClient(eventLoopGroupProvider: .singleton)
   private let request: HTTPClientRequest
@@ -16,7 +16,9 @@ struct BareRevalidation {
     self.request = request
   }
 
-  /// - Returns: how long it took.
+  /// Sends one request, which must be answered with 304.
+  ///
+  /// - Returns: The elapsed time.
   @discardableResult
   func run() async throws -> Duration {
     let stopwatch = Stopwatch()

@@ -5,7 +5,8 @@ import Foundation
 import FoundationNetworking
 #endif
 
-/// `URLSession` with a delegate, as one would use it without this package: no cache, no cookies, six connections.
+/// The client that uses `URLSession` with a delegate, as a program without this package would: no cache, no cookies, and six
+/// connections to a host.
 final class BareSession: Client {
   private let session: URLSession
   private let reader = SessionReader()
@@ -40,7 +41,7 @@ final class BareSession: Client {
   }
 }
 
-/// Collects the bodies of a session's tasks, or hands them on.
+/// The delegate that collects the bodies of a session's tasks, or passes their chunks on.
 private final class SessionReader: NSObject, URLSessionDataDelegate {
   private struct Transfer {
     var data = Data()

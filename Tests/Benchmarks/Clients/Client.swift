@@ -1,31 +1,30 @@
 #if Origin
 import Foundation
 
-/// Where a benchmark's resource is, as text and as a URL: nobody is to pay for making one of the other.
+/// A resource's address as text and as a URL, so that no client pays for a conversion.
 struct Address: Sendable {
   let text: String
   let url: URL
 
   init(_ text: String) throws {
-    guard let url = URL(string: text) else { throw BenchmarkFailure("\(text) is no URL") }
+    guard let url = URL(string: text) else { throw BenchmarkFailure("'\(text)' is not a URL") }
     (self.text, self.url) = (text, url)
   }
 }
 
-/// One of the ways to have a resource that are compared. Each reads every body to its end, and takes nothing but 200 for an
-/// answer.
+/// One of the compared ways to load a resource. Each reads every body to its end and accepts no status but 200.
 protocol Client: Sendable {
   /// Reads the whole body into memory.
   ///
-  /// - Parameter inspect: is shown all of it, in one piece.
+  /// - Parameter inspect: The closure that receives the whole body.
   func load(_ address: Address, _ inspect: @Sendable (UnsafeRawBufferPointer) -> Void) async throws
-  /// Reads the body as it comes, and keeps nothing of it.
+  /// Reads the body as it arrives, without collecting it.
   ///
-  /// - Parameter take: is shown piece after piece.
+  /// - Parameter take: The closure that receives each chunk.
   func stream(_ address: Address, _ take: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void) async throws
   /// Reads the body into a file.
   func save(_ address: Address, to file: URL) async throws
-  /// Lets go of connections.
+  /// Closes the client's connections.
   func close() async throws
 }
 

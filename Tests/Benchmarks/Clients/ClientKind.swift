@@ -8,14 +8,14 @@ import MemoryStore
 import AsyncHTTPNetworking
 #endif
 
-/// Who moves the bytes.
+/// The HTTP engine of a client.
 enum Engine: String, Codable, CaseIterable, Sendable {
   #if AsyncHTTP
   case asyncHTTP
   #endif
   case session
 
-  /// The library that this package's engine is built on, and is compared with.
+  /// The library below the engine, which is its peer.
   var peer: String {
     switch self {
     #if AsyncHTTP
@@ -25,7 +25,7 @@ enum Engine: String, Codable, CaseIterable, Sendable {
     }
   }
 
-  /// This package's engine on it.
+  /// The module with the package's engine.
   var name: String {
     switch self {
     #if AsyncHTTP
@@ -35,9 +35,9 @@ enum Engine: String, Codable, CaseIterable, Sendable {
     }
   }
 
-  /// A downloader of the package's, and how it is closed.
+  /// Creates a downloader of this package.
   ///
-  /// - Parameter connections: to one host; nil: the engine's own number.
+  /// - Parameter connections: The maximum number of connections to a host, or `nil` for the engine's default.
   func makeDownloader(connections: Int? = nil) throws(CacheError) -> OpenDownloader {
     switch self {
     #if AsyncHTTP
@@ -55,36 +55,36 @@ enum Engine: String, Codable, CaseIterable, Sendable {
   }
 }
 
-/// A downloader, and how it is closed.
+/// A downloader and the function that closes it.
 struct OpenDownloader: Sendable {
   let downloader: any Downloader
   let close: @Sendable () async -> Void
 }
 
-/// One of the ways that are compared, by name: what a measuring process is told.
+/// The description of a client, which is passed to a measuring process.
 struct ClientKind: Codable, Hashable, Sendable {
-  /// How much of this package the bytes go through.
+  /// The part of this package that a load runs through.
   enum Layer: String, Codable, Sendable {
-    /// None: the library that the engine is built on.
+    /// No part of the package: the library below the engine.
     case bare
-    /// The engine alone.
+    /// The engine without a manager.
     case engine
-    /// The manager, with a validator and a memory store that is empty at the start.
+    /// A manager with a validator and an empty memory store.
     case manager
-    /// The manager, with a validator and no store.
+    /// A manager with a validator and no store.
     case managerWithoutStore
   }
 
   let engine: Engine
   let layer: Layer
 
-  /// What its line is called.
+  /// The name of the client's row.
   var name: String {
     switch layer {
-    case .bare: "\(engine.peer), bare"
+    case .bare: "\(engine.peer) alone"
     case .engine: "\(engine.name) alone"
-    case .manager: "\(engine.name), the whole facade"
-    case .managerWithoutStore: "  without a memory store"
+    case .manager: "\(engine.name), ResourceManager"
+    case .managerWithoutStore: "\(engine.name), ResourceManager without a store"
     }
   }
 

@@ -3,7 +3,7 @@ import CacheCore
 import Foundation
 import HTTPTypes
 
-/// An engine of this package, without a manager around it.
+/// A client that uses an engine of this package without a manager.
 struct EngineClient: Client {
   private let open: OpenDownloader
 

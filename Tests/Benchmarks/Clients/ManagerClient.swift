@@ -3,12 +3,12 @@ import CacheCore
 import CacheManager
 import Foundation
 
-/// The whole facade: `ResourceManager` with an engine, a validator, and a memory store or none. No disk.
+/// A client that uses a `ResourceManager` with an engine, a validator, and optionally a memory store. It has no disk store.
 struct ManagerClient: Client {
   private let manager: ResourceManager
   private let open: OpenDownloader
 
-  /// The layers that can load into a file.
+  /// The layers of a manager that can load into a file.
   static let fileLayers: [ClientKind.Layer] = [.manager]
 
   init(_ manager: ResourceManager, _ open: OpenDownloader) { (self.manager, self.open) = (manager, open) }
@@ -20,7 +20,7 @@ struct ManagerClient: Client {
   }
 
   func stream(_ address: Address, _ take: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void) async throws {
-    throw BenchmarkFailure("the facade hands over whole resources, or files")
+    throw BenchmarkFailure("the manager loads whole resources or files")
   }
 
   func save(_ address: Address, to file: URL) async throws {

@@ -1,19 +1,19 @@
 import Foundation
 
-/// Runs this program again, for one measurement.
+/// The runner of measurements, each in a new process of this program.
 struct ChildProcess {
-  /// The last argument of a process that must not outlive the one that started it.
+  /// The last argument of a process that must end with its parent.
   static let watched = "until-stdin-ends"
 
   private let folder: URL
 
-  /// - Parameter folder: where what the processes say is kept while they run.
+  /// - Parameter folder: The folder for the output of running processes.
   init(folder: URL) { self.folder = folder }
 
-  /// A file for a measuring process to write.
+  /// Returns the path of a temporary file for a measuring process.
   func scratch(_ name: String) -> URL { folder.appending(path: name) }
 
-  /// What the job has measured. A process that dies, hangs or says something else is a failure in the measurement.
+  /// Runs a job in a new process. A crash, a timeout and unexpected output are recorded as failures of the measurement.
   func run<Work: Job>(_ job: Work, limit: Duration = .seconds(120)) async throws -> Measurement {
     let output = scratch("output")
     let complaints = scratch("complaints")
@@ -21,7 +21,7 @@ struct ChildProcess {
     let process = Process()
     process.executableURL = Self.program
     process.arguments = ["measure", Work.name, String(decoding: try JSONEncoder().encode(job), as: UTF8.self), Self.watched]
-    // Its other end closes with this process, whatever becomes of it.
+    // The system closes the other end when this process ends, even after a crash.
     process.standardInput = Pipe()
     process.standardOutput = try FileHandle(forWritingTo: output)
     process.standardError = try FileHandle(forWritingTo: complaints)
@@ -29,13 +29,13 @@ struct ChildProcess {
     let words = String(decoding: try Data(contentsOf: complaints), as: UTF8.self)
     var measurement = Measurement()
     if isLate {
-      measurement.failures.append("\(Work.name): did not end within \(limit)")
+      measurement.failures.append("\(Work.name): not finished within \(limit)")
     } else if let line = try Self.lastLine(of: output), let read = try? JSONDecoder().decode(Measurement.self, from: line) {
       measurement = read
     } else {
-      measurement.failures.append("\(Work.name): ended with status \(process.terminationStatus) and no measurement")
+      measurement.failures.append("\(Work.name): exited with status \(process.terminationStatus) and printed no measurement")
     }
-    // The runtime's words for a continuation that nobody resumed, or that was resumed twice.
+    // The runtime prints this for a continuation that is never resumed, or resumed twice.
     if words.contains("CONTINUATION MISUSE") {
       measurement.failures.append("\(Work.name): a continuation was leaked or used twice")
     }
@@ -43,16 +43,16 @@ struct ChildProcess {
     return measurement
   }
 
-  /// The instructions of a whole process that does a job, counted by valgrind.
+  /// Returns the number of instructions of a process that runs a job, counted by valgrind.
   func instructions(of job: some Job, limit: Duration = .seconds(300)) async throws -> Double {
     let complaints = scratch("complaints")
     try Data().write(to: complaints)
-    // valgrind cannot read the debug information of every compiler.
+    // valgrind cannot read the debug information of every compiler, so it gets a stripped copy.
     let program = scratch("stripped")
     let strip = Process()
     (strip.executableURL, strip.arguments) = (URL(filePath: "/usr/bin/env"), ["strip", "-o", program.path, Self.program.path])
     guard try await !Self.finish(strip, limit: limit), strip.terminationStatus == 0 else {
-      throw BenchmarkFailure("strip cannot copy \(Self.program.path)")
+      throw BenchmarkFailure("cannot strip '\(Self.program.path)'")
     }
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/env")
@@ -68,7 +68,7 @@ struct ChildProcess {
     guard !isLate, process.terminationStatus == 0,
       let line = words.split(separator: "\n").last(where: { $0.contains("Collected") }),
       let count = line.split(separator: " ").last.flatMap({ Double($0) })
-    else { throw BenchmarkFailure("valgrind has counted nothing: \(words)") }
+    else { throw BenchmarkFailure("valgrind printed no count: \(words)") }
     return count
   }
 
@@ -76,13 +76,13 @@ struct ChildProcess {
     Bundle.main.executableURL ?? URL(filePath: CommandLine.arguments[0])
   }
 
-  /// - Returns: whether it had to be killed.
+  /// - Returns: `true` if the process exceeded the limit and was killed.
   private static func finish(_ process: Process, limit: Duration) async throws -> Bool {
     let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
     process.terminationHandler = { _ in continuation.finish() }
     try process.run()
     let identifier = process.processIdentifier
-    let kills = Turn()
+    let kills = AtomicCounter()
     return await withTaskGroup(of: Void.self) { group in
       group.addTask {
         guard (try? await Task.sleep(for: limit)) != nil else { return }
@@ -100,7 +100,7 @@ struct ChildProcess {
     try Data(contentsOf: file).split(separator: UInt8(ascii: "\n")).last.map { Data($0) }
   }
 
-  /// Ends this process when its standard input ends, which is when the process that started it is gone.
+  /// Ends this process when its standard input ends, which happens when its parent has ended.
   static func endWithStarter() {
     Thread.detachNewThread {
       var byte: UInt8 = 0

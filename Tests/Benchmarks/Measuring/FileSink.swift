@@ -1,14 +1,14 @@
 import CacheCore
 import Foundation
 
-/// A file that is written piece by piece, as plainly as the system allows: what anybody would do without this package.
+/// A file that is written in chunks with `write(2)`, as a program without this package would do it.
 final class FileSink: Sendable {
   private let descriptor: Lock<Int32>
 
-  /// A new, empty file.
+  /// Creates an empty file, or empties an existing one.
   init(_ file: URL) throws {
     let descriptor = open(file.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-    guard descriptor >= 0 else { throw BenchmarkFailure("\(file.path) can't be written: errno \(errno)") }
+    guard descriptor >= 0 else { throw BenchmarkFailure("cannot write '\(file.path)': errno \(errno)") }
     self.descriptor = Lock(descriptor)
   }
 
@@ -17,7 +17,7 @@ final class FileSink: Sendable {
       var rest = bytes
       while !rest.isEmpty {
         let written = write(descriptor, rest.baseAddress, rest.count)
-        guard written > 0 else { throw BenchmarkFailure("can't write: errno \(errno)") }
+        guard written > 0 else { throw BenchmarkFailure("cannot write: errno \(errno)") }
         rest = UnsafeRawBufferPointer(rebasing: rest[written...])
       }
     }

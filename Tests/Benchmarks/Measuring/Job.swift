@@ -1,14 +1,14 @@
 import Foundation
 
-/// One measurement, for a process of its own: nothing that another one has warmed up, filled or left behind can help or harm it.
+/// A measurement that runs in a separate process, so that no earlier measurement affects it.
 protocol Job: Codable, Sendable {
-  /// What it is called on the command line.
+  /// The job's name on the command line.
   static var name: String { get }
-  /// Measures. Throws when there is nothing to measure; a wrong count or content is a failure in the measurement.
+  /// Measures. Records wrong counts and contents as failures of the measurement, and throws if nothing can be measured.
   func run() async throws -> Measurement
 }
 
-/// Every job, by name: what a started process looks up.
+/// The table of jobs in which a child process finds its job by name.
 enum Jobs {
   private static var all: [any Job.Type] {
     var all: [any Job.Type] = [ColdJob.self, DecidingJob.self, DiskJob.self, DiskFolderJob.self, FacadeJob.self, MemoryJob.self]
@@ -30,16 +30,16 @@ enum Jobs {
     return all
   }
 
-  /// Does what the arguments after `measure` say: a name, and the job's fields in JSON.
+  /// Runs the job that the arguments after `measure` describe: a name, and the job's properties as JSON.
   static func run(_ arguments: [String]) async throws -> Measurement {
     guard arguments.count >= 2, let type = all.first(where: { $0.name == arguments[0] }) else {
-      throw BenchmarkFailure("measure takes a job's name and its fields in JSON")
+      throw BenchmarkFailure("measure needs the name of a job and its properties as JSON")
     }
     return try await JSONDecoder().decode(type, from: Data(arguments[1].utf8)).run()
   }
 }
 
-/// Why there is nothing to measure.
+/// The reason why nothing could be measured.
 struct BenchmarkFailure: Error, CustomStringConvertible {
   let description: String
 

@@ -1,50 +1,52 @@
-/// What one process has measured: a line of JSON on its way to the process that started it.
+/// The results of one measuring process, which it prints as a line of JSON.
 struct Measurement: Codable, Sendable {
-  /// What a number is about, and its unit.
+  /// The quantity that a number measures, with its unit.
   enum Quantity: String, Codable, Sendable {
-    /// Seconds from start to end.
+    /// The elapsed time in seconds.
     case wall
-    /// Seconds of processor time, user and system.
+    /// The processor time in seconds, user and system.
     case processor
-    /// Bytes, the whole process's.
+    /// The peak resident memory of the process in bytes.
     case peakMemory
-    /// Bytes that the process holds resident at the end.
+    /// The resident memory of the process at the end in bytes.
     case resident
-    /// Seconds that one download alone takes.
+    /// The time of one download in seconds.
     case download
-    /// Seconds from a bare request's start to its answer's end.
+    /// The time of a bare request in seconds, up to the end of its response.
     case roundTrip
-    /// Seconds for so many hits in memory, in tasks of their own.
+    /// The time in seconds of hits in memory, each in a task of its own.
     case hits
-    /// Seconds for so many hits in memory, one after another.
+    /// The time in seconds of hits in memory in a single task.
     case hitsInTurn
-    /// Seconds that the store's own work took, without the way to its executor.
+    /// The time of the store's synchronous work in seconds, without the hop to its executor.
     case own
-    /// Seconds that the same took through the asynchronous calls.
+    /// The time of the same work in seconds, through the asynchronous calls.
     case called
-    /// Seconds that the same took through the whole facade.
+    /// The time of the same work in seconds, through the manager.
     case facade
-    /// Seconds that the bare system calls, or the bare library's, took.
+    /// The time in seconds of the bare system calls or of the peer library.
     case raw
-    /// Seconds of processor time that these took.
+    /// The processor time in seconds of the bare system calls or of the peer library.
     case rawProcessor
-    /// Seconds for the same work once more, when nothing has changed.
+    /// The time in seconds of the same work once more, with nothing changed.
     case secondRun
-    /// Seconds that a load took while something else was under way.
+    /// The time of a load in seconds, while other work is in progress.
     case meanwhile
-    /// Seconds until an opened store has answered, and until it knows all entries.
+    /// The time in seconds from opening a store to its first entry.
     case firstAnswer
+    /// The time in seconds from opening a store until it knows all entries.
     case wholeIndex
-    /// Seconds for a list of all files.
+    /// The time in seconds of listing all entries.
     case list
+    /// The time in seconds of listing all files with bare system calls.
     case rawList
-    /// Nanoseconds of one operation.
+    /// The time of one operation in nanoseconds.
     case nanosecondsEach
-    /// Hits by look-ups, from 0 to 1.
+    /// The number of hits divided by the number of look-ups.
     case hitRatio
-    /// Calls of malloc.
+    /// The number of heap allocations.
     case allocations
-    /// Bytes, by the manager's own count.
+    /// The memory in bytes that the manager has accounted for.
     case held
     case requests
     case connections
@@ -56,9 +58,9 @@ struct Measurement: Codable, Sendable {
     case leakedLoads
   }
 
-  /// One number a batch.
+  /// The numbers of each quantity, one per batch.
   private var numbers: [String: [Double]] = [:]
-  /// What is not as it must be, in words.
+  /// Descriptions of wrong counts and contents.
   var failures: [String] = []
 
   init() {}
@@ -74,7 +76,7 @@ struct Measurement: Codable, Sendable {
 
   mutating func add(_ count: Int, to quantity: Quantity) { add(Double(count), to: quantity) }
 
-  /// Records a failure unless the count is as expected.
+  /// Records a failure unless the count is the expected one.
   mutating func check(_ what: String, _ seen: Int, is expected: Int) {
     if seen != expected { failures.append("\(what): \(seen), not \(expected)") }
   }

@@ -1,24 +1,24 @@
 import Foundation
 
-/// Bytes that are the same in every run, that no compression could shorten, and that can be checked from any place on.
+/// Incompressible bytes that are the same in every run and can be checked from any offset.
 enum Pattern {
-  /// A prime, so that a piece that is lost or doubled shows wherever it lies.
+  /// The period in bytes. It is a prime, so that a lost or repeated chunk is detected at any offset.
   static let period = 65_521
 
-  /// One period.
+  /// The bytes of one period.
   static let block: [UInt8] = {
     var dice = Dice(seed: 1)
     return (0..<period).map { _ in UInt8(truncatingIfNeeded: dice.next() >> 24) }
   }()
 
-  /// The first bytes.
+  /// Returns the first `count` bytes.
   static func bytes(_ count: Int) -> Data {
     var data = Data(capacity: count)
     while data.count < count { data.append(contentsOf: block.prefix(count - data.count)) }
     return data
   }
 
-  /// Writes a file of so many bytes, unless it is there.
+  /// Writes a file of `count` bytes, unless a file of that size exists.
   static func write(_ count: Int, to file: URL) throws {
     if let size = try? FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int, size == count { return }
     let sink = try FileSink(file)
@@ -30,7 +30,7 @@ enum Pattern {
     sink.finish()
   }
 
-  /// Whether these are the bytes from `offset` on.
+  /// Returns whether `bytes` are those from `offset` on.
   static func matches(_ bytes: UnsafeRawBufferPointer, at offset: Int) -> Bool {
     block.withUnsafeBytes { block in
       guard let expected = block.baseAddress, let seen = bytes.baseAddress else { return bytes.isEmpty }
@@ -45,7 +45,7 @@ enum Pattern {
     }
   }
 
-  /// Whether a file holds the first `count` bytes, and nothing more.
+  /// Returns whether a file consists of exactly the first `count` bytes.
   static func matches(_ file: URL, count: Int) throws -> Bool {
     let handle = try FileHandle(forReadingFrom: file)
     defer { try? handle.close() }
@@ -58,7 +58,7 @@ enum Pattern {
   }
 }
 
-/// Seeded, so that a run can be had again (xorshift).
+/// A seeded random number generator (xorshift), so that runs are repeatable.
 struct Dice: RandomNumberGenerator {
   private var state: UInt64
 

@@ -1,33 +1,33 @@
 import Foundation
 
-/// What this process has used up to now, by the system's word.
+/// The resources that this process has used so far, as the system reports them.
 enum ProcessUsage {
-  /// Processor time, user and system, of all threads.
+  /// The processor time of all threads, user and system.
   static var processorTime: Duration {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
     return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
   }
 
-  /// Processor time, user and system, of all processes that this one has started and seen end, and of theirs.
+  /// The processor time, user and system, of all descendants that have ended and were waited for.
   static var childrensProcessorTime: Duration {
     var usage = rusage()
-    // -1 is RUSAGE_CHILDREN: an enum's case to Swift with glibc, a number elsewhere.
+    // -1 is RUSAGE_CHILDREN, which Swift imports as an enum case with glibc and as a number elsewhere.
     getrusage(.init(-1), &usage)
     return [usage.ru_utime, usage.ru_stime].reduce(.zero) { $0 + .seconds($1.tv_sec) + .microseconds(Int64($1.tv_usec)) }
   }
 
-  /// The most memory that it ever held resident, in bytes; nil where the system does not tell.
+  /// The peak resident memory in bytes, or `nil` if the system does not report it.
   ///
-  /// Not `getrusage`'s: on Linux a program begins with that of the process that started it.
+  /// `getrusage` is of no use for it: on Linux, a process inherits the peak of its parent.
   static var peakMemory: Int? {
     status("VmHWM:")
   }
 
-  /// The memory that it holds resident now, in bytes; nil where the system does not tell.
+  /// The resident memory in bytes, or `nil` if the system does not report it.
   static var residentMemory: Int? { status("VmRSS:") }
 
-  /// A line of the process's status, in bytes.
+  /// Returns the value in bytes of a line in `/proc/self/status`.
   private static func status(_ name: String) -> Int? {
     guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
       let line = status.split(separator: "\n").first(where: { $0.hasPrefix(name) }),
@@ -36,7 +36,7 @@ enum ProcessUsage {
     return kilobytes << 10
   }
 
-  /// Open descriptors, the one that counting needs included.
+  /// The number of open descriptors, including the one that counts them.
   static var openDescriptors: Int {
     (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count)
       ?? (try? FileManager.default.contentsOfDirectory(atPath: "/dev/fd").count) ?? 0

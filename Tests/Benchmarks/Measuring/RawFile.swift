@@ -1,10 +1,10 @@
 import Foundation
 
-/// The bare system calls that a disk store can't do without: its limits.
+/// The system calls that a disk store needs at least. They are the limit that it is compared with.
 enum RawFile {
-  /// `open`, `fstat`, `read` into memory of its own, `close`.
+  /// Reads a file with `open`, `fstat`, `read` into new memory, and `close`.
   ///
-  /// - Returns: how many bytes there were.
+  /// - Returns: The number of bytes.
   static func read(_ path: String) throws -> Int {
     let descriptor = try opened(path, O_RDONLY)
     defer { close(descriptor) }
@@ -15,7 +15,7 @@ enum RawFile {
     return Foundation.read(descriptor, memory, Int(status.st_size))
   }
 
-  /// `open`, `write`, perhaps `fsync`, `close`, `rename`.
+  /// Writes a file with `open`, `write`, optionally `fsync`, `close`, and `rename`.
   static func write(_ bytes: Data, _ path: String, draft: String, flushes: Bool) throws {
     let descriptor = try opened(draft, O_RDWR | O_CREAT | O_EXCL)
     defer { close(descriptor) }
@@ -25,7 +25,7 @@ enum RawFile {
     guard rename(draft, path) == 0 else { throw failure("rename", path) }
   }
 
-  /// `open`, `pwrite` at the end, `close`.
+  /// Appends to a file with `open`, `pwrite`, and `close`.
   static func append(_ bytes: Data, _ path: String, at offset: Int) throws {
     let descriptor = try opened(path, O_RDWR)
     defer { close(descriptor) }
@@ -33,20 +33,20 @@ enum RawFile {
     guard count == bytes.count else { throw failure("pwrite", path) }
   }
 
-  /// `stat`: whether there is a file.
+  /// Returns whether a file exists, by `stat`.
   static func exists(_ path: String) -> Bool {
     var status = stat()
     return stat(path, &status) == 0
   }
 
-  /// `unlink`.
+  /// Removes a file with `unlink`.
   static func remove(_ path: String) throws {
     guard unlink(path) == 0 else { throw failure("unlink", path) }
   }
 
-  /// `readdir` of the folders in a folder, and `stat` of each file in them.
+  /// Lists the files in a folder's subfolders with `readdir` and `stat`.
   ///
-  /// - Returns: files and bytes.
+  /// - Returns: The number of files and their total size in bytes.
   static func list(_ folder: String) throws -> (count: Int, size: Int) {
     var found = (count: 0, size: 0)
     for shard in try names(folder) {

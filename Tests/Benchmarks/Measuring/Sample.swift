@@ -1,13 +1,13 @@
 import Foundation
 
-/// Numbers of the same kind, one a round.
+/// A summary of the numbers from all rounds.
 struct Sample: Encodable, Sendable {
   let median: Double
   let low: Double
   let high: Double
   let count: Int
 
-  /// Of the numbers that are some: a ratio to what was not measured is none. Nil for no numbers at all.
+  /// Summarizes the finite numbers, or returns `nil` if there are none. The ratio to a missing measurement is not finite.
   init?(_ values: [Double]) {
     let values = values.filter(\.isFinite)
     guard let low = values.min(), let high = values.max() else { return nil }
@@ -17,7 +17,7 @@ struct Sample: Encodable, Sendable {
     median = Self.median(values)
   }
 
-  /// The middle one, or the mean of the two in the middle; 0 for none.
+  /// Returns the middle value, the mean of the two middle values, or 0 for an empty array.
   static func median(_ values: [Double]) -> Double {
     guard !values.isEmpty else { return 0 }
     let sorted = values.sorted()

@@ -1,6 +1,6 @@
 import CacheCore
 
-/// Wall and processor time since its making.
+/// A stopwatch for elapsed time and processor time, which starts when it is created.
 struct Stopwatch {
   private let clock = SystemClock()
   private let start: Duration
@@ -14,7 +14,7 @@ struct Stopwatch {
   var wall: Duration { clock.uptime - start }
   var processor: Duration { ProcessUsage.processorTime - processorStart }
 
-  /// Adds what has passed to a measurement.
+  /// Adds the times so far to a measurement.
   func stop(_ measurement: inout Measurement) {
     let (wall, processor) = (wall, processor)
     measurement.add(wall, to: .wall)

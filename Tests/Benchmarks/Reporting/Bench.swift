@@ -1,32 +1,32 @@
 import Foundation
 
-/// What a run is made of: where the files are, where nginx serves them, and how often each thing is measured.
+/// The settings of a run, and the means that its scenarios share: child processes and files that nginx serves.
 struct Bench {
   let settings: Settings
   let child: ChildProcess
 
-  /// Where nginx serves a file of its root.
+  /// Returns the URL at which nginx serves a file of its root folder.
   func address(_ file: String) throws -> String {
     guard let origin = settings.origin else { throw BenchmarkFailure("this scenario needs --origin and --root") }
     return "\(origin)/\(file)"
   }
 
-  /// Puts a file of so many bytes under nginx's root.
+  /// Writes a file of `bytes` bytes to nginx's root folder.
   func serve(_ file: String, bytes: Int) throws {
     guard let root = settings.root else { throw BenchmarkFailure("this scenario needs --origin and --root") }
     let file = root.appending(path: file)
     try Pattern.write(bytes, to: file)
-    // nginx's workers may be somebody else.
+    // nginx's workers can run as another user.
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file.path)
   }
 
-  /// Measures every way once a round, in turn, so that a machine that is busy for a while is busy for all of them.
+  /// Runs the job of every key once per round, so that a temporary load of the machine affects all keys.
   func rounds<Key: Hashable & Sendable, Work: Job>(
     _ keys: [Key], count: Int, limit: Duration = .seconds(120), _ job: (Key) throws -> Work
   ) async throws -> [Key: [Measurement]] {
     var measurements: [Key: [Measurement]] = [:]
     for round in 0..<count {
-      // Forwards and backwards: what gets slower or faster all the time does so for all.
+      // Every second round runs in reverse order, so that a steady slowdown or speedup affects all keys equally.
       for key in round.isMultiple(of: 2) ? keys : keys.reversed() {
         settings.progress("round \(round + 1) of \(count): \(Work.name)")
         measurements[key, default: []].append(try await child.run(job(key), limit: limit))
@@ -36,13 +36,15 @@ struct Bench {
   }
 }
 
-/// What the command line says.
+/// The options and scenarios of the command line.
 struct Settings {
   var scenarios: [Scenario] = []
   var origin: String?
   var root: URL?
   var json: URL?
   var rounds: Int?
+  /// The versions of the compiler and of the peers, by name. They go into the JSON file.
+  var versions: [String: String] = [:]
   var isHuge = false
   var isQuick = false
   var isQuiet = true
@@ -50,7 +52,7 @@ struct Settings {
   init(_ arguments: [String]) throws {
     var rest = arguments[...]
     func value(of option: String) throws -> String {
-      guard let value = rest.popFirst() else { throw BenchmarkFailure("\(option) takes a value") }
+      guard let value = rest.popFirst() else { throw BenchmarkFailure("\(option) needs a value") }
       return value
     }
     while let argument = rest.popFirst() {
@@ -60,16 +62,20 @@ struct Settings {
       case "--json": json = URL(filePath: try value(of: argument))
       case "--rounds":
         guard let count = Int(try value(of: argument)), (1...1_000).contains(count) else {
-          throw BenchmarkFailure("--rounds takes a number from 1 to 1000")
+          throw BenchmarkFailure("--rounds needs a number from 1 to 1000")
         }
         rounds = count
+      case "--version":
+        let parts = try value(of: argument).split(separator: "=", maxSplits: 1).map(String.init)
+        guard parts.count == 2 else { throw BenchmarkFailure("--version needs NAME=VERSION") }
+        versions[parts[0]] = parts[1]
       case "--huge": isHuge = true
       case "--quick": isQuick = true
       case "--progress": isQuiet = false
       default:
         guard let scenario = Scenario(rawValue: argument) else {
           throw BenchmarkFailure(
-            "there is no scenario '\(argument)': \(Scenario.allCases.map(\.rawValue).joined(separator: ", "))")
+            "unknown scenario '\(argument)'; known scenarios: \(Scenario.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         if !scenarios.contains(scenario) { scenarios.append(scenario) }
       }
@@ -77,7 +83,7 @@ struct Settings {
     if scenarios.isEmpty { scenarios = Scenario.allCases }
   }
 
-  /// Says what is being done now, to people who watch.
+  /// Shows the current step on standard error, unless the run is quiet.
   func progress(_ what: String) {
     guard !isQuiet else { return }
     FileHandle.standardError.write(Data("\r\u{1B}[K\(what)".utf8))
@@ -89,7 +95,7 @@ struct Settings {
   }
 }
 
-/// The figures that are kept.
+/// The scenarios, in the order in which they run.
 enum Scenario: String, CaseIterable {
   #if Origin
   case small, large, waiters, storm, cancelled, link

@@ -1,17 +1,36 @@
 import Foundation
 
-/// What a run has found, as it goes into the JSON file.
+/// The results of a run, as written to the JSON file.
 struct Report: Encodable {
+  /// The kind of machine. It has no host name, so that a report can be published.
+  struct Machine: Encodable {
+    let system: String
+    let architecture: String
+    let processors: Int
+    /// The physical memory in GiB, rounded up.
+    let memory: Int
+
+    init(_ process: ProcessInfo = .processInfo) {
+      system = process.operatingSystemVersionString
+      #if arch(x86_64)
+      architecture = "x86_64"
+      #elseif arch(arm64)
+      architecture = "arm64"
+      #else
+      architecture = "another architecture"
+      #endif
+      processors = process.activeProcessorCount
+      memory = Int((Double(process.physicalMemory) / Double(1 << 30)).rounded(.up))
+    }
+  }
+
   let date: Date
-  let system: String
-  let processors: Int
+  let machine = Machine()
+  /// The versions of the compiler and of the peers, by name.
+  let versions: [String: String]
   var scenarios: [ScenarioReport] = []
 
-  init(date: Date = Date()) {
-    self.date = date
-    system = ProcessInfo.processInfo.operatingSystemVersionString
-    processors = ProcessInfo.processInfo.activeProcessorCount
-  }
+  init(date: Date = Date(), versions: [String: String]) { (self.date, self.versions) = (date, versions) }
 
   var failures: [String] { scenarios.flatMap(\.failures) }
 
@@ -23,32 +42,32 @@ struct Report: Encodable {
   }
 }
 
-/// What one scenario has found.
+/// The results of one scenario.
 struct ScenarioReport: Encodable, Sendable {
-  /// One line of its table: one way to do the work.
+  /// A row of the scenario's table: one way to do the work.
   struct Row: Encodable, Sendable {
     let name: String
     var figures: [Figure] = []
   }
 
   let name: String
-  /// What was done, how often.
+  /// The measured work and the number of repetitions.
   let title: String
   var rows: [Row] = []
   var goals: [Goal] = []
   var remarks: [String] = []
-  /// Counts and contents that are not as they must be.
+  /// The counts and contents that are wrong.
   var failures: [String] = []
 
   init(_ name: String, _ title: String) { (self.name, self.title) = (name, title) }
 
-  /// Takes over what measuring processes found wrong.
-  mutating func take(failuresOf measurements: [Measurement], by who: String) {
-    failures += measurements.flatMap(\.failures).map { "\(name), \(who): \($0)" }
+  /// Adds the failures of measurements.
+  mutating func take(failuresOf measurements: [Measurement], by subject: String) {
+    failures += measurements.flatMap(\.failures).map { "\(name), \(subject): \($0)" }
   }
 }
 
-/// One column's number in a line.
+/// A measured quantity: one cell of a table.
 struct Figure: Encodable, Sendable {
   enum Unit: String, Encodable, Sendable {
     case perSecond = "1/s"
@@ -58,6 +77,7 @@ struct Figure: Encodable, Sendable {
     case milliseconds = "ms"
     case seconds = "s"
     case megabytes = "MB"
+    case mebibytes = "MiB"
     case ratio = "×"
     case percent = "%"
     case count = ""
@@ -65,7 +85,7 @@ struct Figure: Encodable, Sendable {
     var decimals: Int {
       switch self {
       case .perSecond, .megabytesPerSecond, .count: 0
-      case .nanoseconds, .microseconds, .milliseconds, .megabytes, .percent: 1
+      case .nanoseconds, .microseconds, .milliseconds, .megabytes, .mebibytes, .percent: 1
       case .seconds, .ratio: 2
       }
     }
@@ -74,13 +94,15 @@ struct Figure: Encodable, Sendable {
   let name: String
   let unit: Unit
   let sample: Sample
+  /// The divisor of a ratio: a peer or a physical limit, measured in the same run.
+  let peer: String?
 
-  init?(_ name: String, _ unit: Unit, _ values: [Double]) {
+  init?(_ name: String, _ unit: Unit, _ values: [Double], peer: String? = nil) {
     guard let sample = Sample(values) else { return nil }
-    (self.name, self.unit, self.sample) = (name, unit, sample)
+    (self.name, self.unit, self.sample, self.peer) = (name, unit, sample, peer)
   }
 
-  /// The median, and the spread where there is one.
+  /// The median, followed by the least and the greatest value if they differ.
   var text: String {
     let median = Text.decimal(sample.median, unit.decimals)
     let (low, high) = (Text.decimal(sample.low, unit.decimals), Text.decimal(sample.high, unit.decimals))
@@ -88,7 +110,7 @@ struct Figure: Encodable, Sendable {
   }
 }
 
-/// A figure that is aimed at. One that is missed is told, and fails nothing: the machine may be to blame.
+/// A target for a figure. A missed goal is reported and fails nothing, because a busy machine can cause it.
 struct Goal: Encodable, Sendable {
   enum Bound: Sendable {
     case atLeast(Double)
@@ -117,7 +139,7 @@ struct Goal: Encodable, Sendable {
       case .atLeast(let limit): ("≥", limit)
       case .atMost(let limit): ("≤", limit)
       }
-    // A goal of 1.05 that is met with 1.054 would read as met with 1.05: one digit more than the figures have.
+    // With the digits of a figure, a value of 1.054 would seem to reach the goal of 1.05.
     let seen = Text.decimal(value, unit.decimals + 1)
     return
       "\(what): \(seen) \(unit.rawValue), goal \(sign) \(Text.decimal(limit, unit.decimals)), \(isReached ? "reached" : "MISSED")"

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Numbers and columns for people.
+/// The formatting of numbers and columns.
 enum Text {
   static func decimal(_ value: Double, _ decimals: Int) -> String {
     guard value.isFinite else { return "-" }
@@ -19,7 +19,7 @@ enum Text {
 }
 
 extension ScenarioReport {
-  /// The table, the goals, and what went wrong.
+  /// The table, the goals, and the failures.
   var text: String {
     var lines = ["\(name): \(title)"]
     var columns: [String] = []

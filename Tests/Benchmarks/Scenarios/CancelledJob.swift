@@ -10,7 +10,7 @@ import MemoryStore
 import FoundationNetworking
 #endif
 
-/// Loads that are all cancelled before the origin answers, round after round.
+/// Rounds of loads that are all cancelled before the origin responds.
 struct CancelledJob: Job {
   static let name = "cancelled"
 
@@ -34,7 +34,7 @@ struct CancelledJob: Job {
     }
     measurement.check("cancelled loads", measurement[.cancelled].count, is: loads * rounds)
     measurement[.cancelled] = [Double(measurement[.cancelled].count)]
-    // Foundation ends the last tasks some time after their callers.
+    // Foundation ends the last tasks some time after their callers have ended.
     try await Task.sleep(for: .seconds(2))
     if let resident = ProcessUsage.residentMemory { measurement.add(resident, to: .resident) }
     await close()
@@ -42,7 +42,7 @@ struct CancelledJob: Job {
     return measurement
   }
 
-  /// A load that ends when its task is cancelled, and what releases its connections.
+  /// Returns a function that loads a URL and one that closes the connections.
   private func makeLoad() throws -> (load: @Sendable (URL) async throws -> Void, close: @Sendable () async -> Void) {
     if layer == .bare {
       let configuration = URLSessionConfiguration.ephemeral

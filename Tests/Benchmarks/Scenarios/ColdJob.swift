@@ -7,12 +7,13 @@ import Foundation
 import HTTPTypes
 import MemoryStore
 
-/// The heap allocations of a load that finds nothing in the cache, beyond those of its downloader. The downloader responds at
-/// once, so the count is the manager's own.
+/// The heap allocations of a load that misses the cache, without those of its downloader.
+///
+/// The downloader responds at once, so the remaining allocations are the manager's.
 struct ColdJob: Job {
   static let name = "cold"
 
-  /// Bytes of a body.
+  /// The size of a body in bytes.
   let size: Int
   let loads: Int
 

@@ -2,25 +2,25 @@ import CacheCore
 import ETagValidation
 import HTTPTypes
 
-/// A decision of the validator's, so many times in a row, on heads as a common server sends them.
+/// Repetitions of one of the validator's decisions, on the heads that a common server sends.
 struct DecidingJob: Job {
   static let name = "deciding"
 
   enum Decision: String, Codable, Hashable, Sendable, CaseIterable {
-    /// A stored answer that is fresh, found among the variants of a resource.
+    /// Finds a fresh stored response among the variants of a resource.
     case hit
-    /// The head that is sent of it.
+    /// Makes the head of a response from a stored one.
     case reply
-    /// An answer's fields, read for what a hit needs to know.
+    /// Reads the freshness information from a response's fields.
     case freshness
-    /// A new answer, read and made into what is stored.
+    /// Makes the stored metadata from a new response.
     case store
-    /// A 304, made into the freshened answer.
+    /// Updates the stored metadata from a 304.
     case freshen
   }
 
   let decision: Decision
-  /// How many fields the answer has; 15 at least.
+  /// The number of fields of the response, at least 15.
   let fields: Int
   let isShared: Bool
   let repetitions: Int
@@ -34,13 +34,13 @@ struct DecidingJob: Job {
       var right = 0
       for _ in 0..<repetitions where exchange.decide(decision) { right += 1 }
       if batch > 0 { watch.stop(&measurement) }
-      measurement.check("decisions that were right", right, is: repetitions)
+      measurement.check("correct decisions", right, is: repetitions)
     }
     return measurement
   }
 }
 
-/// One request, its stored answer, and what an origin says next.
+/// A request, its stored response, and the origin's next response.
 private struct DecidingExchange {
   private static let answered = [
     ("Date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("Server", "nginx/1.25.3"), ("Content-Type", "text/html; charset=utf-8"),
@@ -77,7 +77,7 @@ private struct DecidingExchange {
     let verdict = validator.judge(
       .success(response), to: request, sent: request, fallback: nil, stored: [], requestTime: now, now: now,
       revision: Revision(high: 0, low: 1))
-    guard case .store(_, let metadata, _) = verdict else { throw BenchmarkFailure("the answer is not stored") }
+    guard case .store(_, let metadata, _) = verdict else { throw BenchmarkFailure("the response is not stored") }
     stored = [metadata]
   }
 
@@ -85,7 +85,7 @@ private struct DecidingExchange {
     HTTPFields(lines.compactMap { line in HTTPField.Name(line.0).map { HTTPField(name: $0, value: line.1) } })
   }
 
-  /// Whether the decision is the one that it must be.
+  /// Makes the decision and returns whether it is correct.
   func decide(_ decision: DecidingJob.Decision) -> Bool {
     switch decision {
     case .hit:

@@ -1,4 +1,4 @@
-/// What the validator's decisions cost, and whether they cost more when an answer has more fields.
+/// The cost of the validator's decisions, for responses with few and with many fields.
 struct DecidingScenario {
   let bench: Bench
 
@@ -7,8 +7,8 @@ struct DecidingScenario {
     let fields: Int
     let isShared: Bool
 
-    var name: String { "\(decision.rawValue), \(fields) fields\(isShared ? ", shared" : "")" }
-    /// Microseconds.
+    var name: String { "\(decision.title), \(fields) fields\(isShared ? ", shared cache" : "")" }
+    /// The goal in microseconds.
     var goal: Double? {
       switch decision {
       case .hit: 2
@@ -24,7 +24,7 @@ struct DecidingScenario {
     let rounds = bench.settings.rounds ?? 5
     var report = ScenarioReport(
       "deciding",
-      "\(Self.repetitions) times each decision of the validator, in a row, \(rounds) rounds: processor time of one, median (least–most)"
+      "\(Self.repetitions) repetitions of each decision of ETagValidator, \(rounds) rounds: processor time of one, median (least–most)"
     )
     var ways: [Way] = []
     for decision in DecidingJob.Decision.allCases {
@@ -39,11 +39,23 @@ struct DecidingScenario {
       report.take(failuresOf: own, by: way.name)
       let times = own.flatMap { $0[.processor] }.map { $0 * 1e6 / Double(Self.repetitions) }
       var row = ScenarioReport.Row(name: way.name)
-      row.figures = [Figure("each", .microseconds, times)].compactMap(\.self)
+      row.figures = [Figure("processor time", .microseconds, times)].compactMap(\.self)
       report.rows.append(row)
       guard let goal = way.goal, !times.isEmpty else { continue }
-      report.goals.append(Goal(way.name, Sample.median(times), .atMost(goal), .microseconds))
+      report.goals.append(Goal("\(way.name): processor time", Sample.median(times), .atMost(goal), .microseconds))
     }
     return report
+  }
+}
+
+extension DecidingJob.Decision {
+  fileprivate var title: String {
+    switch self {
+    case .hit: "find a fresh response"
+    case .reply: "make its head"
+    case .freshness: "read a response's freshness"
+    case .store: "make stored metadata"
+    case .freshen: "update metadata from a 304"
+    }
   }
 }

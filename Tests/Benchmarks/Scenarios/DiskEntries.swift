@@ -2,7 +2,7 @@ import CacheCore
 import Foundation
 import HTTPTypes
 
-/// What the disk's measurements store: heads as a common server sends them, URLs of 60 characters.
+/// The entries of the disk measurements: heads that a common server sends, and URLs of 60 characters.
 enum DiskEntries {
   private static let now = Timestamp(seconds: 784_111_780)
   private static let fields: HTTPFields = {
@@ -30,7 +30,7 @@ enum DiskEntries {
       revision: revision, freshness: freshness)
   }
 
-  /// A folder of the measurement's own, in the run's temporary folder.
+  /// Creates a folder for one measurement in the run's temporary folder.
   static func folder() throws -> String {
     let folder = FileManager.default.temporaryDirectory.appending(path: "disk-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -1,4 +1,4 @@
-/// What the rounds with a large folder have measured, as lines and goals.
+/// The rows and goals of the rounds with a large folder.
 struct DiskFolderFigures {
   private let measurements: [Measurement]
 
@@ -12,23 +12,23 @@ struct DiskFolderFigures {
     zip(milliseconds(one), milliseconds(other)).map { $0 / $1 }
   }
 
-  /// Adds what there is to a report.
+  /// Adds the rows and goals to a report.
   func add(to report: inout ScenarioReport, trimmed: Int) {
     for (name, quantity) in [
-      ("the first answer", Measurement.Quantity.firstAnswer), ("the whole index", .wholeIndex), ("a list", .list),
-      ("readdir and stat", .rawList), ("\(trimmed) trimmed", .own), ("\(trimmed) unlinks", .raw), ("a load", .called),
-      ("a load while trimming", .meanwhile),
+      ("open, first entry read", Measurement.Quantity.firstAnswer), ("open, whole index read", .wholeIndex),
+      ("list all entries", .list), ("readdir and stat of all files", .rawList), ("trim \(trimmed) entries", .own),
+      ("unlink of \(trimmed) files", .raw), ("read an entry", .called), ("read an entry while trimming", .meanwhile),
     ] {
       var row = ScenarioReport.Row(name: name)
-      row.figures = [Figure("each", .milliseconds, milliseconds(quantity))].compactMap(\.self)
+      row.figures = [Figure("time", .milliseconds, milliseconds(quantity))].compactMap(\.self)
       report.rows.append(row)
     }
     guard !milliseconds(.firstAnswer).isEmpty else { return }
     report.goals += [
-      Goal("first answer of the folder", Sample.median(milliseconds(.firstAnswer)), .atMost(1), .milliseconds),
-      Goal("its whole index", Sample.median(milliseconds(.wholeIndex)), .atMost(100), .milliseconds),
-      Goal("trimming against bare unlinks", Sample.median(ratios(.own, .raw)), .atMost(1.5)),
-      Goal("a load while trimming, against its usual time", Sample.median(ratios(.meanwhile, .called)), .atMost(2)),
+      Goal("50,000 entries: open, first entry read", Sample.median(milliseconds(.firstAnswer)), .atMost(1), .milliseconds),
+      Goal("50,000 entries: open, whole index read", Sample.median(milliseconds(.wholeIndex)), .atMost(100), .milliseconds),
+      Goal("trim 10,000 entries, against unlink", Sample.median(ratios(.own, .raw)), .atMost(1.5)),
+      Goal("read an entry while trimming, against its usual time", Sample.median(ratios(.meanwhile, .called)), .atMost(2)),
     ]
   }
 }

@@ -2,15 +2,15 @@ import CacheCore
 import DiskStore
 import Foundation
 
-/// A folder with many entries: filled by one process, opened by another one, counted, trimmed.
+/// A folder with many entries. One process fills it, and another one opens, lists and trims it.
 struct DiskFolderJob: Job {
   static let name = "disk-folder"
-  /// Bytes of a body.
+  /// The size of a body in bytes.
   static let size = 4096
 
   let folder: String
   let entries: Int
-  /// How many are trimmed.
+  /// The number of entries to trim.
   let trimmed: Int
   let fills: Bool
 
@@ -30,15 +30,14 @@ struct DiskFolderJob: Job {
     return measurement
   }
 
-  /// Bytes of an entry's file: the body, and what is kept with it.
+  /// The size in bytes of an entry's file, which stores the body and its metadata.
   private static let fileSize = 5120
 
   private var barePaths: [String] {
     (0..<trimmed).map { "\(folder)/files/\($0 % 256)/0123456789abcdef0123456789ab\(100_000 + $0)" }
   }
 
-  /// Bare files of the entries' size, made before them by the same process: neither are what the system has just had in its
-  /// hands.
+  /// Writes bare files of the entries' size before the entries, so that neither are the most recently used files of the system.
   private func fillBare() throws {
     for shard in 0..<256 {
       try FileManager.default.createDirectory(atPath: "\(folder)/files/\(shard)", withIntermediateDirectories: true)
@@ -56,7 +55,7 @@ struct DiskFolderJob: Job {
     measurement.add(clock.uptime - start, to: .firstAnswer)
     let size = try await cache.totalSize
     measurement.add(clock.uptime - start, to: .wholeIndex)
-    measurement.check("bytes of the first answer", first?.count ?? 0, is: Self.size)
+    measurement.check("bytes of the first entry", first?.count ?? 0, is: Self.size)
     measurement.check("entries", try await cache.entryCount, is: entries)
     try list(cache, &measurement)
     try await trim(cache, from: size, &measurement)
@@ -83,32 +82,34 @@ struct DiskFolderJob: Job {
     var start = clock.uptime
     for path in barePaths { try RawFile.remove(path) }
     measurement.add(clock.uptime - start, to: .raw)
-    // Used last, so they stay.
+    // The most recently used entries are not trimmed.
     let loaded = (entries - 500..<entries).map(DiskEntries.key)
     for _ in 0..<2 { measurement[.called] = try await load(loaded, cache) }
-    let left = Turn()
+    let left = AtomicCounter()
     async let meanwhile = loadUntil(left, loaded, cache)
     start = clock.uptime
     let removed = try await cache.trim(to: size / Int64(entries) * Int64(entries - trimmed))
     measurement.add(clock.uptime - start, to: .own)
     left.step()
     measurement[.meanwhile] = try await meanwhile
-    measurement.check("entries that were trimmed", removed, is: trimmed)
+    measurement.check("trimmed entries", removed, is: trimmed)
   }
 
-  private func loadUntil(_ end: Turn, _ keys: [CacheKey], _ cache: DiskCache) async throws -> [Double] {
+  private func loadUntil(_ end: AtomicCounter, _ keys: [CacheKey], _ cache: DiskCache) async throws -> [Double] {
     var times: [Double] = []
     while end.value == 0 { times += try await load(Array(keys.prefix(50)), cache) }
     return times
   }
 
-  /// Seconds for each.
+  /// Reads entries.
+  ///
+  /// - Returns: The time of each read in seconds.
   private func load(_ keys: [CacheKey], _ cache: DiskCache) async throws -> [Double] {
     let clock = SystemClock()
     var times: [Double] = []
     for key in keys {
       let start = clock.uptime
-      guard try await cache.entry(for: key) != nil else { throw BenchmarkFailure("an entry is not there") }
+      guard try await cache.entry(for: key) != nil else { throw BenchmarkFailure("an entry is missing") }
       times.append((clock.uptime - start) / .seconds(1))
     }
     return times

@@ -2,50 +2,50 @@ import CacheCore
 import DiskStore
 import Foundation
 
-/// One kind of call for entries of one size: the store's own work, the asynchronous call, and the bare system calls, in turn.
+/// One kind of call for entries of one size: the bare system calls, the store's synchronous work, and the asynchronous call.
 struct DiskJob: Job {
   static let name = "disk"
 
   enum Call: String, Codable, Hashable, Sendable, CaseIterable {
     case read, miss, write
     case uncheckedRead = "read, unchecked"
-    /// With durability `file`, against `fsync`.
+    /// Writes with durability `file`, compared with `fsync`.
     case flushedWrite = "write, flushed"
     case remove
-    /// Metadata appended after a 304.
+    /// Appends new metadata, as after a 304.
     case refresh
   }
 
   let call: Call
-  /// Bytes of a body.
+  /// The size of a body in bytes.
   let size: Int
-  /// Entries; each is touched once a batch.
+  /// The number of entries. Each batch uses every entry once.
   let entries: Int
   let batches: Int
 
   func run() async throws -> Measurement {
     let folder = try DiskEntries.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    let bed = try DiskBed(self, folder)
+    let fixture = try DiskFixture(self, folder)
     var measurement = Measurement()
     // The first batch is the warm-up.
     for batch in 0...batches {
-      try bed.prepare()
-      let raw = try Self.time { try bed.raw() }
-      try bed.prepare()
-      let own = try Self.time { try bed.own() }
-      try bed.prepare()
+      try fixture.prepare()
+      let raw = try Self.time { try fixture.raw() }
+      try fixture.prepare()
+      let own = try Self.time { try fixture.own() }
+      try fixture.prepare()
       let clock = SystemClock()
       let start = clock.uptime
-      try await bed.called()
+      try await fixture.called()
       let called = clock.uptime - start
       guard batch > 0 else { continue }
       for (time, quantity) in [(raw, Measurement.Quantity.raw), (own, .own), (called, .called)] {
         measurement.add(time / .seconds(1) / Double(entries), to: quantity)
       }
     }
-    measurement.check("damaged files", bed.cache.counters.damaged, is: 0)
-    await bed.cache.close()
+    measurement.check("damaged files", fixture.cache.counters.damaged, is: 0)
+    await fixture.cache.close()
     return measurement
   }
 
@@ -57,8 +57,8 @@ struct DiskJob: Job {
   }
 }
 
-/// A cache, and bare files beside it, of the same number and size.
-private struct DiskBed {
+/// A cache, and as many bare files of the same size.
+private struct DiskFixture {
   let job: DiskJob
   let cache: DiskCache
   private let work: DiskWork
@@ -88,12 +88,12 @@ private struct DiskBed {
     _ = try work.list()
   }
 
-  /// What the next batch needs to be there.
+  /// Creates or removes the files and entries as the next batch needs them.
   func prepare() throws { try prepare(always: false) }
 
   private func prepare(always: Bool) throws {
     switch job.call {
-    // New ones: to replace a file, some file systems wait for its bytes to be on the disk.
+    // Some file systems flush a file that replaces another, so only new files are written.
     case .write, .flushedWrite: return try clear()
     case .remove: break
     case .read, .uncheckedRead, .miss, .refresh: guard always else { return }
@@ -140,7 +140,7 @@ private struct DiskBed {
     for (key, metadata) in zip(keys, metadata) {
       switch job.call {
       case .read, .uncheckedRead:
-        guard let entry = try await cache.entry(for: key) else { throw BenchmarkFailure("an entry is not there") }
+        guard let entry = try await cache.entry(for: key) else { throw BenchmarkFailure("an entry is missing") }
         var count = 0
         for try await chunk in entry.body { count += chunk.count }
         try expect(count == job.size)
@@ -153,6 +153,6 @@ private struct DiskBed {
   }
 
   private func expect(_ isRight: Bool) throws {
-    guard isRight else { throw BenchmarkFailure("\(job.call.rawValue): not what must be there") }
+    guard isRight else { throw BenchmarkFailure("\(job.call.rawValue): an unexpected result") }
   }
 }

@@ -1,17 +1,17 @@
 import Foundation
 
-/// What a disk store costs beside the system calls that it can't do without, and what a folder with many entries costs.
+/// The cost of a disk store against the bare system calls, and the cost of a folder with many entries.
 struct DiskScenario {
   let bench: Bench
 
   private struct Way: Hashable, Sendable {
     let call: DiskJob.Call
-    /// Bytes.
+    /// The size of a body in bytes.
     let size: Int
 
     var name: String { "\(call.rawValue), \(size >= 1 << 20 ? "\(size >> 20) MB" : "\(size >> 10) KB")" }
 
-    /// The store's own work as a multiple of the bare calls.
+    /// The goal for the store's synchronous work, as a multiple of the bare calls.
     var goal: Double? {
       switch (call, size) {
       case (.read, 20 << 10): 1.4
@@ -38,7 +38,7 @@ struct DiskScenario {
     let rounds = bench.settings.rounds ?? 3
     var report = ScenarioReport(
       "disk",
-      "each call in its lane (own), as it is called (called) and as bare system calls (raw), \(rounds) rounds; \(Self.entries) entries of 4 KB"
+      "bare system calls, the store's synchronous work, and its asynchronous call, \(rounds) rounds; \(Self.entries) entries of 4 KB"
     )
     var ways = [DiskJob.Call.read, .write].flatMap { call in Self.sizes.map { Way(call: call, size: $0) } }
     ways += [Way(call: .flushedWrite, size: 20 << 10), Way(call: .miss, size: 20 << 10), Way(call: .remove, size: 20 << 10)]
@@ -63,12 +63,13 @@ struct DiskScenario {
     }
     var row = ScenarioReport.Row(name: way.name)
     row.figures = [
-      Figure("raw", .microseconds, times(.raw)), Figure("own", .microseconds, times(.own)),
-      Figure("called", .microseconds, times(.called)), Figure("own / raw", .ratio, ratios(.own)),
+      Figure("system calls", .microseconds, times(.raw)), Figure("synchronous", .microseconds, times(.own)),
+      Figure("asynchronous", .microseconds, times(.called)),
+      Figure("synchronous / system calls", .ratio, ratios(.own), peer: "bare system calls"),
     ].compactMap(\.self)
     report.rows.append(row)
     guard let goal = way.goal, !ratios(.own).isEmpty else { return }
-    report.goals.append(Goal("\(way.name), against the bare calls", Sample.median(ratios(.own)), .atMost(goal)))
+    report.goals.append(Goal("\(way.name), against the bare system calls", Sample.median(ratios(.own)), .atMost(goal)))
   }
 
   private func addRefreshGoal(_ measured: [Way: [Measurement]], to report: inout ScenarioReport) {
@@ -76,7 +77,7 @@ struct DiskScenario {
       Sample.median((measured[Way(call: .refresh, size: size)] ?? []).flatMap { $0[.own] })
     }
     guard times[1] > 0 else { return }
-    report.goals.append(Goal("refreshing 1 MB against refreshing 4 KB", times[0] / times[1], .atMost(1.2)))
+    report.goals.append(Goal("update the metadata of 1 MB, against 4 KB", times[0] / times[1], .atMost(1.2)))
   }
 
   private func measureFolder(_ round: Int, _ report: inout ScenarioReport) async throws -> Measurement {
@@ -87,7 +88,7 @@ struct DiskScenario {
       bench.settings.progress("round \(round + 1): \(DiskFolderJob.name), \(fills ? "filling" : "measuring")")
       let job = DiskFolderJob(folder: folder, entries: Self.entries, trimmed: Self.trimmed, fills: fills)
       measurement = try await bench.child.run(job, limit: .seconds(300))
-      report.take(failuresOf: [measurement], by: fills ? "filling the folder" : "the folder")
+      report.take(failuresOf: [measurement], by: fills ? "filling the folder" : "measuring the folder")
     }
     return measurement
   }

@@ -2,8 +2,9 @@
 import Foundation
 import ImageCodecs
 
-/// A picture that costs a codec about what a photograph does: hills of light, edges, and grain. The same in every run for the
-/// same seed.
+/// A drawn image that costs a codec about as much as a photograph: gradients, edges, and grain.
+///
+/// The same seed gives the same image in every run.
 enum DrawnPhotograph {
   static func jpeg(_ size: PixelSize, seed: UInt64 = 1, quality: Int = 85) throws -> Data {
     try ImageEncoder(.jpeg, quality: quality).encode(DecodedImage(try pixels(size, seed: seed)))
@@ -12,8 +13,7 @@ enum DrawnPhotograph {
   private static func pixels(_ size: PixelSize, seed: UInt64) throws -> PixelBuffer {
     var dice = Dice(seed: seed)
     func phase() -> Double { Double(dice.next() % 10_000) / 10_000 * 2 * .pi }
-    // Waves are added up from tables, one for the columns and one for the rows: a sine for each pixel would take longer than the
-    // measurement.
+    // One table for the columns and one for the rows: a sine for each pixel would take longer than the measurement.
     let (columns, rows) = (size.width, size.height)
     let across = (0..<3).map { channel in wave(columns, [1.3, 3.1, 17, 61].map { ($0 + Double(channel) * 0.2, phase()) }) }
     let down = (0..<3).map { channel in wave(rows, [0.9, 2.3, 13, 47].map { ($0 + Double(channel) * 0.2, phase()) }) }
@@ -33,7 +33,7 @@ enum DrawnPhotograph {
         }
       }
     }
-    guard let buffer else { throw BenchmarkFailure("there is no room for a picture of \(size)") }
+    guard let buffer else { throw BenchmarkFailure("no memory for an image of \(size)") }
     return buffer
   }
 

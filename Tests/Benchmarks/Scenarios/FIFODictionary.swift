@@ -1,10 +1,10 @@
 import CacheCore
 
-/// What a memory cache is measured against: a dictionary under one mutex, whose oldest entry leaves when it is full.
+/// The peer of the memory store: a dictionary under one mutex, which removes its oldest entry when it is full.
 final class FIFODictionary: Sendable {
   private struct State {
     var entries: [String: MemoryEntry] = [:]
-    // A ring: the oldest is at `first` once it is full.
+    // A ring buffer. When it is full, the oldest key is at `first`.
     var order: [String] = []
     var first = 0
   }
@@ -18,7 +18,7 @@ final class FIFODictionary: Sendable {
 
   func insert(_ entry: MemoryEntry, for key: String) {
     let capacity = capacity
-    // What leaves is let go of outside the lock here too.
+    // As in `MemoryCache`, the removed entry is released outside the lock.
     let left: MemoryEntry? = state.withLock { state in
       if let replaced = state.entries.updateValue(entry, forKey: key) { return replaced }
       guard state.order.count == capacity else {

@@ -6,7 +6,7 @@ import ETagValidation
 import Foundation
 import MemoryStore
 
-/// Hits through the whole facade: in memory, synchronous and `async`, and on disk beside the bare read of as many files.
+/// Hits through `ResourceManager`: in memory, synchronous and `async`, and on disk, next to bare reads of as many files.
 struct FacadeJob: Job {
   static let name = "facade"
 
@@ -17,7 +17,7 @@ struct FacadeJob: Job {
   }
 
   let hit: Hit
-  /// Bytes of a body.
+  /// The size of a body in bytes.
   let size: Int
   let entries: Int
   let batches: Int
@@ -25,7 +25,7 @@ struct FacadeJob: Job {
   func run() async throws -> Measurement {
     let folder = try DiskEntries.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    let bed = try await FacadeBed(self, folder)
+    let fixture = try await FacadeFixture(self, folder)
     var measurement = Measurement()
     // The first batch is the warm-up.
     for batch in 0...batches {
@@ -33,23 +33,23 @@ struct FacadeJob: Job {
       case .memory, .memoryAsync:
         let watch = Stopwatch()
         var found = 0
-        for _ in 0..<20 { found += hit == .memory ? try bed.memory() : try await bed.memoryAsync() }
+        for _ in 0..<20 { found += hit == .memory ? try fixture.memory() : try await fixture.memoryAsync() }
         guard batch > 0 else { continue }
-        // By its processor time: what else the machine has to do is no cost of the facade.
+        // Processor time, because other work of the machine adds to the elapsed time.
         measurement.add(watch.processor / .nanoseconds(1) / Double(entries * 20), to: .nanosecondsEach)
         measurement.check("hits", found, is: entries * 20)
       case .disk:
-        let raw = try await Self.time { try bed.raw() }
-        let own = try await Self.time { try bed.own() }
-        let called = try await Self.time { try await bed.called() }
-        let facade = try await Self.time { try await bed.facade() }
+        let raw = try await Self.time { try fixture.raw() }
+        let own = try await Self.time { try fixture.own() }
+        let called = try await Self.time { try await fixture.called() }
+        let facade = try await Self.time { try await fixture.facade() }
         guard batch > 0 else { continue }
         for (time, quantity) in [(raw, Measurement.Quantity.raw), (own, .own), (called, .called), (facade, .facade)] {
           measurement.add(time / .seconds(1) / Double(entries), to: quantity)
         }
       }
     }
-    await bed.cache.close()
+    await fixture.cache.close()
     return measurement
   }
 
@@ -61,8 +61,8 @@ struct FacadeJob: Job {
   }
 }
 
-/// A filled cache behind two managers, one with a memory store and one without, and bare files beside it.
-private struct FacadeBed {
+/// A filled cache with two managers, one with and one without a memory store, and as many bare files.
+private struct FacadeFixture {
   let cache: DiskCache
   private let job: FacadeJob
   private let work: DiskWork
@@ -110,7 +110,7 @@ private struct FacadeBed {
     return found
   }
 
-  // As a server's tasks are: on the pool, not on the main thread.
+  // On the cooperative pool, as in a server, and not on the main thread.
   @concurrent func memoryAsync() async throws -> Int {
     var found = 0
     for url in urls {
@@ -139,6 +139,6 @@ private struct FacadeBed {
   }
 
   private func expect(_ isRight: Bool) throws {
-    guard isRight else { throw BenchmarkFailure("\(job.hit.rawValue): not what must be there") }
+    guard isRight else { throw BenchmarkFailure("\(job.hit.rawValue): an unexpected result") }
   }
 }

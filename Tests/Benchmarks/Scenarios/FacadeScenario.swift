@@ -1,4 +1,4 @@
-/// What a hit costs through the whole facade, and where the time goes.
+/// The cost of a hit through `ResourceManager`, and of its parts.
 struct FacadeScenario {
   let bench: Bench
 
@@ -6,7 +6,7 @@ struct FacadeScenario {
     let rounds = bench.settings.rounds ?? 3
     var report = ScenarioReport(
       "facade",
-      "hits of 20 KB; on disk: bare system calls (raw), the store's own work (own), its asynchronous call (called) and a load, \(rounds) rounds"
+      "hits of 20 KB through ResourceManager; on disk also the parts of the work, \(rounds) rounds"
     )
     let measured = try await bench.rounds(FacadeJob.Hit.allCases, count: rounds) {
       FacadeJob(hit: $0, size: 20 << 10, entries: $0 == .disk ? 256 : 1_000, batches: 12)
@@ -20,26 +20,29 @@ struct FacadeScenario {
     return report
   }
 
-  /// The allocations of a cold load. They are the same in each run, so one is enough.
+  /// Adds the allocations of a cold load. They do not vary between runs, so one run suffices.
   private func addCold(to report: inout ScenarioReport) async throws {
     let found = try await bench.rounds(["cold"], count: 1) { _ in ColdJob(size: 20 << 10, loads: 1_000) }["cold"] ?? []
     report.take(failuresOf: found, by: "a cold load")
     let allocations = found.flatMap { $0[.allocations] }
-    var row = ScenarioReport.Row(name: "cold load, manager alone")
+    var row = ScenarioReport.Row(name: "cold load, without the engine")
     row.figures = [Figure("allocations", .count, allocations)].compactMap(\.self)
     report.rows.append(row)
     guard !allocations.isEmpty else { return }
-    report.goals.append(Goal("allocations of a cold load, beyond the engine's", Sample.median(allocations), .atMost(40), .count))
+    report.goals.append(
+      Goal("heap allocations of a cold load, without the engine's", Sample.median(allocations), .atMost(40), .count))
   }
 
   private func addMemory(_ hit: FacadeJob.Hit, _ found: [Measurement], to report: inout ScenarioReport) {
     let times = found.flatMap { $0[.nanosecondsEach] }
     var row = ScenarioReport.Row(name: hit.rawValue)
-    row.figures = [Figure("processor", .nanoseconds, times)].compactMap(\.self)
+    row.figures = [Figure("processor time", .nanoseconds, times)].compactMap(\.self)
     report.rows.append(row)
     guard !times.isEmpty else { return }
     report.goals.append(
-      Goal("a hit in \(hit.rawValue)", Sample.median(times) / 1_000, .atMost(hit == .memory ? 0.5 : 0.7), .microseconds))
+      Goal(
+        "a hit in \(hit.rawValue): processor time", Sample.median(times) / 1_000, .atMost(hit == .memory ? 0.5 : 0.7),
+        .microseconds))
   }
 
   private func addDisk(_ found: [Measurement], to report: inout ScenarioReport) {
@@ -47,12 +50,12 @@ struct FacadeScenario {
     let ratios = found.flatMap { zip($0[.facade], $0[.raw]).map { $0 / $1 } }
     var row = ScenarioReport.Row(name: FacadeJob.Hit.disk.rawValue)
     row.figures = [
-      Figure("raw", .microseconds, times(.raw)), Figure("own", .microseconds, times(.own)),
-      Figure("called", .microseconds, times(.called)), Figure("load", .microseconds, times(.facade)),
-      Figure("load / raw", .ratio, ratios),
+      Figure("system calls", .microseconds, times(.raw)), Figure("synchronous", .microseconds, times(.own)),
+      Figure("asynchronous", .microseconds, times(.called)), Figure("load", .microseconds, times(.facade)),
+      Figure("load / system calls", .ratio, ratios, peer: "bare system calls"),
     ].compactMap(\.self)
     report.rows.append(row)
     guard !ratios.isEmpty else { return }
-    report.goals.append(Goal("a hit on disk, against the bare read", Sample.median(ratios), .atMost(2)))
+    report.goals.append(Goal("a hit of 20 KB on disk, against the bare system calls", Sample.median(ratios), .atMost(2)))
   }
 }

@@ -5,20 +5,19 @@ import ETagValidation
 import Foundation
 import ImageCodecs
 
-/// Distinct large pictures that are asked for at once, small: what the process holds at most, and whether it computes all the
-/// time.
+/// Simultaneous loads of small versions of distinct large images: the peak memory, and the use of the cores.
 struct ImagesStormJob: Job {
   static let name = "images-storm"
 
   let engine: Engine
-  /// Where the pictures are: their number is behind it.
+  /// The URL of an image without its number.
   let address: String
   let count: Int
-  /// Bytes.
+  /// The memory budget in bytes.
   let budget: Int
 
   func run() async throws -> Measurement {
-    // What the library and the engine take once, with one picture.
+    // One image first, so that one-time allocations of the library and the engine do not count.
     _ = try await storm(1, first: count)
     let before = ProcessUsage.peakMemory ?? 0
     var measurement = try await storm(count, first: 0)
@@ -27,7 +26,7 @@ struct ImagesStormJob: Job {
   }
 
   private func storm(_ count: Int, first: Int) async throws -> Measurement {
-    // As many connections as there are pictures: what bounds the memory is the budget alone.
+    // One connection for each image, so that nothing but the budget bounds the memory.
     let open = try engine.makeDownloader(connections: count)
     let manager = ResourceManager(
       .init {
@@ -37,7 +36,7 @@ struct ImagesStormJob: Job {
         $0.memoryBudget = budget
       })
     let urls = try (first..<first + count).map { number in
-      guard let url = URL(string: "\(address)\(number)") else { throw BenchmarkFailure("no URL: \(address)") }
+      guard let url = URL(string: "\(address)\(number)") else { throw BenchmarkFailure("'\(address)' is not a URL") }
       return url
     }
     let stopwatch = Stopwatch()
@@ -51,11 +50,11 @@ struct ImagesStormJob: Job {
     measurement.add(manager.memoryUse.peak, to: .held)
     await manager.close()
     await open.close()
-    // Who was told last lets go of its bytes a moment later.
+    // A load releases its reservation shortly after its caller has received the value.
     let clock = SystemClock()
     let end = clock.uptime + .seconds(5)
     while manager.memoryUse.inUse > 0, clock.uptime < end { try await clock.sleep(for: .milliseconds(10)) }
-    measurement.check("bytes of the budget that are still taken", manager.memoryUse.inUse, is: 0)
+    measurement.check("reserved bytes of the budget after all loads", manager.memoryUse.inUse, is: 0)
     return measurement
   }
 }

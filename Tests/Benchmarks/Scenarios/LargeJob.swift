@@ -2,13 +2,13 @@
 import CacheCore
 import Foundation
 
-/// Reads one large resource.
+/// A load of one large resource.
 struct LargeJob: Job {
   static let name = "large"
 
-  /// Where its bytes go.
+  /// The destination of the bytes.
   enum Target: String, Codable, Sendable {
-    /// Nowhere: they are counted as they come.
+    /// No destination: the bytes are counted as they arrive.
     case nothing
     case memory
     case file
@@ -17,11 +17,11 @@ struct LargeJob: Job {
   let client: ClientKind
   let target: Target
   let url: String
-  /// Read first, so that the connection is there.
+  /// A resource that is loaded first, to open the connection.
   let smallURL: String
-  /// Bytes of the body.
+  /// The size of the body in bytes.
   let size: Int
-  /// The file for `Target.file`; removed in the end.
+  /// The file for `Target.file`, which is removed afterwards.
   let file: String
 
   func run() async throws -> Measurement {
@@ -34,13 +34,13 @@ struct LargeJob: Job {
     let seen = try await read(client, address, file)
     stopwatch.stop(&measurement)
     if let peak = ProcessUsage.peakMemory { measurement.add(peak, to: .peakMemory) }
-    // What is checked is not measured: looking at every byte costs more than moving it.
+    // The contents are checked in another load: checking a byte costs more than moving it.
     switch target {
     case .file:
-      if try !Pattern.matches(file, count: size) { measurement.failures.append("the file is not the origin's") }
+      if try !Pattern.matches(file, count: size) { measurement.failures.append("the file differs from the origin's") }
     case .nothing, .memory:
       measurement.check("bytes", seen, is: size)
-      if try await !isRight(client, address) { measurement.failures.append("the bytes are not the origin's") }
+      if try await !isRight(client, address) { measurement.failures.append("the bytes differ from the origin's") }
     }
     try await client.close()
     return measurement

@@ -1,7 +1,7 @@
 #if Origin
 import Foundation
 
-/// What an engine, and the facade around it, cost a large body, in time and in memory.
+/// The cost of the engines and the manager for a large body, in time and memory.
 struct LargeScenario {
   let bench: Bench
 
@@ -22,7 +22,7 @@ struct LargeScenario {
 
   private static let size = 200_000_000
   private static let hugeSize = 2_000_000_000
-  /// What a whole process may hold resident while a body goes to a file.
+  /// The goal for the peak resident memory in MB of a process that loads a body into a file.
   private static let memoryGoal = 48.0
 
   func run() async throws -> ScenarioReport {
@@ -46,7 +46,7 @@ struct LargeScenario {
     return report
   }
 
-  /// Ten times the size must not need more memory.
+  /// Loads a body of ten times the size, which must not need more memory.
   private func huge(_ report: inout ScenarioReport) async throws {
     try bench.serve("huge.bin", bytes: Self.hugeSize)
     for engine in Engine.allCases {
@@ -66,8 +66,7 @@ struct LargeScenario {
     for way in ways {
       let own = measured[way] ?? []
       let name = way.size == Self.size ? way.name : "\(way.name), 2 GB"
-      // Without back-pressure it is the disk that decides whether so much comes through: an error is an answer then, and not a
-      // defect.
+      // Without back-pressure, a slow disk makes the load fail by design, so this failure is only a remark.
       if way.size == Self.size || way.client.engine.hasBackPressure {
         report.take(failuresOf: own, by: name)
       } else {
@@ -78,24 +77,24 @@ struct LargeScenario {
       var row = ScenarioReport.Row(name: name)
       row.figures = [
         Figure("rate", .megabytesPerSecond, own.flatMap { $0[.wall] }.map { Double(way.size) / 1e6 / $0 }),
-        Figure("CPU", .milliseconds, own.flatMap { $0[.processor] }.map { $0 * 1e3 }),
+        Figure("processor time", .milliseconds, own.flatMap { $0[.processor] }.map { $0 * 1e3 }),
         Figure("peak memory", .megabytes, peaks),
       ].compactMap(\.self)
-      if way != ways[0] { row.figures += [Figure("against bare", .ratio, rates)].compactMap(\.self) }
+      if way != ways[0] { row.figures += [Figure("rate / peer", .ratio, rates, peer: way.client.engine.peer)].compactMap(\.self) }
       report.rows.append(row)
       guard way.client.layer != .bare, !own.isEmpty else { continue }
       if way.size == Self.size, way.target != .memory {
-        report.goals.append(Goal("\(name), rate against \(way.client.engine.peer)", Sample.median(rates), .atLeast(0.9)))
+        report.goals.append(Goal("\(name): rate, against \(way.client.engine.peer)", Sample.median(rates), .atLeast(0.9)))
       }
       if way.target == .file, way.client.engine.hasBackPressure {
-        report.goals.append(Goal("\(name), peak memory", Sample.median(peaks), .atMost(Self.memoryGoal), .megabytes))
+        report.goals.append(Goal("\(name): peak memory", Sample.median(peaks), .atMost(Self.memoryGoal), .megabytes))
       }
     }
   }
 }
 
 extension Engine {
-  /// Whether the engine reads no faster than its reader: where it does, memory depends on who is quicker.
+  /// Whether the engine reads no faster than the reader of the body. Otherwise the memory depends on the speed of both sides.
   fileprivate var hasBackPressure: Bool {
     switch self {
     #if AsyncHTTP

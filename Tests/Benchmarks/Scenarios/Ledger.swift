@@ -3,7 +3,7 @@ import CacheCore
 import CacheManager
 import Foundation
 
-/// How often each load of a storm has ended, and how.
+/// The outcomes of a storm's loads, and how often each load has ended.
 final class Ledger: Sendable {
   private struct WeakLoad {
     weak var task: LoadTask?
@@ -22,11 +22,13 @@ final class Ledger: Sendable {
 
   init(count: Int) { state = Lock(State(ends: Array(repeating: 0, count: count))) }
 
-  /// Remembers the load, and does not hold it.
+  /// Records a load with a weak reference.
   func began(_ task: LoadTask) { state.withLock { $0.tasks.append(WeakLoad(task: task)) } }
 
-  /// - Returns: whether it is the load's first end.
-  func end(_ plan: Sky.Plan, _ result: Result<Resource<Data>, CacheError>, body: Data?) -> Bool {
+  /// Records the end of a load.
+  ///
+  /// - Returns: `true` if the load has ended for the first time.
+  func end(_ plan: StormScript.Plan, _ result: Result<Resource<Data>, CacheError>, body: Data?) -> Bool {
     state.withLock { state in
       state.ends[plan.number] += 1
       switch result {
@@ -40,14 +42,14 @@ final class Ledger: Sendable {
     }
   }
 
-  /// Loads that have ended so often.
+  /// Returns the number of loads whose number of ends satisfies a predicate.
   func count(_ isCounted: (Int) -> Bool) -> Int { state.withLock { $0.ends.count(where: isCounted) } }
 
   var succeeded: Int { state.withLock { $0.succeeded } }
   var failed: Int { state.withLock { $0.failed } }
   var cancelled: Int { state.withLock { $0.cancelled } }
   var wrong: Int { state.withLock { $0.wrong } }
-  /// Loads that somebody still holds.
+  /// The number of loads that are still referenced.
   var living: Int { state.withLock { $0.tasks.count { $0.task != nil } } }
 }
 #endif

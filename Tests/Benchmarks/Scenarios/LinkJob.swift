@@ -9,19 +9,19 @@ import LoopbackOrigin
 import MemoryStore
 import Synchronization
 
-/// Three photographs behind a slow link.
+/// Loads of three photographs over a slow link.
 struct LinkJob: Job {
   static let name = "link"
 
-  /// What the caller does when the third one's connection breaks.
+  /// The reaction to the broken connection of the third load.
   enum Repair: String, Codable, Sendable {
-    /// The connection does not break.
+    /// None, because the connection does not break.
     case nothing
-    /// Asks for the whole again.
+    /// The caller loads the whole resource again.
     case again
-    /// A downloader around the engine asks for the whole again.
+    /// A wrapper around the engine requests the whole resource again.
     case retrying
-    /// A downloader around the engine asks for what is missing.
+    /// A wrapper around the engine requests the missing bytes.
     case resuming
   }
 
@@ -29,7 +29,7 @@ struct LinkJob: Job {
   static let latency = Duration.milliseconds(5)
   static let sizes = [120_000, 300_000, 1_110_000]
 
-  /// What the link needs for the bodies alone.
+  /// The time that the link needs for the bodies.
   static var allowed: Duration { .seconds(1) * (Double(sizes.reduce(0, +)) * 8 / Double(bitsPerSecond)) }
 
   let engine: Engine
@@ -40,7 +40,7 @@ struct LinkJob: Job {
     let origin = try await OriginServer.start()
     let bodies = Self.sizes.map(Pattern.bytes)
     var measurement = Measurement()
-    // What a process does for the first time (libraries, threads, tables) is done before the link is there.
+    // One pass without the link, so that libraries, threads and tables are initialized.
     _ = try await pass(origin, bodies, path: "warm-up")
     await origin.setLink(NetworkLink(bitsPerSecond: Self.bitsPerSecond, latency: Self.latency))
     origin.resetCounters()
@@ -53,7 +53,7 @@ struct LinkJob: Job {
     return measurement
   }
 
-  /// With an engine, connections and a manager of its own.
+  /// Loads the photographs with a new engine and a new manager.
   private func pass(_ origin: OriginServer, _ bodies: [Data], path: String) async throws -> (Duration, Int) {
     let open = try engine.makeDownloader()
     let manager = ResourceManager(
@@ -90,15 +90,15 @@ struct LinkJob: Job {
     }
   }
 
-  /// The first answer to it breaks off in the middle, when it is to break.
+  /// Returns the route of a photograph. If `breaks` is true, its first response is cut off in the middle.
   private func route(_ body: Data, etag: OriginETag, breaks: Bool) -> Route {
     let whole = OriginResponse(
       body, contentType: "image/jpeg", etag: etag, fields: [.cacheControl: "max-age=60"], acceptsRanges: true)
     guard breaks else { return Route(whole) }
     var broken = whole
     broken.delivery = .fault(.cut(afterBodyBytes: body.count / 2))
-    let turn = Turn()
-    return Route { [broken] _ in turn.next() == 1 ? broken : whole }
+    let counter = AtomicCounter()
+    return Route { [broken] _ in counter.next() == 1 ? broken : whole }
   }
 
   private func load(_ url: URL, with manager: ResourceManager) async -> Data? {

@@ -1,7 +1,7 @@
 #if Origin
 import Foundation
 
-/// How near the loads come to what a slow link allows, also when a connection breaks.
+/// The time of loads over a slow link against the link's minimum, also with a broken connection.
 struct LinkScenario {
   let bench: Bench
 
@@ -14,13 +14,13 @@ struct LinkScenario {
       let order = isTogether ? "together" : "one by one"
       switch repair {
       case .nothing: return "\(engine.name), \(order)"
-      case .again: return "\(engine.name), \(order), third cut at 50 %, the caller asks again"
+      case .again: return "\(engine.name), \(order), third cut at 50 %, caller loads again"
       case .retrying: return "\(engine.name), \(order), third cut at 50 %, retrying"
       case .resuming: return "\(engine.name), \(order), third cut at 50 %, resuming"
       }
     }
 
-    /// The most that it may take, in times of what the link allows.
+    /// The goal as a multiple of the link's minimum.
     var goal: Double? {
       switch repair {
       case .nothing: 1.03
@@ -35,7 +35,8 @@ struct LinkScenario {
     let allowed = LinkJob.allowed / .seconds(1)
     var report = ScenarioReport(
       "link",
-      "photographs of 0.12, 0.30 and 1.11 MB over 2 Mbit/s and 5 ms, which allow \(Text.decimal(allowed, 2)) s, \(rounds) rounds")
+      "photographs of 0.12, 0.30 and 1.11 MB over 2 Mbit/s and 5 ms each way, at least \(Text.decimal(allowed, 2)) s, \(rounds) rounds"
+    )
     let ways = Engine.allCases.flatMap { engine in
       [(true, LinkJob.Repair.nothing), (false, .nothing), (false, .again), (false, .retrying), (false, .resuming)]
         .map { Way(engine: engine, isTogether: $0, repair: $1) }
@@ -51,11 +52,12 @@ struct LinkScenario {
         .init(
           name: way.name,
           figures: [
-            Figure("time", .seconds, walls), Figure("against the link", .ratio, walls.map { $0 / allowed }),
+            Figure("time", .seconds, walls),
+            Figure("time / minimum", .ratio, walls.map { $0 / allowed }, peer: "the link's minimum"),
             Figure("requests", .count, own.flatMap { $0[.requests] }),
           ].compactMap(\.self)))
       if let goal = way.goal, !walls.isEmpty {
-        report.goals.append(Goal("\(way.name), against the link", Sample.median(walls) / allowed, .atMost(goal)))
+        report.goals.append(Goal("\(way.name): time, against the link's minimum", Sample.median(walls) / allowed, .atMost(goal)))
       }
     }
     return report

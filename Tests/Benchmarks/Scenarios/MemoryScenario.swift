@@ -1,4 +1,4 @@
-/// What a memory store costs, beside a dictionary under one mutex.
+/// The cost of the memory store against a dictionary under one mutex.
 struct MemoryScenario {
   let bench: Bench
 
@@ -12,8 +12,8 @@ struct MemoryScenario {
     let rounds = bench.settings.rounds ?? 5
     var report = ScenarioReport(
       "memory",
-      "keys of 60 characters, \(MemoryBed.residents) entries (stores, Zipf: \(MemoryBed.capacity)), \(rounds) rounds: one operation, median (least–most), "
-        + "against a FIFO dictionary under one mutex")
+      "keys of 60 characters, \(MemoryFixture.residents) entries (new, evicting and Zipf: \(MemoryFixture.capacity)), \(rounds) rounds: "
+        + "one operation against a FIFO dictionary under one mutex, median (least–most)")
     let works = MemoryWork.allCases.map { ($0, 1) } + [(.hitWithReadyKey, 2), (.hitFromString, 2), (.zipf, 2)]
     let ways = works.flatMap { work, threads in [true, false].map { Way(work: work, threads: threads, isOwn: $0) } }
     let measured = try await bench.rounds(ways, count: rounds) {
@@ -33,20 +33,21 @@ struct MemoryScenario {
     _ name: String, _ work: MemoryWork, _ threads: Int, _ own: [Measurement], _ peer: [Measurement],
     to report: inout ScenarioReport
   ) {
-    // Of each process the quickest batch: what else the machine had to do only ever adds.
+    // The fastest batch of each process, because other work of the machine only adds to the time.
     let (mine, theirs) = (own.compactMap { $0[.nanosecondsEach].min() }, peer.compactMap { $0[.nanosecondsEach].min() })
     let ratios = zip(mine, theirs).map { threads == 1 ? $0 / $1 : $1 / $0 }
     var row = ScenarioReport.Row(name: name)
     row.figures = [
-      Figure("store", .nanoseconds, mine), Figure("dictionary", .nanoseconds, theirs),
-      Figure(threads == 1 ? "time" : "throughput", .ratio, ratios),
+      Figure("MemoryCache", .nanoseconds, mine), Figure("dictionary", .nanoseconds, theirs),
+      Figure(threads == 1 ? "time / dictionary" : "throughput / dictionary", .ratio, ratios, peer: "FIFO dictionary, one mutex"),
       Figure("hits", .percent, own.flatMap { $0[.hitRatio] }.map { $0 * 100 }),
       Figure("dictionary's hits", .percent, peer.flatMap { $0[.hitRatio] }.map { $0 * 100 }),
       Figure("allocations", .count, own.flatMap { $0[.allocations] }),
     ].compactMap(\.self)
     report.rows.append(row)
     guard let goal = Self.goal(work, threads), !ratios.isEmpty else { return }
-    report.goals.append(Goal("\(name), \(threads == 1 ? "time" : "throughput")", Sample.median(ratios), goal))
+    report.goals.append(
+      Goal("\(name): \(threads == 1 ? "time" : "throughput"), against the dictionary", Sample.median(ratios), goal))
   }
 
   private static func goal(_ work: MemoryWork, _ threads: Int) -> Goal.Bound? {

@@ -2,39 +2,40 @@ import CacheCore
 import CacheTesting
 import MemoryStore
 
-/// What is done with a memory store, again and again.
+/// The kinds of repeated work on a memory store.
 enum MemoryWork: String, Codable, Hashable, Sendable, CaseIterable {
   case hitWithReadyKey = "hit, ready key"
-  case hitFromString = "hit, from a string"
+  case hitFromString = "hit, key from a string"
   case miss = "miss"
-  case set = "set, new"
-  case setAnew = "set, replaced"
-  case setEvicting = "set, evicting"
-  case zipf = "Zipf 0.99, 95/5"
+  case set = "insert, new"
+  case setAnew = "insert, replacing"
+  case setEvicting = "insert, evicting"
+  case zipf = "Zipf 0.99, 95 reads to 5 inserts"
 
-  /// The keys that are looked for or stored, in this order.
+  /// The order in which keys are looked up or inserted.
   func order(seed: UInt64) -> [Int32] {
     var generator = SplitMix(state: seed)
     switch self {
     case .hitWithReadyKey, .hitFromString, .miss, .setAnew:
-      return (0..<MemoryBed.residents).map { Int32($0) }.shuffled(using: &generator)
-    case .set: return (0..<MemoryBed.capacity).map { Int32($0) }
-    case .setEvicting: return (0..<MemoryBed.objects).map { Int32($0) }
+      return (0..<MemoryFixture.residents).map { Int32($0) }.shuffled(using: &generator)
+    case .set: return (0..<MemoryFixture.capacity).map { Int32($0) }
+    case .setEvicting: return (0..<MemoryFixture.objects).map { Int32($0) }
     case .zipf:
-      var source = ZipfSource(objects: MemoryBed.objects, exponent: 0.99, seed: seed)
-      return (0..<MemoryBed.objects).map { _ in Int32(source.next()) }
+      var source = ZipfSource(objects: MemoryFixture.objects, exponent: 0.99, seed: seed)
+      return (0..<MemoryFixture.objects).map { _ in Int32(source.next()) }
     }
   }
 }
 
-/// Keys and entries: the same for both sides.
-struct MemoryBed: Sendable {
+/// The keys and entries for the store and its peer.
+struct MemoryFixture: Sendable {
   static let residents = 1_000
   static let capacity = 10_000
   static let objects = 100_000
 
-  /// Of 60 characters; those that are asked with are equal to those that things were stored under, and lie elsewhere.
+  /// The keys of the stored entries, of 60 characters.
   let stored: [String]
+  /// Equal strings in other memory, for look-ups.
   let asked: [String]
   let absent: [String]
   let keys: [CacheKey]
@@ -59,7 +60,7 @@ struct MemoryBed: Sendable {
     return name + String(repeating: "x", count: 60 - name.utf8.count)
   }
 
-  /// The store, as a program makes it: nothing is tuned for the measurement.
+  /// Creates a store with the defaults for everything but its limits.
   func cache() -> MemoryCache { MemoryCache(limits: .init(cost: 512 << 20, count: Self.capacity)) }
 
   func dictionary() -> FIFODictionary { FIFODictionary(capacity: Self.capacity) }

@@ -2,19 +2,19 @@ import CacheCore
 import CacheTesting
 import MemoryStore
 
-/// How much of the usual patterns of requests each eviction policy answers.
+/// The hit ratios of the eviction policies for common patterns of requests.
 struct RatiosScenario {
   private static let objects = 20_000
   private static let requests = 400_000
 
   func run() async throws -> ScenarioReport {
     var report = ScenarioReport(
-      "ratios", "\(Self.requests) requests for \(Self.objects) objects, seed 1, one shard: object hit ratio in %")
+      "ratios", "\(Self.requests) requests for \(Self.objects) objects, seed 1, one shard: object hit ratio")
     for pattern in Trace.Pattern.allCases {
       let trace = Trace(pattern, requests: Self.requests, objects: Self.objects, seed: 1)
       for share in [0.02, 0.1, 0.3] {
         let capacity = Int(Double(Self.objects) * share)
-        var row = ScenarioReport.Row(name: "\(pattern.rawValue), \(Int(share * 100)) %")
+        var row = ScenarioReport.Row(name: "\(pattern.rawValue), room for \(Int(share * 100)) %")
         var ratios: [ReplayPolicy: Double] = [:]
         for policy in ReplayPolicy.allCases {
           let cache = policy.cache(.init(cost: .max, count: capacity, entryCost: .max))
@@ -24,14 +24,14 @@ struct RatiosScenario {
         }
         report.rows.append(row)
         guard share <= 0.1, let own = ratios[.s3fifo], let lru = ratios[.lru] else { continue }
-        report.goals.append(Goal("\(row.name): S3-FIFO against LRU", own / lru, .atLeast(1)))
+        report.goals.append(Goal("hit ratio for \(row.name): S3-FIFO, against LRU", own / lru, .atLeast(1)))
       }
     }
     return report
   }
 }
 
-/// The policies by the names that the command line knows.
+/// The eviction policies by their names on the command line.
 enum ReplayPolicy: String, CaseIterable {
   case s3fifo, lru, lfu
 

@@ -3,23 +3,23 @@ import CacheCore
 import Foundation
 import Synchronization
 
-/// Reads a small resource many times, a few at a time. Each request has a query of its own, so that no cache can answer it.
+/// Loads of a small resource, a few at a time. Each request has a unique query, so that no cache has a response to it.
 struct SmallJob: Job {
   static let name = "small"
 
   let client: ClientKind
   let url: String
-  /// Bytes of the body.
+  /// The size of the body in bytes.
   let size: Int
   let requests: Int
   let parallel: Int
-  /// How often it is measured, one after another.
+  /// The number of measured batches.
   let batches: Int
 
   func run() async throws -> Measurement {
     let client = try client.make()
     var measurement = Measurement()
-    // Connections, libraries and tables are made now; and every byte is looked at.
+    // The warm-up initializes connections and libraries. Only here is every byte checked.
     try await read(client, batch: 0) { $0.count == size && Pattern.matches($0, at: 0) }
     for batch in 1...batches {
       let addresses = try addresses(batch: batch)
@@ -45,11 +45,11 @@ struct SmallJob: Job {
   private func read(
     _ client: any Client, _ addresses: [Address], _ isRight: @escaping @Sendable (UnsafeRawBufferPointer) -> Bool
   ) async throws {
-    let next = Turn()
+    let next = AtomicCounter()
     let right = try await withThrowingTaskGroup(of: Int.self) { group in
       for _ in 0..<parallel {
         group.addTask {
-          let count = Turn()
+          let count = AtomicCounter()
           while let address = next.take(from: addresses) {
             try await client.load(address) { if isRight($0) { count.step() } }
           }
@@ -59,7 +59,7 @@ struct SmallJob: Job {
       return try await group.reduce(0, +)
     }
     guard right == addresses.count else {
-      throw BenchmarkFailure("\(addresses.count - right) of \(addresses.count) bodies are not the origin's")
+      throw BenchmarkFailure("\(addresses.count - right) of \(addresses.count) bodies differ from the origin's")
     }
   }
 }

@@ -1,7 +1,7 @@
 #if Origin
 import Foundation
 
-/// What an engine, and the facade around it, cost a small resource, against the library below them.
+/// The cost of the engines and the manager for a small resource, against the library below them.
 struct SmallScenario {
   let bench: Bench
 
@@ -32,16 +32,19 @@ struct SmallScenario {
     for kind in kinds {
       let own = measured[kind] ?? []
       report.take(failuresOf: own, by: kind.name)
-      // Round by round, so that what slowed one down slowed the other down as well.
+      // Ratios are taken per round, because other work of the machine affects both sides of a round.
       let rates = zip(own, peer).map { Sample.median($1[.wall]) / Sample.median($0[.wall]) }
       let costs = zip(own, peer).map { Sample.median($0[.processor]) / Sample.median($1[.processor]) }
       var row = ScenarioReport.Row(name: kind.name)
       row.figures = [
         Figure("requests", .perSecond, own.flatMap { $0[.wall] }.map { Double(requests) / $0 }),
-        Figure("CPU a request", .microseconds, own.flatMap { $0[.processor] }.map { $0 * 1e6 / Double(requests) }),
+        Figure("processor time per request", .microseconds, own.flatMap { $0[.processor] }.map { $0 * 1e6 / Double(requests) }),
       ].compactMap(\.self)
       if kind.layer != .bare {
-        row.figures += [Figure("rate", .ratio, rates), Figure("CPU", .ratio, costs)].compactMap(\.self)
+        row.figures += [
+          Figure("rate / peer", .ratio, rates, peer: kind.engine.peer),
+          Figure("processor time / peer", .ratio, costs, peer: kind.engine.peer),
+        ].compactMap(\.self)
       }
       report.rows.append(row)
       addGoals(kind, rate: Sample.median(rates), cost: Sample.median(costs), &report)
@@ -59,8 +62,10 @@ struct SmallScenario {
       case (.session, .engine): (0.9, nil)
       case (.session, _): (0.95, nil)
       }
-    report.goals.append(Goal("\(kind.name), requests/s against \(kind.engine.peer)", rate, .atLeast(leastRate)))
-    if let mostCost { report.goals.append(Goal("\(kind.name), CPU against \(kind.engine.peer)", cost, .atMost(mostCost))) }
+    report.goals.append(Goal("\(kind.name): requests per second, against \(kind.engine.peer)", rate, .atLeast(leastRate)))
+    if let mostCost {
+      report.goals.append(Goal("\(kind.name): processor time, against \(kind.engine.peer)", cost, .atMost(mostCost)))
+    }
   }
 }
 #endif

@@ -7,19 +7,19 @@ import HTTPTypes
 import LoopbackOrigin
 import MemoryStore
 
-/// A screenful that is in memory, stale, and confirmed, behind a link of some latency.
+/// The revalidation of a screen of stale resources in memory, over a link with latency.
 struct StaleJob: Job {
   static let name = "stale"
 
   static let resources = 56
   static let connections = 6
-  /// One way.
+  /// The latency in each direction.
   static let latency = Duration.milliseconds(5)
 
-  /// The round trips in which so many requests fit through so many connections, one on each at a time.
+  /// The minimum number of round trips, with one request at a time on each connection.
   static var roundTrips: Int { (resources + connections - 1) / connections }
 
-  /// Loads that are under way at once.
+  /// The number of simultaneous loads.
   let parallel: Int
   let passes: Int
 
@@ -39,9 +39,9 @@ struct StaleJob: Job {
         $0.validator = ETagValidator()
       })
     var measurement = Measurement()
-    // All is stored, and confirmed for the first time, before the link is there: so connections and code are warm.
+    // The first passes run without the link. They store and revalidate everything, and warm up connections and code.
     for _ in 0..<2 { _ = await load(bodies, origin, manager) }
-    measurement.check("connections more than allowed", max(0, origin.counters.openConnections - Self.connections), is: 0)
+    measurement.check("connections beyond the limit", max(0, origin.counters.openConnections - Self.connections), is: 0)
     await origin.setLink(NetworkLink(latency: Self.latency))
     let bare = BareRevalidation(origin.url("/0").absoluteString, etag: OriginETag.strong("version-0").description)
     try await bare.run()
@@ -61,25 +61,25 @@ struct StaleJob: Job {
   }
 
   private func check(_ counters: OriginCounters, _ confirmed: Int, _ measurement: inout Measurement) {
-    measurement.check("resources confirmed, with the right content", confirmed, is: Self.resources)
+    measurement.check("revalidated resources with the right content", confirmed, is: Self.resources)
     measurement.check("requests", counters.requests, is: Self.resources)
-    measurement.check("answers 304", counters.notModified, is: Self.resources)
+    measurement.check("304 responses", counters.notModified, is: Self.resources)
     measurement.check("bytes of bodies", counters.bodyBytesSent, is: 0)
     measurement.check("new connections", counters.connectionsAccepted, is: 0)
   }
 
-  /// Loads them all, so many at a time.
+  /// Loads all resources, `parallel` at a time.
   ///
-  /// - Returns: how many were confirmed and have the right content.
+  /// - Returns: The number of revalidated resources with the right content.
   private func load(_ bodies: [Data], _ origin: OriginServer, _ manager: ResourceManager) async -> Int {
-    let turn = Turn()
+    let counter = AtomicCounter()
     let indices = Array(bodies.indices)
     let urls = indices.map { origin.url("/\($0)") }
     return await withTaskGroup(of: Int.self) { group in
       for _ in 0..<parallel {
         group.addTask {
           var right = 0
-          while let index = turn.take(from: indices) {
+          while let index = counter.take(from: indices) {
             let resource = try? await manager.load(urls[index])
             if resource?.source == .revalidated, resource?.data == bodies[index] { right += 1 }
           }

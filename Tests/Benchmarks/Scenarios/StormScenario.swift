@@ -1,7 +1,7 @@
 #if Origin
 import Foundation
 
-/// Whether loads end exactly once, and leave nothing behind, when everything goes wrong.
+/// The check that loads end exactly once and release everything, whatever fails.
 struct StormScenario {
   let bench: Bench
 
@@ -10,7 +10,7 @@ struct StormScenario {
   func run() async throws -> ScenarioReport {
     let rounds = bench.settings.rounds ?? 1
     var report = ScenarioReport(
-      "storm", "10,000 loads of which most break, are cancelled or run out of time, \(rounds) rounds")
+      "storm", "10,000 loads, most of which fail, are cancelled or time out, \(rounds) rounds")
     for engine in Engine.allCases {
       var measured: [Measurement] = []
       for round in 0..<rounds {
@@ -28,7 +28,7 @@ struct StormScenario {
         .init(
           name: engine.name,
           figures: [
-            figure("time", .seconds, .wall), figure("CPU", .seconds, .processor), figure("values", .count, .succeeded),
+            figure("time", .seconds, .wall), figure("processor time", .seconds, .processor), figure("values", .count, .succeeded),
             figure("errors", .count, .failed), figure("cancelled", .count, .cancelled), figure("stored", .count, .stored),
             figure("leaked descriptors", .count, .leakedDescriptors), figure("leaked loads", .count, .leakedLoads),
           ].compactMap(\.self)))

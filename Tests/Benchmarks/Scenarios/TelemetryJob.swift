@@ -9,7 +9,9 @@ import MemoryStore
 import Metrics
 import Synchronization
 
-/// Hits in memory of a manager that is observed, or not. A run with few hits and one with many tell what a hit costs.
+/// Hits in memory with or without an observer of the manager.
+///
+/// The difference between a run with few and one with many hits is the cost of the additional hits.
 struct TelemetryJob: Job {
   static let name = "telemetry"
 
@@ -27,7 +29,7 @@ struct TelemetryJob: Job {
     if observer == .metrics { MetricsSystem.bootstrap(AtomicMetrics()) }
     let network = ScriptedDownloader()
     guard let url = URL(string: "https://images.example.com/photographs/2026/11/22/1000000.w") else {
-      throw BenchmarkFailure("no URL")
+      throw BenchmarkFailure("invalid URL")
     }
     network.respond(to: url, with: .ok(Data(count: 20 << 10), etag: "\"65a-1f2e3d4c\"", cacheControl: "public, max-age=86400"))
     var configuration = ResourceManager.Configuration()
@@ -48,7 +50,7 @@ struct TelemetryJob: Job {
     (0..<hits).count { _ in manager.cachedInMemory(request, as: .bytes) != nil }
   }
 
-  // As a server's tasks are: on the pool, not on the main thread.
+  // On the cooperative pool, as in a server, and not on the main thread.
   @concurrent private func load(_ request: ResourceRequest, _ manager: ResourceManager) async throws -> Int {
     var found = 0
     for _ in 0..<hits { if try await manager.load(request).source == .memory { found += 1 } }
@@ -56,7 +58,7 @@ struct TelemetryJob: Job {
   }
 }
 
-/// A backend that adds what it is given to one number for each metric, as the cheapest real ones do.
+/// A backend that adds the values of each metric to one number, as the cheapest real backends do.
 private final class AtomicMetrics: MetricsFactory {
   private final class Metric: CounterHandler, TimerHandler, MeterHandler, RecorderHandler {
     private let sum = Atomic<Int64>(0)

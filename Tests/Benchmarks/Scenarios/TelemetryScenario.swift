@@ -1,5 +1,5 @@
 #if Metrics
-/// The instructions that telemetry adds to a hit in memory. They do not depend on the load of the machine.
+/// The instructions that telemetry adds to a hit in memory. Their number does not depend on the load of the machine.
 struct TelemetryScenario {
   let bench: Bench
 
@@ -25,9 +25,11 @@ struct TelemetryScenario {
           bare = each
           continue
         }
-        // Between two runs, the addresses of objects differ, and with them some paths of the allocator and of hashing.
+        // The addresses of objects differ between runs, and with them some paths of the allocator and of hashing.
         report.goals.append(
-          Goal("\(form), \(observer.rawValue), against no observer", each / base, .atMost(observer == .metrics ? 1.05 : 1.001)))
+          Goal(
+            "\(form), \(observer.rawValue): instructions, against no observer", each / base,
+            .atMost(observer == .metrics ? 1.05 : 1.001)))
       }
     }
     return report

@@ -3,20 +3,20 @@ import CPlainVIPS
 import Foundation
 import ImageCodecs
 
-/// One picture to the size of a thumbnail, as pixels: by one way, and in turn with it by libvips' own call with one thread.
+/// The decoding of one image at the size of a thumbnail, alternating with libvips' function in one thread.
 struct ThumbnailJob: Job {
   static let name = "thumbnail"
 
   enum Way: String, Codable, Hashable, Sendable, CaseIterable {
     case own = "ImageDecoder"
-    case ownInFull = "… in full, then .resize"
-    case plainInFull = "libvips, in full, then resized"
-    case plainThreads = "libvips, a thread for each core"
+    case ownInFull = "ImageDecoder, full decode, then resize"
+    case plainInFull = "libvips, full decode, then resize"
+    case plainThreads = "libvips, one thread per core"
   }
 
   let way: Way
-  let picture: URL
-  /// The picture's, in pixels.
+  let image: URL
+  /// The size of the image in pixels.
   let width: Int
   let height: Int
   let batches: Int
@@ -24,9 +24,9 @@ struct ThumbnailJob: Job {
   static let side = 400
 
   func run() async throws -> Measurement {
-    let bytes = try Data(contentsOf: picture)
+    let bytes = try Data(contentsOf: image)
     var measurement = Measurement()
-    // Libraries, tables, threads and generated code: what comes once in a process. As much smaller as the large picture becomes.
+    // Initializes libraries, threads and generated code. The scale is that of the measured image.
     _ = try ImageDecoder(size: .fit(40, 40)).decode(DrawnPhotograph.jpeg(PixelSize(400, 300)))
     let before = ProcessUsage.peakMemory
     try work(way, bytes, &measurement)

@@ -7,7 +7,7 @@ import ETagValidation
 import Foundation
 import ImageCodecs
 
-/// A folder of photographs to a folder of thumbnails, with all cores: through the loader and its cache, twice, or by libvips' own
+/// The thumbnails of a folder of photographs, made with all cores: by `ResourceManager` and its cache, twice, or by libvips'
 /// program.
 struct ThumbnailsJob: Job {
   static let name = "thumbnails"
@@ -19,7 +19,7 @@ struct ThumbnailsJob: Job {
 
   let way: Way
   let photographs: URL
-  /// What the thumbnails are made in; it is not there yet.
+  /// The folder for the cache and the thumbnails, which must not exist.
   let folder: URL
 
   func run() async throws -> Measurement {
@@ -39,19 +39,18 @@ struct ThumbnailsJob: Job {
       let watch = Stopwatch()
       let first = try await load(names, into: output)
       watch.stop(&measurement)
-      measurement.check("thumbnails made", first.made, is: names.count)
-      // A manager of its own, as another process has it.
+      measurement.check("created thumbnails", first.made, is: names.count)
+      // A new manager, as in a new process.
       let again = Stopwatch()
       let second = try await load(names, into: output)
       measurement.add(again.wall, to: .secondRun)
-      measurement.check("thumbnails left as they are", second.confirmed, is: names.count)
+      measurement.check("unchanged thumbnails", second.confirmed, is: names.count)
     }
     measurement.check("thumbnails", try check(output), is: names.count)
     return measurement
   }
 
-  /// The program on as many files at once as there are cores, a thread for each: quicker here than its own several threads for
-  /// each.
+  /// Runs one process per core, each with one thread, which is faster than one process with several threads.
   private func runProgram(_ names: [String], into output: URL) throws {
     let cores = ProcessInfo.processInfo.activeProcessorCount
     let process = Process()
@@ -67,10 +66,12 @@ struct ThumbnailsJob: Job {
     try input.fileHandleForWriting.write(contentsOf: Data(list.utf8))
     try input.fileHandleForWriting.close()
     process.waitUntilExit()
-    guard process.terminationStatus == 0 else { throw BenchmarkFailure("vipsthumbnail ended with \(process.terminationStatus)") }
+    guard process.terminationStatus == 0 else {
+      throw BenchmarkFailure("vipsthumbnail exited with status \(process.terminationStatus)")
+    }
   }
 
-  /// Loads every thumbnail, and writes those whose file is not what was loaded.
+  /// Loads every thumbnail, and writes those that differ from their file.
   private func load(_ names: [String], into output: URL) async throws -> (made: Int, confirmed: Int) {
     let cache = try DiskCache(path: folder.appending(path: "cache").path, configuration: .init(sizeLimit: nil))
     let manager = ResourceManager(
@@ -81,14 +82,14 @@ struct ThumbnailsJob: Job {
         $0.executor = ProcessingExecutor()
         $0.storagePolicy = .variants
       })
-    let turn = Turn()
+    let counter = AtomicCounter()
     let transform = ResourceTransform.imageFile(
       .resize(.fit(ThumbnailJob.side, ThumbnailJob.side)), as: ImageEncoder(.jpeg, quality: 75))
     let counts = try await withThrowingTaskGroup(of: (made: Int, confirmed: Int).self) { group in
       for _ in 0..<ProcessInfo.processInfo.activeProcessorCount * 2 {
         group.addTask {
           var counts = (made: 0, confirmed: 0)
-          while let name = turn.take(from: names) {
+          while let name = counter.take(from: names) {
             guard let url = URL(string: "http://photographs/\(name)") else { continue }
             let resource = try await manager.load(url, as: transform)
             if resource.valueOrigin == .transformed { counts.made += 1 }
@@ -109,7 +110,9 @@ struct ThumbnailsJob: Job {
     return counts
   }
 
-  /// - Returns: how many files there are, each of them a JPEG of the right size.
+  /// Checks that every file is a JPEG of the right size.
+  ///
+  /// - Returns: The number of files.
   private func check(_ output: URL) throws -> Int {
     let names = try FileManager.default.contentsOfDirectory(atPath: output.path)
     for name in names {

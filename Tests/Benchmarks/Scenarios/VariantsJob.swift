@@ -8,23 +8,23 @@ import Foundation
 import ImageCodecs
 import MemoryStore
 
-/// A processed picture that is there already, by one way, and in turn with it the same one made of its original.
+/// Loads of a cached processed image, alternating with processing its original.
 struct VariantsJob: Job {
   static let name = "variants"
 
   enum Way: String, Codable, Hashable, Sendable, CaseIterable {
     case memory
-    case memoryAnew = "memory, the form made for each load"
+    case memoryAnew = "memory, a new transform for each load"
     case webp = "disk, WebP"
     case jpeg = "disk, JPEG"
-    case file = "disk, WebP, as a file"
-    case original = "made of the original on disk"
+    case file = "disk, WebP, not decoded"
+    case original = "processed from the original on disk"
   }
 
   let way: Way
-  let picture: URL
+  let image: URL
   let batches: Int
-  /// Loads a batch.
+  /// The number of loads in a batch.
   let loads: Int
 
   var isInMemory: Bool { way == .memory || way == .memoryAnew }
@@ -34,19 +34,19 @@ struct VariantsJob: Job {
   func run() async throws -> Measurement {
     let folder = try DiskEntries.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    let bytes = try Data(contentsOf: picture)
-    let bed = try VariantsBed(bytes, folder, hasMemory: isInMemory)
+    let bytes = try Data(contentsOf: image)
+    let fixture = try VariantsFixture(bytes, folder, hasMemory: isInMemory)
     var measurement = Measurement()
-    try await bed.warmUp(way)
+    try await fixture.warmUp(way)
     for _ in 0..<batches {
       let watch = Stopwatch()
-      let found = try await bed.load(way, loads)
+      let found = try await fixture.load(way, loads)
       measurement.add(watch.wall / .seconds(1) / Double(loads), to: .facade)
       measurement.add(watch.processor / .seconds(1) / Double(loads), to: .processor)
-      measurement.check("loads that went as they should", found, is: loads)
+      measurement.check("loads from the expected source", found, is: loads)
       if isInMemory {
         let plain = Stopwatch()
-        measurement.check("hits", try await bed.bytes(loads), is: loads)
+        measurement.check("hits", try await fixture.bytes(loads), is: loads)
         measurement.add(plain.wall / .seconds(1) / Double(loads), to: .raw)
         measurement.add(plain.processor / .seconds(1) / Double(loads), to: .rawProcessor)
       } else {
@@ -59,19 +59,19 @@ struct VariantsJob: Job {
         measurement.add(full.wall, to: .own)
       }
     }
-    await bed.cache.close()
+    await fixture.cache.close()
     return measurement
   }
 
-  /// A manager with the picture on disk.
-  private struct VariantsBed {
+  /// A manager with the image on disk.
+  private struct VariantsFixture {
     let cache: DiskCache
     private let manager: ResourceManager
     private let url: URL
 
     init(_ bytes: Data, _ folder: String, hasMemory: Bool) throws {
       guard let url = URL(string: "https://images.example.com/photographs/2026/11/22/1000001.jpg") else {
-        throw BenchmarkFailure("no URL")
+        throw BenchmarkFailure("invalid URL")
       }
       self.url = url
       cache = try DiskCache(path: folder, configuration: .init(sizeLimit: nil))
@@ -91,7 +91,7 @@ struct VariantsJob: Job {
       for _ in 0..<3 { _ = try await load(way, 1) }
     }
 
-    /// - Returns: how many went as they should.
+    /// - Returns: The number of loads from the expected source.
     @concurrent func load(_ way: Way, _ count: Int) async throws -> Int {
       let transform =
         switch way {
@@ -120,7 +120,7 @@ struct VariantsJob: Job {
       return image.valueOrigin == origin && image.value.size.width == ThumbnailJob.side
     }
 
-    /// The original's bytes, in memory: any hit there.
+    /// Loads the original's bytes from memory.
     @concurrent func bytes(_ count: Int) async throws -> Int {
       var found = 0
       for _ in 0..<count {

@@ -8,13 +8,13 @@ import HTTPTypes
 import LoopbackOrigin
 import MemoryStore
 
-/// Many tasks that want one resource at the same time: while it is in memory, and while it is not here yet.
+/// Many simultaneous loads of one resource: in memory, and not cached.
 struct WaitersJob: Job {
   static let name = "waiters"
 
   let engine: Engine
   let waiters: Int
-  /// Bytes of the body.
+  /// The size of the body in bytes.
   let size: Int
   let batches: Int
 
@@ -57,7 +57,7 @@ struct WaitersJob: Job {
     }
     let hit = publish("/hit-\(batch)")
     var watch = Stopwatch()
-    if try await manager.load(hit).data != body { measurement.failures.append("the body is not the origin's") }
+    if try await manager.load(hit).data != body { measurement.failures.append("the body differs from the origin's") }
     measurement.add(watch.wall, to: .download)
 
     watch = Stopwatch()
@@ -69,11 +69,11 @@ struct WaitersJob: Job {
     right = 0
     for _ in 0..<waiters where try await manager.load(hit).data.count == size { right += 1 }
     measurement.add(watch.wall, to: .hitsInTurn)
-    measurement.check("hits in turn", right, is: waiters)
+    measurement.check("hits in one task", right, is: waiters)
 
-    // The answer is held until every waiter has begun, so that they wait and are not served from memory.
+    // The response is delayed until every waiter has begun, so that they wait and do not load from memory.
     let gate = Gate()
-    let begun = Turn()
+    let begun = AtomicCounter()
     let cold = publish("/cold-\(batch)", gate: gate)
     watch = Stopwatch()
     right = await load(cold, with: manager) { if begun.next() == waiters { gate.open() } }
@@ -84,7 +84,7 @@ struct WaitersJob: Job {
     measurement.check("requests", requests, is: 1)
   }
 
-  /// - Returns: how many got a body of the right size.
+  /// - Returns: The number of loads with a body of the right size.
   private func load(_ url: URL, with manager: ResourceManager, _ begin: @escaping @Sendable () -> Void) async -> Int {
     let size = size
     return await withTaskGroup(of: Bool.self) { group in

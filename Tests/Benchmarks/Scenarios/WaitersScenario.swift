@@ -1,7 +1,7 @@
 #if Origin
 import Foundation
 
-/// What it costs that many wait for one download.
+/// The cost of many tasks that wait for one download.
 struct WaitersScenario {
   let bench: Bench
 
@@ -10,7 +10,7 @@ struct WaitersScenario {
   func run() async throws -> ScenarioReport {
     let rounds = bench.settings.rounds ?? 5
     var report = ScenarioReport(
-      "waiters", "10,000 tasks want one cold resource of 20 KB, \(rounds) rounds of 5: median (least–most)")
+      "waiters", "10,000 tasks load one resource of 20 KB that is not cached, \(rounds) rounds of 5: median (least–most)")
     let measured = try await bench.rounds(Engine.allCases, count: rounds) {
       WaitersJob(engine: $0, waiters: waiters, size: 20_000, batches: 5)
     }
@@ -28,12 +28,12 @@ struct WaitersScenario {
             Figure("all waiters", .milliseconds, own.flatMap { $0[.wall] }.map { $0 * 1e3 }),
             Figure("10,000 hits", .milliseconds, own.flatMap { $0[.hits] }.map { $0 * 1e3 }),
             Figure("one download", .milliseconds, own.flatMap { $0[.download] }.map { $0 * 1e3 }),
-            Figure("10,000 hits in turn", .milliseconds, own.flatMap { $0[.hitsInTurn] }.map { $0 * 1e3 }),
-            Figure("waiters against hits + download", .ratio, ratios),
+            Figure("10,000 hits in one task", .milliseconds, own.flatMap { $0[.hitsInTurn] }.map { $0 * 1e3 }),
+            Figure("waiters / (hits + download)", .ratio, ratios, peer: "10,000 hits and one download"),
           ].compactMap(\.self)))
       guard !ratios.isEmpty else { continue }
       report.goals.append(
-        Goal("\(engine.name), waiters against hits and a download", Sample.median(ratios), .atMost(3)))
+        Goal("\(engine.name), 10,000 waiters: time, against 10,000 hits and a download", Sample.median(ratios), .atMost(3)))
     }
     return report
   }

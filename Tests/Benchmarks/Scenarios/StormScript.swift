@@ -4,14 +4,14 @@ import Foundation
 import HTTPTypes
 import LoopbackOrigin
 
-/// What the storm's origin does, path by path, and what its loads do: the same for the same seed.
-struct Sky: Sendable {
-  /// One load.
+/// The faults of the storm's origin for each path, and the plans of its loads. The same seed gives the same storm.
+struct StormScript: Sendable {
+  /// The plan of one load.
   struct Plan: Sendable {
     let number: Int
-    /// Path and query.
+    /// The path and query.
     let target: String
-    /// When the caller gives up, in yields of a task; nil: never.
+    /// The number of task yields after which the caller cancels, or `nil` if it does not.
     let yieldsBeforeCancel: Int?
     let timeout: Duration?
     let priority: LoadPriority.Level
@@ -26,8 +26,8 @@ struct Sky: Sendable {
   init(engine: Engine) {
     let whole = Pattern.bytes(Self.paths * 4_000 + 1)
     bodies = (0..<Self.paths).map { Data(whole.prefix($0 * 4_000 + 1)) }
-    // A stall costs its load a second of idleness, so there is one kind to seven others. A close in mid-head ends a process that
-    // reads it with URLSession on Linux.
+    // A stall costs its load an idle timeout of a second, so only one kind in seven stalls. A connection that is closed in the
+    // middle of a head crashes a process that uses URLSession on Linux.
     var kinds: [OriginDelivery] = [
       OriginDelivery(), OriginDelivery(framing: .chunked(of: 700)), OriginDelivery(), OriginDelivery(framing: .untilClose),
       .fault(.cut(afterBodyBytes: 900)), .fault(.resetBeforeHead), .fault(.reset(afterBodyBytes: 2_000)),
@@ -64,7 +64,7 @@ struct Sky: Sendable {
     }
   }
 
-  /// What a load of path and query must bring, when it brings anything.
+  /// Returns the body that a successful load of a path and query must have.
   func body(of target: String) -> Data? {
     guard let index = Int(target.dropFirst().prefix { $0 != "?" }), bodies.indices.contains(index) else { return nil }
     return bodies[index]
