@@ -6,8 +6,15 @@ import NIOHTTP1
 
 /// The client that uses async-http-client directly, as a program without this package would.
 final class BareAsyncHTTPClient: Client {
-  private let client = HTTPClient(eventLoopGroupProvider: .singleton)
+  private let client: HTTPClient
   private let timeout = TimeAmount.minutes(2)
+
+  /// - Parameter connections: The maximum number of connections to a host, or `nil` for the library's default.
+  init(connections: Int? = nil) {
+    var configuration = HTTPClient.Configuration()
+    if let connections { configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connections }
+    client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+  }
 
   func load(_ address: Address, _ inspect: @Sendable (UnsafeRawBufferPointer) -> Void) async throws {
     let buffer = try await answer(address).body.collect(upTo: 1 << 30)

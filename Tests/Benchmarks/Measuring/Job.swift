@@ -22,7 +22,7 @@ enum Jobs {
     all += [SmallJob.self, LargeJob.self, WaitersJob.self, StormJob.self, LinkJob.self, CancelledJob.self]
     #endif
     #if AsyncHTTP
-    all.append(StaleJob.self)
+    all += [StaleJob.self, ScreenJob.self] as [any Job.Type]
     #endif
     #if VIPS && Origin
     all.append(ImagesStormJob.self)

@@ -101,7 +101,7 @@ enum Scenario: String, CaseIterable {
   case small, large, waiters, storm, cancelled, link
   #endif
   #if AsyncHTTP
-  case stale
+  case stale, screen
   #endif
   #if VIPS
   case images
@@ -127,6 +127,7 @@ enum Scenario: String, CaseIterable {
     #endif
     #if AsyncHTTP
     case .stale: try await StaleScenario(bench: bench).run()
+    case .screen: try await ScreenScenario(bench: bench).run()
     #endif
     #if VIPS
     case .images: try await ImagesScenario(bench: bench).run()
