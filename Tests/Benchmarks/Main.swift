@@ -48,8 +48,9 @@ struct Benchmarks {
       settings.endProgress()
       say(found.text + "\n")
       report.scenarios.append(found)
+      // After each scenario, so that an interrupted run leaves its results.
+      if let file = settings.json { try report.json().write(to: file) }
     }
-    if let file = settings.json { try report.json().write(to: file) }
     let goals = report.scenarios.flatMap(\.goals)
     say("\(goals.count { $0.isReached }) of \(goals.count) goals reached, \(report.failures.count) checks failed")
     if !report.failures.isEmpty { throw BenchmarkFailure("a check failed") }
