@@ -131,12 +131,9 @@ final class RecordingBody: ResourceBody.Source {
   }
 
   private func collect(_ chunk: Data) async throws(CacheError) {
-    // The collector is moved out and back in: a copy would make each append copy the bytes.
-    let moved = state.withLock { state in
-      defer { state.collector = nil }
-      return state.collector
-    }
-    guard var collector = moved else { return }
+    // The collector is moved out and back in: a copy would make each append copy the bytes. A constant for the result of
+    // `withLock` would be such a copy, because it lives until the end of this function.
+    guard var collector = state.withLock({ $0.collector.take() }) else { return }
     do throws(CacheError) {
       try await collector.take(chunk)
     } catch {
