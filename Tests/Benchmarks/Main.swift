@@ -2,8 +2,8 @@ import Foundation
 
 /// Runs the scenarios and prints their reports.
 ///
-/// `measure` runs one measurement and prints it as JSON. `pattern` writes a file with the bytes that measurements expect. `replay`
-/// prints the hit ratios of a recorded trace.
+/// `measure` runs one measurement and prints it as JSON. `pattern` writes a file with the bytes that measurements expect.
+/// `replay` prints the hit ratios of a recorded trace.
 @main
 struct Benchmarks {
   /// Blocks the main thread. An asynchronous `main` would end that thread, and valgrind crashes when it ends.

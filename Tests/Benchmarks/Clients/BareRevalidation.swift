@@ -16,7 +16,7 @@ struct BareRevalidation {
     self.request = request
   }
 
-  /// Sends one request, which must be answered with 304.
+  /// Sends one request and requires a 304.
   ///
   /// - Returns: The elapsed time.
   @discardableResult

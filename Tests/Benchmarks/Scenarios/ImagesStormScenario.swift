@@ -17,7 +17,7 @@ struct ImagesStormScenario {
     // The origin runs in this process, so that its memory is not part of the measurement.
     let origin = try await OriginServer.start(logLimit: 0)
     origin.setFallback { request in
-      OriginAnswer(Self.labelled(image, request.target), contentType: "image/jpeg", fields: [.cacheControl: "max-age=60"])
+      OriginResponse(Self.labelled(image, request.target), contentType: "image/jpeg", fields: [.cacheControl: "max-age=60"])
     }
     defer { Task { await origin.stop() } }
     var report = ScenarioReport(

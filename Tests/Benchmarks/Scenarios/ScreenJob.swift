@@ -39,7 +39,7 @@ struct ScreenJob: Job {
     let body = Pattern.bytes(Self.size)
     for index in 0..<Self.resources {
       for (kind, control) in [("stale", "max-age=0"), ("fresh", "max-age=3600")] {
-        let answer = OriginAnswer(
+        let answer = OriginResponse(
           body, contentType: "image/jpeg", etag: .strong("\(kind)-\(index)"), fields: [.cacheControl: control])
         origin.setRoute("/\(kind)/\(index)", Route(answer))
       }
