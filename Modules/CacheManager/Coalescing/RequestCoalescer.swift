@@ -1,5 +1,6 @@
 internal import CacheCore
 internal import HTTPTypes
+internal import Synchronization
 
 /// The identity of a coalesced load, whose output is bytes or a value made from them by one transform.
 struct CoalescedLoadID: Hashable, Sendable {
@@ -36,6 +37,11 @@ final class RequestCoalescer: Sendable {
   }
 
   private let state = Lock(State())
+  private let ended = Atomic<Int>(0)
+
+  /// The number of loads that accept no more waiters. If it has changed since a look-up, a load may have stored what the look-up
+  /// did not find.
+  var endPosition: Int { ended.load(ordering: .acquiring) }
 
   var isClosed: Bool { state.withLock { $0.isClosed } }
 
@@ -130,6 +136,7 @@ final class RequestCoalescer: Sendable {
     state.withLock { state in
       guard state.open[id] === coalesced else { return }
       state.open[id] = nil
+      ended.add(1, ordering: .releasing)
       if id.transform == CoalescedLoadID.storing { state.storing -= 1 }
     }
   }

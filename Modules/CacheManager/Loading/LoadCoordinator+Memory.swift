@@ -43,6 +43,7 @@ extension LoadCoordinator {
     _ request: ResourceRequest, _ transform: ResourceTransform<Value>, id: LoadID? = nil
   ) throws(CacheError) -> LoadStart<Value> {
     if !coalescer.isClosed {
+      let position = coalescer.endPosition
       let clock = request.options.clock ?? configuration.clock
       let start = clock.uptime
       let found = plainLookup(request, transform, clock, startedAt: start)
@@ -51,7 +52,8 @@ extension LoadCoordinator {
         observeHit(request, resource.duration, of: id)
         return .over(.success(resource))
       case .absent, .miss, .undecided:
-        return begin(try ResolvedRequest(request, configuration, self, id: id ?? LoadID()), transform, found)
+        return begin(
+          try ResolvedRequest(request, configuration, self, id: id ?? LoadID()), transform, found, at: position)
       }
     }
     return begin(try ResolvedRequest(request, configuration, self, id: id ?? LoadID()), transform)
@@ -59,10 +61,14 @@ extension LoadCoordinator {
 
   /// Starts a load whose request is resolved.
   ///
-  /// - Parameter found: The result of ``plainLookup(_:_:_:startedAt:)``.
+  /// - Parameters:
+  ///   - found: The result of ``plainLookup(_:_:_:startedAt:)``.
+  ///   - position: The coalescer's end position before that look-up.
   func begin<Value: Sendable>(
-    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, _ found: PlainLookup<Value> = .undecided
+    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, _ found: PlainLookup<Value> = .undecided,
+    at position: Int? = nil
   ) -> LoadStart<Value> {
+    let position = position ?? coalescer.endPosition
     let start = load.clock.uptime
     let ending: Result<Resource<Value>, CacheError>
     if coalescer.isClosed {
@@ -73,7 +79,7 @@ extension LoadCoordinator {
         return .underWay(load, known: nil)
       }
       guard let candidate = cache.immediateHit(in: result), let value = candidate.data as? Value else {
-        return .underWay(load, known: KnownResponses(cache: cache, result: result))
+        return .underWay(load, known: KnownResponses(cache: cache, result: result, position: position))
       }
       ending = .success(hitOutcome(candidate, transform, of: load).resource(value, clock: load.clock, startedAt: start))
     } else if found.isUndecided, let hit = memoryHit(load, transform, allowsStale: false, startedAt: start) {

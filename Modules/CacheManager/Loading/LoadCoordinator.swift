@@ -103,6 +103,8 @@ final class LoadCoordinator: Sendable {
     let id = CoalescedLoadID(request: CoalescingKey(load))
     queuedPriorities.raise(load, to: task.priority.level)
     let isAccepted = coalescer.join(id, load, alone: alone, task: task, waiter: joining) { coalesced in
+      // A load that ended between the look-up and this point may have stored the response, so the look-up is repeated.
+      let known = known?.position == self.coalescer.endPosition ? known : nil
       coalesced.start(on: load.downloader?.preferredExecutor) { coalesced in
         let result = await self.fetch(load, known, in: coalesced.number, coalesced.priority) { coalesced.report($0) }
         if coalesced.hasSatisfied { load.observeBackground(result) }

@@ -203,6 +203,8 @@ struct LoadOperation: Sendable {
 struct KnownResponses: Sendable {
   var cache: TieredCache
   var result: LookupResult
+  /// The coalescer's ``RequestCoalescer/endPosition`` before the look-up.
+  var position: Int
 }
 
 extension CacheError {

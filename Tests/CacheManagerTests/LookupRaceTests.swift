@@ -1,0 +1,49 @@
+import CacheCore
+import CacheTesting
+import Foundation
+import Testing
+
+@testable import CacheManager
+
+@Suite("Look-ups that another load overtakes")
+struct LookupRaceTests {
+  @Test("a load whose look-up found nothing uses the response that an equal load stored before it started")
+  func overtakenMiss() async throws {
+    // Given
+    let fixture = try ManagerFixture { $0.store = nil }
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", cacheControl: "max-age=60"))
+    guard case .underWay(let load, let known) = try fixture.manager.core.begin(ResourceRequest(fixture.url), .bytes) else {
+      return #expect(Bool(false), "the look-up found a response")
+    }
+    #expect(known != nil)
+
+    // When
+    let first = try await fixture.manager.load(fixture.url)
+    let second = try await fixture.manager.core.outcome(of: load, known: known, ResourceTransform.bytes).get()
+
+    // Then
+    #expect(first.source == .network && second.source == .memory)
+    #expect(fixture.network.requests.count == 1)
+  }
+
+  @Test("a load whose look-up found a stale response does not revalidate what an equal load has revalidated since")
+  func overtakenRevalidation() async throws {
+    // Given
+    let fixture = try ManagerFixture { $0.store = nil }
+    fixture.network.respond(
+      to: fixture.url, with: .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(61))
+    guard case .underWay(let load, let known) = try fixture.manager.core.begin(ResourceRequest(fixture.url), .bytes) else {
+      return #expect(Bool(false), "the stale response was used")
+    }
+
+    // When
+    let first = try await fixture.manager.load(fixture.url)
+    let second = try await fixture.manager.core.outcome(of: load, known: known, ResourceTransform.bytes).get()
+
+    // Then
+    #expect(first.source == .revalidated && second.source == .memory)
+    #expect(fixture.network.requests.count == 2)
+  }
+}
