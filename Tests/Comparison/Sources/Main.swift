@@ -33,7 +33,7 @@ enum Comparison {
         let finding = try await Trial.run(scenario, with: loader)
         row.findings[loader.rawValue] = finding
         let time = (ContinuousClock.now - start).formatted(.units(allowed: [.seconds], fractionalPart: .show(length: 1)))
-        tell("\(scenario.rawValue), \(loader.rawValue): \(finding.isPassed ? "passes" : "FAILS"): \(finding.text) (\(time))")
+        tell("\(scenario.rawValue), \(loader.rawValue): \(finding.verdict.rawValue): \(finding.text) (\(time))")
       }
       report.rows.append(row)
     }

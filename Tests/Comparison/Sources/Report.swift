@@ -23,7 +23,11 @@ struct Report: Codable {
     for row in rows {
       let cells = loaders.map { loader -> String in
         guard let finding = row.findings[loader.rawValue] else { return "" }
-        return "\(finding.isPassed ? "✓" : "✗") \(finding.text)"
+        return switch finding.verdict {
+        case .passes: "✓ \(finding.text)"
+        case .fails: "✗ \(finding.text)"
+        case .doesNotApply: "– does not apply: \(finding.text)"
+        }
       }
       lines.append("| \(row.title) | \(row.expectation) | \(cells.joined(separator: " | ")) |")
     }
@@ -38,6 +42,8 @@ struct Report: Codable {
     }
   }
 
-  /// The failures of Etagere, which are defects of this package.
-  var defects: [Row] { rows.filter { $0.findings[LoaderKind.etagere.rawValue]?.isPassed == false } }
+  /// The scenarios that Etagere does not pass, which are defects of this package. Every scenario applies to it.
+  var defects: [Row] {
+    rows.filter { row in row.findings[LoaderKind.etagere.rawValue].map { $0.verdict != .passes } ?? false }
+  }
 }

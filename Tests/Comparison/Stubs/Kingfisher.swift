@@ -1,4 +1,4 @@
-// The declarations of Kingfisher 8 that its adapter uses, for the type check on Linux. They have no behaviour.
+// The declarations of Kingfisher 8 that its adapter uses, for the type check on Linux. They have no implementation.
 public import Foundation
 
 #if canImport(FoundationNetworking)

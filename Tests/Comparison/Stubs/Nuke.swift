@@ -1,4 +1,4 @@
-// The declarations of Nuke 13 that its adapters use, for the type check on Linux. They have no behaviour.
+// The declarations of Nuke 13 that its adapters use, for the type check on Linux. They have no implementation.
 public import Foundation
 
 #if canImport(FoundationNetworking)

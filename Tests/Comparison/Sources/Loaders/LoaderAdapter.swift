@@ -2,7 +2,7 @@ import Foundation
 
 /// A loader under test: the few calls through which a scenario drives it.
 ///
-/// Each instance lives in a process of its own. A restart is a new process with a new instance on the same folder.
+/// Each instance has a separate process. A restart is a new process with a new instance on the same folder.
 protocol LoaderAdapter: Sendable {
   /// Opens the loader with `folder` as the only folder for its cache.
   init(folder: URL) async throws
@@ -12,7 +12,7 @@ protocol LoaderAdapter: Sendable {
   /// - Returns: The response that the loader gives to an app. The scenario learns from the origin whether a request was sent.
   func load(_ url: URL, fields: [String: String]) async throws -> LoadedResponse
 
-  /// Returns when what was loaded is stored.
+  /// Returns after all responses are stored.
   func close() async
 }
 
@@ -53,11 +53,12 @@ enum LoaderKind: String, CaseIterable, Codable, Sendable {
     }
   }
 
-  func open(_ folder: URL) async throws -> any LoaderAdapter {
+  /// - Parameter slowsWrites: Whether the control pauses in the middle of each file. It has no effect on other loaders.
+  func open(_ folder: URL, slowsWrites: Bool) async throws -> any LoaderAdapter {
     switch self {
     case .etagere: try await EtagereLoader(folder: folder)
     case .urlCache: try await URLCacheLoader(folder: folder)
-    case .files: try await FileLoader(folder: folder)
+    case .files: FileLoader(folder: folder, pause: slowsWrites ? .milliseconds(20) : nil)
     #if canImport(Kingfisher)
     case .kingfisher: try await KingfisherLoader(folder: folder)
     #endif

@@ -26,7 +26,7 @@ final class NukeLoader: LoaderAdapter {
     try await pipeline.bytes(url, fields: fields)
   }
 
-  /// `URLCache` does not tell when it has written.
+  /// Waits, because `URLCache` has no call that reports the end of its writes.
   func close() async { try? await Task.sleep(for: .milliseconds(300)) }
 }
 

@@ -26,6 +26,6 @@ final class URLCacheLoader: LoaderAdapter {
     return LoadedResponse(status: (response as? HTTPURLResponse)?.statusCode, body: body)
   }
 
-  /// `URLCache` does not tell when it has written.
+  /// Waits, because `URLCache` has no call that reports the end of its writes.
   func close() async { try? await Task.sleep(for: .milliseconds(300)) }
 }

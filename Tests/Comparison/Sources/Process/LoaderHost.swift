@@ -11,11 +11,12 @@ import Darwin
 /// The side of a loader's process: reads commands from standard input and lets the loader execute them, all at once.
 enum LoaderHost {
   static func run(_ arguments: [String]) async throws {
-    guard arguments.count == 3, let kind = LoaderKind(rawValue: arguments[0]) else {
-      throw ComparisonError("the arguments of a loader's process are a loader, a folder and a file size")
+    guard arguments.count == 4, let kind = LoaderKind(rawValue: arguments[0]) else {
+      throw ComparisonError("the arguments of a loader's process are a loader, a folder, a file size and 'slow' or '-'")
     }
     if let bytes = UInt64(arguments[2]) { try limitFileSize(to: bytes) }
-    let loader = try await kind.open(URL(filePath: arguments[1], directoryHint: .isDirectory))
+    let folder = URL(filePath: arguments[1], directoryHint: .isDirectory)
+    let loader = try await kind.open(folder, slowsWrites: arguments[3] == "slow")
     send(Reply(id: 0))
     await withTaskGroup { group in
       for await command in commands() {

@@ -8,7 +8,7 @@ import Musl
 import Darwin
 #endif
 
-/// A loader in a process of its own, which is this program again. A crash or a hang of the loader is thus a result.
+/// A loader in a separate process of this program, so that a crash or a hang of the loader is a result.
 final class LoaderProcess {
   private let process: pid_t
   private let input: Int32
@@ -23,8 +23,10 @@ final class LoaderProcess {
 
   /// Starts the loader and waits until it is open.
   ///
-  /// - Parameter fileSizeLimit: The largest file that the process can write, in bytes.
-  init(_ kind: LoaderKind, folder: URL, fileSizeLimit: Int? = nil) throws {
+  /// - Parameters:
+  ///   - fileSizeLimit: The largest file that the process can write, in bytes.
+  ///   - slowsWrites: Whether the control pauses in the middle of each file, as on a slow disk.
+  init(_ kind: LoaderKind, folder: URL, fileSizeLimit: Int? = nil, slowsWrites: Bool = false) throws {
     var toChild: [Int32] = [0, 0]
     var fromChild: [Int32] = [0, 0]
     guard pipe(&toChild) == 0, pipe(&fromChild) == 0 else { throw ComparisonError("pipe: \(Self.text(errno))") }
@@ -43,7 +45,9 @@ final class LoaderProcess {
       posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
     }
     let program = Bundle.main.executablePath ?? CommandLine.arguments[0]
-    let arguments = [program, "loader", kind.rawValue, folder.path, fileSizeLimit.map(String.init) ?? "-"]
+    let arguments = [
+      program, "loader", kind.rawValue, folder.path, fileSizeLimit.map(String.init) ?? "-", slowsWrites ? "slow" : "-",
+    ]
     var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
     defer { for word in words { free(word) } }
     var process = pid_t()
@@ -82,7 +86,7 @@ final class LoaderProcess {
     try reply(to: start(url, fields: fields))
   }
 
-  /// Ends the process in good order, when what was loaded is stored.
+  /// Ends the process after the loader has stored all responses.
   func end() throws {
     _ = try reply(to: send(Command(id: nextID(), kind: .close)))
     kill()

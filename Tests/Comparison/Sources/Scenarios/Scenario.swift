@@ -18,7 +18,7 @@ enum Scenario: String, CaseIterable, Codable, Sendable {
     case .offline: "stale image (`max-age=0`), restart, origin unreachable"
     case .cut: "connection closed in the middle of the body"
     case .flip: "one bit of the stored body flipped, restart"
-    case .kill: "kill -9 while images are stored, 12 times"
+    case .kill: "kill -9 while new images are stored, 12 times"
     case .full: "no file can be larger than 16 KiB (`RLIMIT_FSIZE`)"
     case .processes: "two processes on one folder"
     case .restart: "unchanged image, `no-cache`, restart"
@@ -26,7 +26,7 @@ enum Scenario: String, CaseIterable, Codable, Sendable {
     }
   }
 
-  /// The behaviour that passes.
+  /// The behavior that passes.
   var expectation: String {
     switch self {
     case .unchanged: "a conditional request, 304, no second body"
@@ -46,9 +46,16 @@ enum Scenario: String, CaseIterable, Codable, Sendable {
 
 /// The outcome of one scenario with one loader.
 struct Finding: Codable, Sendable {
-  var isPassed: Bool
+  enum Verdict: String, Codable, Sendable {
+    case passes, fails
+    /// The situation cannot be created for this loader.
+    case doesNotApply = "does not apply"
+  }
+
+  var verdict: Verdict
   var text: String
 
-  static func passes(_ text: String) -> Finding { Finding(isPassed: true, text: text) }
-  static func fails(_ text: String) -> Finding { Finding(isPassed: false, text: text) }
+  static func passes(_ text: String) -> Finding { Finding(verdict: .passes, text: text) }
+  static func fails(_ text: String) -> Finding { Finding(verdict: .fails, text: text) }
+  static func doesNotApply(_ text: String) -> Finding { Finding(verdict: .doesNotApply, text: text) }
 }

@@ -9,7 +9,7 @@ struct Trial {
   let folder: URL
   let origin: OriginServer
 
-  /// Runs a scenario. A crash, a hang, or a failed load where none may fail, is a finding like any other.
+  /// Runs a scenario. A crash, a hang, and a load that fails against the expectation are findings.
   static func run(_ scenario: Scenario, with kind: LoaderKind) async throws -> Finding {
     let folder = FileManager.default.temporaryDirectory
       .appending(path: "etagere-comparison-\(UUID().uuidString)", directoryHint: .isDirectory)
@@ -45,11 +45,11 @@ struct Trial {
 
   // MARK: Shared by the scenarios
 
-  func open(fileSizeLimit: Int? = nil) throws -> LoaderProcess {
-    try LoaderProcess(kind, folder: folder, fileSizeLimit: fileSizeLimit)
+  func open(fileSizeLimit: Int? = nil, slowsWrites: Bool = false) throws -> LoaderProcess {
+    try LoaderProcess(kind, folder: folder, fileSizeLimit: fileSizeLimit, slowsWrites: slowsWrites)
   }
 
-  /// Ends the process in good order and starts another one on the same folder.
+  /// Ends the process after its writes and starts another one on the same folder.
   func reopen(_ loader: LoaderProcess) throws -> LoaderProcess {
     try loader.end()
     return try open()
@@ -75,7 +75,9 @@ struct Trial {
   /// Whether the loader gave exactly this image.
   func gave(_ reply: Reply, _ image: Data) -> Bool { reply.error == nil && reply.body == image }
 
-  /// A load that must succeed for the scenario to go on.
+  /// Loads an image that the scenario needs.
+  ///
+  /// - Returns: The finding that ends the scenario if the load fails.
   func prepare(_ loader: LoaderProcess, _ path: String, _ image: Data, fields: [String: String] = [:]) throws -> Finding? {
     let reply = try loader.load(origin.url(path), fields: fields)
     return gave(reply, image) ? nil : .fails("the first load fails")
