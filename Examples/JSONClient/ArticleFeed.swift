@@ -10,7 +10,7 @@ struct Article: Codable, Hashable, Identifiable, Sendable {
 /// The articles to show, and how current they are.
 struct FeedSnapshot: Hashable, Sendable {
   enum State: Hashable, Sendable {
-    /// The articles are cached, and the origin is being asked.
+    /// The articles are cached, and a request to the origin is running.
     case updating
     /// The articles are fresh, or the origin has just sent or confirmed them.
     case current
@@ -41,7 +41,7 @@ struct ArticleFeed: Sendable {
     }
   }
 
-  /// Asks the origin for the current articles, even if the cached ones are fresh. For pull to refresh.
+  /// Returns the current articles for pull to refresh. Sends a conditional request even if the cached ones are fresh.
   ///
   /// A 304 costs no body. If the origin cannot be reached, the result is the cached articles, marked as offline.
   ///

@@ -10,8 +10,8 @@ struct ThumbnailsCommand: AsyncParsableCommand {
     commandName: "thumbnails", abstract: "Makes thumbnails of a folder of images or of a list of URLs.",
     discussion: """
       A source is a folder, an image, an http or https URL, a file with one image or URL per line, or - for such a list on standard \
-      input. A thumbnail is made again only if its image has changed. A server is asked with If-None-Match, and a file is compared by \
-      size, time and inode.
+      input. A thumbnail is made again only if its image has changed. A URL is revalidated with a conditional request, and a \
+      file is compared by size, time and inode.
 
       Exit status: 0 if every image has a thumbnail, 1 if some failed, 64 if the command line is invalid (EX_USAGE), 66 if a source \
       cannot be read (EX_NOINPUT), 73 if the output or the cache cannot be used (EX_CANTCREAT), 130 after an interruption. Every \

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A horizontal bar chart as SVG, in colours for a light or a dark page.
+/// A horizontal bar chart as SVG, in colors for a light or a dark page.
 struct Chart {
   struct Bar {
     let label: String
@@ -70,7 +70,7 @@ struct Chart {
   }
 }
 
-/// The colours of a chart.
+/// The colors of a chart.
 struct Palette {
   let text: String
   let note: String

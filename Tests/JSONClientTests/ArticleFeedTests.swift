@@ -54,7 +54,7 @@ struct ArticleFeedTests {
     #expect(origin.requests.count == 1)
   }
 
-  @Test("stale articles are shown while the origin is being asked")
+  @Test("stale articles are shown while they are revalidated")
   func stale() async throws {
     let gate = Gate()
     origin.respond(
