@@ -83,13 +83,15 @@ public final class AsyncHTTPDownloader: Downloader {
 
   /// Creates a downloader that uses the caller's client. The caller must shut the client down after the downloader.
   ///
-  /// The downloader cannot read the client's configuration. The caller must set it as follows:
-  /// - `redirectConfiguration` is `.disallow`. Otherwise a redirected download fails with `CacheError.Code.invalidConfiguration`.
-  /// - `decompression` is `.disabled`, its default.
-  /// - `httpVersion` is `.http1Only` if requests have bodies. async-http-client 1.37 terminates the process if a server responds
-  ///   over HTTP/2 before it has read the request body, and then resets the stream.
-  /// - `connectionPool.retryConnectionEstablishment` is `false`. Otherwise a refused connection is reported only after the
-  ///   connect timeout.
+  /// The downloader cannot read the client's configuration.
+  /// - `redirectConfiguration` must be `.disallow`. Otherwise a redirected download fails with
+  ///   `CacheError.Code.invalidConfiguration`.
+  /// - `decompression` must be `.disabled`, its default.
+  /// - `httpVersion` should be `.http1Only` if requests have bodies. async-http-client 1.37 terminates the process if a server
+  ///   responds over HTTP/2 before it has read the request body, and then resets the stream.
+  ///
+  /// With the default of `connectionPool.retryConnectionEstablishment`, `true`, a refused connection is reported only after
+  /// the connect timeout.
   ///
   /// - Parameters:
   ///   - client: The client, retained while a transfer runs.

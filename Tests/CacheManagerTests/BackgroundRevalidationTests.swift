@@ -19,7 +19,7 @@ struct BackgroundRevalidationTests {
     return fixture
   }
 
-  @Test("a load waits for the background revalidation of an HTTP request, and then shows its result")
+  @Test("a load shows the stale response, sends no second request, and then shows the result of the background revalidation")
   func loadBehindExchange() async throws {
     let gate = Gate()
     let fixture = try await fixture(gate, .ok("new", etag: "\"2\"", cacheControl: "max-age=60"))

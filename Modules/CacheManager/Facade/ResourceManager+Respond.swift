@@ -15,7 +15,8 @@ extension ResourceManager {
   /// Every method and every status is passed on. If a stored response may be used, it satisfies the request's conditions and
   /// ranges with 304, 206 or 416. Otherwise the conditions and ranges are sent to the origin. Redirects are returned as
   /// responses, and bodies are as they are on the wire. A request is sent twice only after a 304 that confirms no stored
-  /// response. If nothing is stored and the policy does not allow a request, the response is 504.
+  /// response. If no stored response is usable, and `.cacheOnly` or the request's `only-if-cached` forbids a request, the
+  /// response is 504.
   ///
   /// Simultaneous equal requests become one request to the origin (RFC 9111 §4): see ``Configuration/collapseTimeout``. Requests
   /// that arrive before its response share the response, even if it states no lifetime.

@@ -30,7 +30,8 @@ extension ResourceManager {
   ///   - headerFields: The fields of the response, such as `Content-Type` and `ETag`.
   ///   - options: The options that select the stored entry and the stores, such as `key`, `partition` and `writes`.
   /// - Throws: The error of the durable store, or `CacheError.Code.notCached` if the response was not stored, for example because
-  ///   its fields forbid it. Earlier responses are removed first, even if the call then fails.
+  ///   its fields forbid it. Earlier responses are removed first. If the store fails to remove them, the call throws, and they
+  ///   may remain.
   public func store(
     _ data: Data, for url: URL, freshFor lifetime: Duration = .seconds(300), headerFields: HTTPFields = [:],
     options: RequestOptions = RequestOptions()

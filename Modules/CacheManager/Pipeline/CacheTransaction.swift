@@ -36,7 +36,7 @@ struct CacheTransaction: Sendable {
     case stored(TransactionResponse, thenRevalidate: (HTTPRequest, OriginRequest)?)
     /// The request is sent to the origin with this head.
     case requestOrigin(HTTPRequest, OriginRequest)
-    /// The cache generates the response: a 504, because the policy does not allow a request.
+    /// The cache generates the response: a 504, because `.cacheOnly` or the request's `only-if-cached` forbids a request.
     case generated(HTTPResponse)
   }
 
