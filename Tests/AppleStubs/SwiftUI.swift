@@ -47,6 +47,25 @@ public struct TupleView<T>: View {
   public var body: Never { fatalError() }
 }
 
+@MainActor @preconcurrency public protocol Shape: Sendable, View {}
+
+public struct Circle: Shape {
+  nonisolated public init() { fatalError() }
+  public nonisolated var body: Never { fatalError() }
+}
+
+extension Shape where Self == Circle {
+  public static var circle: Circle { fatalError() }
+}
+
+public struct FillStyle: Equatable, Sendable {
+  nonisolated public init(eoFill: Bool = false, antialiased: Bool = true) { fatalError() }
+}
+
+extension View {
+  nonisolated public func clipShape<S: Shape>(_ shape: S, style: FillStyle = FillStyle()) -> some View { EmptyView() }
+}
+
 public struct Text: View {
   public init<S: StringProtocol>(_ content: S) { fatalError() }
   public var body: Never { fatalError() }
@@ -69,6 +88,7 @@ extension Image {
 }
 
 public struct ProgressView: View {
+  nonisolated public init() { fatalError() }
   nonisolated public init<V: BinaryFloatingPoint>(value: V?, total: V = 1.0) { fatalError() }
   public var body: Never { fatalError() }
 }
