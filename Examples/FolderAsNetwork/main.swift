@@ -14,9 +14,7 @@ func run(in folder: URL) async throws {
   guard let url = URL(string: "https://any.host/motd.txt") else { return }
 
   let network = LocalFileDownloader(folder: folder)
-  var configuration = try ResourceManager.Configuration.standard(folder: nil)
-  configuration.downloader = network
-  let manager = ResourceManager(configuration)
+  let manager = ResourceManager(try .standard(folder: nil, downloader: network))
 
   func load() async throws(CacheError) -> Resource<Data> {
     let resource = try await manager.load(url)

@@ -23,9 +23,7 @@ internal import Musl
 ///
 /// ```swift
 /// let network = LocalFileDownloader(folder: fixtures)
-/// var configuration = ResourceManager.Configuration()
-/// configuration.downloader = network
-/// let manager = ResourceManager(configuration)
+/// let manager = ResourceManager(try .standard(folder: nil, downloader: network))
 /// let logo = try await manager.load(URL(string: "https://example.com/logo.png")!)
 /// ```
 public final class LocalFileDownloader: Downloader {
