@@ -8,15 +8,16 @@ import Hummingbird
 /// A middleware that serves GET and HEAD requests below a path from an upstream server, through an HTTP cache (RFC 9111).
 struct CachedUpstream<Context: RequestContext>: RouterMiddleware {
   let manager: ResourceManager
-  /// The host and port of the upstream server. All of its paths become public, because `..` segments are passed on.
+  /// The host and port of the upstream server.
   let upstream: String
-  /// The prefix of the paths that the upstream serves.
+  /// The prefix of the paths that the upstream serves. Its other paths do not become public.
   let path: String
 
   func handle(_ request: Request, context: Context, next: (Request, Context) async throws -> Response) async throws -> Response {
     guard [.get, .head].contains(request.method), request.uri.path.hasPrefix(path) else {
       return try await next(request, context)
     }
+    guard !request.uri.path.leavesFolder else { throw HTTPError(.badRequest, message: "the path has a '..' segment") }
     var head = request.head
     (head.scheme, head.authority, head.headerFields) = ("http", upstream, head.headerFields.endToEnd())
     let response: CachedResponse
@@ -29,9 +30,21 @@ struct CachedUpstream<Context: RequestContext>: RouterMiddleware {
       for try await chunk in response.body { try await writer.write(ByteBuffer(bytes: chunk)) }
       try await writer.finish(nil)
     }
-    return Response(
-      status: response.head.status, headers: response.head.headerFields.endToEnd(),
-      body: request.method == .head ? ResponseBody() : body)
+    var fields = response.head.headerFields.endToEnd()
+    // Hummingbird would give an empty body a `Content-Length` of zero, which is not that of a GET (RFC 9110 §8.6). The length of
+    // this one is unknown. SwiftNIO then sends a last chunk even for HEAD, which must not be read as the next response.
+    let mayHaveBody = response.head.status != .noContent && response.head.status != .notModified
+    if request.method == .head, mayHaveBody, fields[.contentLength] == nil { fields[.connection] = "close" }
+    return Response(status: response.head.status, headers: fields, body: body)
+  }
+}
+
+extension String {
+  /// Whether a segment of the path is `..`, which would lead out of the public paths. Some servers decode a path before they
+  /// split it, or accept a backslash as a separator.
+  fileprivate var leavesFolder: Bool {
+    let decoded = lowercased().replacing("%2e", with: ".").replacing("%2f", with: "/").replacing("%5c", with: "/")
+    return decoded.split { $0 == "/" || $0 == "\\" }.contains("..")
   }
 }
 

@@ -56,6 +56,56 @@ struct HummingbirdCacheTests {
     try upstream.verify()
   }
 
+  @Test("HEAD states no length if the upstream server sends none, and then closes the connection")
+  func unknownLength() async throws {
+    upstream.respond(to: try url("/assets/a.svg"), with: .ok("<svg/>", etag: "\"1\"", cacheControl: "max-age=60"))
+    try await application.test(.router) { client in
+      _ = try await client.execute(uri: "/assets/a.svg", method: .get)
+      let head = try await client.execute(uri: "/assets/a.svg", method: .head)
+      #expect(head.status == .ok)
+      #expect(head.headers[.contentLength] == nil)
+      #expect(head.headers[.connection] == "close")
+    }
+    try upstream.verify()
+  }
+
+  @Test("HEAD states the length that the upstream server sends, and does not close the connection")
+  func knownLength() async throws {
+    let sized = ScriptedResponse.ok("<svg/>", cacheControl: "max-age=60", fields: [.contentLength: "6"])
+    upstream.respond(to: try url("/assets/a.svg"), with: sized)
+    try await application.test(.router) { client in
+      _ = try await client.execute(uri: "/assets/a.svg", method: .get)
+      let head = try await client.execute(uri: "/assets/a.svg", method: .head)
+      #expect(head.headers[.contentLength] == "6")
+      #expect(head.headers[.connection] == nil)
+    }
+    try upstream.verify()
+  }
+
+  @Test(
+    "a path that leads out of the public paths is refused",
+    arguments: [
+      "/assets/../admin", "/assets/..", "/assets/%2e%2E/admin", "/assets/.%2e/admin", "/assets/..%2Fadmin",
+      "/assets/..\\admin", "/assets/..%5cadmin",
+    ])
+  func traversal(_ path: String) async throws {
+    try await application.test(.router) { client in
+      let response = try await client.execute(uri: path, method: .get)
+      #expect(response.status == .badRequest)
+    }
+    #expect(upstream.requests.isEmpty)
+  }
+
+  @Test("dots inside a segment are passed on")
+  func dots() async throws {
+    upstream.respond(to: try url("/assets/a..b/...svg"), with: .ok("<svg/>"))
+    try await application.test(.router) { client in
+      let response = try await client.execute(uri: "/assets/a..b/...svg", method: .get)
+      #expect(response.status == .ok)
+    }
+    try upstream.verify()
+  }
+
   @Test("fields about one connection stay on that connection")
   func hopByHop() async throws {
     let named = try #require(HTTPField.Name("X-Hop"))
