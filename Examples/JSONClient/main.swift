@@ -5,7 +5,7 @@ import Foundation
 
 // A scripted origin in place of a server. A real client omits it: `standard(folder:)` loads from the network.
 let origin = ScriptedDownloader()
-let url = URL(string: "https://api.example.com/articles") ?? URL(filePath: "/")
+guard let url = URL(string: "https://api.example.com/articles") else { exit(70) }  // EX_SOFTWARE
 origin.respond(
   to: url, with: .ok(#"[{"id": 1, "title": "Dawn"}]"#, etag: "\"1\"", cacheControl: "max-age=0"), .notModified(),
   .ok(#"[{"id": 2, "title": "Noon"}, {"id": 1, "title": "Dawn"}]"#, etag: "\"2\"", cacheControl: "max-age=0"),
@@ -30,6 +30,6 @@ do {
   show(try await feed.refresh())
   try origin.verify()
 } catch {
-  print("failed: \(error)")
+  FileHandle.standardError.write(Data("failed: \(error)\n".utf8))
   exit(1)
 }
