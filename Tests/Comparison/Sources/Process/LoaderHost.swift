@@ -17,7 +17,7 @@ enum LoaderHost {
     if let bytes = UInt64(arguments[2]) { try limitFileSize(to: bytes) }
     let folder = URL(filePath: arguments[1], directoryHint: .isDirectory)
     let loader = try await kind.open(folder, slowsWrites: arguments[3] == "slow")
-    send(Reply(id: 0))
+    await replies.send(Reply(id: 0))
     await withTaskGroup { group in
       for await command in commands() {
         switch (command.kind, command.url) {
@@ -25,16 +25,16 @@ enum LoaderHost {
           group.addTask {
             do {
               let response = try await loader.load(url, fields: command.fields ?? [:])
-              send(Reply(id: command.id, status: response.status, body: response.body))
+              await replies.send(Reply(id: command.id, status: response.status, body: response.body))
             } catch {
-              send(Reply(id: command.id, error: "\(error)"))
+              await replies.send(Reply(id: command.id, error: "\(error)"))
             }
           }
-        case (.load, nil): send(Reply(id: command.id, error: "no URL"))
+        case (.load, nil): await replies.send(Reply(id: command.id, error: "no URL"))
         case (.close, _):
           await group.waitForAll()
           await loader.close()
-          send(Reply(id: command.id))
+          await replies.send(Reply(id: command.id))
         }
       }
     }
@@ -53,14 +53,7 @@ enum LoaderHost {
     return stream
   }
 
-  /// One `write` of the whole line, because several tasks reply. A line is longer than a pipe's atomic size, so a lock is needed.
-  private static let output = NSLock()
-
-  private static func send(_ reply: Reply) {
-    guard var line = try? JSONEncoder().encode(reply) else { return }
-    line.append(UInt8(ascii: "\n"))
-    output.withLock { FileHandle.standardOutput.write(line) }
-  }
+  private static let replies = ReplyWriter()
 
   /// A file that is larger cannot be written: the system's error for it takes the place of a full disk, and needs no rights.
   private static func limitFileSize(to bytes: UInt64) throws {
@@ -74,6 +67,15 @@ enum LoaderHost {
     guard getrlimit(resource, &limit) == 0 else { throw ComparisonError("getrlimit failed") }
     limit.rlim_cur = min(rlim_t(bytes), limit.rlim_max)
     guard setrlimit(resource, &limit) == 0 else { throw ComparisonError("setrlimit failed") }
+  }
+}
+
+/// Writes one reply after another, because several tasks reply. A line can be longer than what a pipe writes atomically.
+private actor ReplyWriter {
+  func send(_ reply: Reply) {
+    guard var line = try? JSONEncoder().encode(reply) else { return }
+    line.append(UInt8(ascii: "\n"))
+    FileHandle.standardOutput.write(line)
   }
 }
 
