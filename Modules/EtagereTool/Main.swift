@@ -49,9 +49,14 @@ struct EtagereCommand: AsyncParsableCommand {
   }
 }
 #else
+import Foundation
+
 /// The program without the trait `Tool`, which has no parser for its arguments. It only states how to build it.
 @main
 struct EtagereCommand {
-  static func main() { print("etagere was built without the trait 'Tool': swift build --traits Tool") }
+  static func main() {
+    FileHandle.standardError.write(Data("etagere: the trait Tool is missing: swift build --traits Tool,AsyncHTTP\n".utf8))
+    exit(69)  // EX_UNAVAILABLE
+  }
 }
 #endif
