@@ -14,9 +14,6 @@ struct Demo {
   private let clock: DemoClock
   private let currentPass = DemoProgress("starting")
 
-  /// The time that the link needs for all passes, which is almost all the time of the demo.
-  static let expectedDuration = Duration.seconds(12)
-
   init(
     folder: URL, parallel: Int, reporting: ReportingOptions, clock: DemoClock = DemoClock(), session: SessionRecorder? = nil
   ) {
@@ -27,9 +24,15 @@ struct Demo {
     self.session = session
   }
 
-  /// The line of the progress bar after this time.
+  /// The numbers of loads at a time, one for each table.
+  private var tables: [Int] { Set([1, parallel]).sorted() }
+
+  /// The number of passes: seven for each table, two of the photographs, and the shared load.
+  private var passCount: Int { 7 * tables.count + 3 }
+
+  /// The line of the progress bar.
   @Sendable func progress(_ time: Duration) -> String {
-    let share = min(0.99, time / Self.expectedDuration)
+    let share = Double(currentPass.finished) / Double(passCount)
     return "\(ProgressBar.bar(share)) \(currentPass.current)"
   }
 
@@ -41,7 +44,7 @@ struct Demo {
       try await warmUp(origin)
       await origin.setLink(DemoLink.link)
       reporting.heading("56 resources of 500 to 1,200 bytes on a link of 2 Mbit/s and 5 ms each way")
-      for parallel in Set([1, parallel]).sorted() { try await passes(origin, parallel, &report) }
+      for parallel in tables { try await passes(origin, parallel, &report) }
       try await photographs(origin, &report)
       try await sharedLoad(origin, &report)
     } catch {
