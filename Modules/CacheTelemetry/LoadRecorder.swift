@@ -59,7 +59,7 @@ final class LoadRecorder: Sendable {
     case .hit(let url, let source, let duration): hit(load, url, source, duration)
     case .started(let url): begin(load, url)
     case .joined(_, let other): change(load) { load, _ in load.record.joined = other }
-    case .requestSent(let url, let isConditional, let number):
+    case .requestSent(let url, _, let isConditional, let number):
       change(load) { load, now in load.begin(number, .init(url: url, isConditional: isConditional), at: now) }
     case .responseReceived(_, let status, let number):
       change(load) { load, now in load.change(number, at: now) { $0.status = status } }

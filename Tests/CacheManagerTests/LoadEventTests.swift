@@ -20,7 +20,7 @@ struct LoadEventTests {
       case .hit(_, let source, _): "hit: \(source.rawValue)"
       case .started: "started"
       case .joined: "joined"
-      case .requestSent(_, let isConditional, _): isConditional ? "asked" : "requested"
+      case .requestSent(_, _, let isConditional, _): isConditional ? "asked" : "requested"
       case .responseReceived(_, let status, _): "\(status)"
       case .transferEnded(_, let metrics, let error, _): error.map { "\($0.code.rawValue)" } ?? "\(metrics.bytesOnWire) bytes"
       case .stored(_, let layer, _, _): layer == .memory ? "in memory" : "on disk"

@@ -242,8 +242,8 @@ struct IntervalTableTests {
     let url = LoadURL(try #require(URL(string: "https://example.com/")))
     let table = table()
     for event: CacheEvent in [
-      .started(url: url), .requestSent(url: url, conditional: false, transfer: 1),
-      .requestSent(url: url, conditional: false, transfer: 2),
+      .started(url: url), .requestSent(url: url, reason: .uriMiss, conditional: false, transfer: 1),
+      .requestSent(url: url, reason: .uriMiss, conditional: false, transfer: 2),
       .transferEnded(url: url, metrics: TransferMetrics(), error: .cancelled, transfer: 2),
       .transferEnded(url: url, metrics: TransferMetrics(bytesOnWire: 5), error: nil, transfer: 1),
       .finished(url: url, source: .network, error: nil, duration: .zero),

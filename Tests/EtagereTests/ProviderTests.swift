@@ -108,7 +108,7 @@ struct ProviderTests {
         missing, to: target, options: RequestOptions { $0.alternatives = [.mirror(target), .mirror(nowhere)] })
     }
     let asked = observer.events.dropFirst(before).compactMap { event in
-      if case .requestSent(let url, _, _) = event { url.description } else { nil }
+      if case .requestSent(let url, _, _, _) = event { url.description } else { nil }
     }
     #expect(error?.path == missing.path(percentEncoded: false))
     #expect(asked == [missing, target, nowhere].map(\.absoluteString))

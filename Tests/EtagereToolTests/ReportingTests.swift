@@ -1,6 +1,7 @@
 #if Tool
 import Etagere
 import Foundation
+import HTTPTypes
 import LoopbackOrigin
 import Testing
 
@@ -27,7 +28,7 @@ struct ReportingTests {
       #expect(cold.errors.contains { $0.hasPrefix("< 200") && $0.hasSuffix("(\(url))") })
       #expect(cold.errors.contains { $0.lowercased() == "< cache-control: no-cache" })
       #expect(cold.errors.contains("* \(url): stored 4.9 KiB on disk"))
-      #expect(cold.errors.contains("* \(url): Cache-Status: Etagere;fwd=miss;stored"))
+      #expect(cold.errors.contains("* \(url): Cache-Status: Etagere;fwd=uri-miss;stored"))
       #expect(stale.errors.contains { $0.lowercased() == "> if-none-match: \"v1\"" })
       #expect(stale.errors.contains("* \(url): Cache-Status: Etagere;fwd=stale;fwd-status=304"))
     }
@@ -47,6 +48,20 @@ struct ReportingTests {
     }
   }
 
+  @Test(
+    "--verbose states the planner's reason for a request",
+    arguments: [("revalidate", "request;fwd-status=304"), ("reload", "request;stored")])
+  func reason(_ policy: String, _ status: String) async throws {
+    try await withOrigin { origin in
+      let fixture = try ToolFixture()
+      origin.setRoute("/a", Route(bytes(100), etag: "v1", fields: [.cacheControl: "max-age=3600"]))
+      let url = origin.url("/a").absoluteString
+      #expect(try await fixture.etagere("get", url).status == 0)
+      let run = try await fixture.etagere("get", "--verbose", "--policy", policy, url)
+      #expect(run.errors.contains("* \(url): Cache-Status: Etagere;fwd=\(status)"))
+    }
+  }
+
   @Test("--verbose hides the values of credentials")
   func credentials() async throws {
     try await withOrigin { origin in
@@ -54,12 +69,24 @@ struct ReportingTests {
       origin.setRoute("/a", Route(bytes(100), fields: [.setCookie: "id=hunter2"]))
       let run = try await fixture.etagere(
         "get", "-v", "--header", "Authorization: Bearer hunter2", "--header", "Cookie: id=hunter2",
-        origin.url("/a").absoluteString)
+        "--header", "X-API-Key: hunter2", origin.url("/a").absoluteString)
       #expect(run.status == 0)
       #expect(run.errors.contains { $0.lowercased() == "> authorization: (hidden)" })
+      #expect(run.errors.contains { $0.lowercased() == "> x-api-key: (hidden)" })
       #expect(run.errors.contains { $0.lowercased() == "< set-cookie: (hidden)" })
       #expect(!run.errors.contains { $0.contains("hunter2") })
     }
+  }
+
+  @Test(
+    "a field is hidden if it has credentials, or a name with 'key', 'token' or 'secret'",
+    arguments: [
+      ("Authorization", true), ("Proxy-Authorization", true), ("Cookie", true), ("Set-Cookie", true), ("X-API-KEY", true),
+      ("X-Auth-Token", true), ("Client-Secret", true), ("Location", false), ("Accept-Language", false), ("ETag", false),
+    ])
+  func hidden(_ name: String, _ isHidden: Bool) throws {
+    let field = try #require(HTTPField.Name(name))
+    #expect(SecretFields.visible("hunter2", of: field) == (isHidden ? "(hidden)" : "hunter2"))
   }
 
   @Test("--verbose describes the other commands, and does not change their results")
@@ -155,12 +182,13 @@ struct ProgressTests {
     #expect(try await fixture.etagere("get", "data:,a").errors.isEmpty)
   }
 
-  @Test("demo draws a bar with the name of the pass", .tags(.slow))
+  @Test("demo draws a bar with the name of the pass, filled by the passes that have ended", .tags(.slow))
   func demo() async throws {
     let fixture = try ToolFixture()
     let text = try await inTerminal(fixture, ["demo", "--cache-dir", fixture.cache])
     #expect(text.contains("] no cache, 1 at a time"))
-    #expect(text.contains("] photographs, together"))
+    // 14 of 17 passes have ended.
+    #expect(text.contains("\(ProgressBar.bar(14.0 / 17)) photographs, together"))
   }
 }
 #endif

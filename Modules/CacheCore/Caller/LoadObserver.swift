@@ -14,13 +14,13 @@ public enum CacheEvent: Sendable {
   case started(url: LoadURL)
   /// The load joined another one, or one of its steps. The events of the shared work have the identifier of the other load.
   case joined(url: LoadURL, to: LoadID)
-  /// A request was sent. `conditional` states whether it revalidates a stored response. `transfer` is a number that all events of
-  /// this transfer share; it is unique in the process.
-  case requestSent(url: LoadURL, conditional: Bool, transfer: Int)
+  /// A request was sent. `reason` is the reason why the cache did not serve a stored response, and `conditional` states whether
+  /// the request revalidates one. `transfer` is a number that all events of this transfer share. It is unique in the process.
+  case requestSent(url: LoadURL, reason: ForwardReason, conditional: Bool, transfer: Int)
   /// The header of a response was received.
   case responseReceived(url: LoadURL, status: Int, transfer: Int)
   /// A transfer ended, with the last byte of the body or with an error. The error is a cancellation if the body was not needed.
-  /// Sent exactly once for each ``requestSent(url:conditional:transfer:)``. `metrics` covers this transfer only.
+  /// Sent exactly once for each ``requestSent(url:reason:conditional:transfer:)``. `metrics` covers this transfer only.
   indirect case transferEnded(url: LoadURL, metrics: TransferMetrics, error: CacheError?, transfer: Int)
   /// A layer stored a response or a transformed value of `bytes` bytes. `duration` is the time that the layer needed to complete
   /// the entry after its last byte. It is zero in memory.

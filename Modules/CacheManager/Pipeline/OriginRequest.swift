@@ -92,7 +92,8 @@ struct OriginRequest: Sendable {
     let transfer = request.observation == nil ? 0 : LoadObservation.makeTransferNumber()
     // Conditions that an HTTP caller sends are not about a stored response of this cache.
     request.observe(
-      .requestSent(url: transaction.observedURL, conditional: selectsStored && sent.isConditional, transfer: transfer))
+      .requestSent(
+        url: transaction.observedURL, reason: reason, conditional: selectsStored && sent.isConditional, transfer: transfer))
     let received: ReceivedResponse
     do throws(CacheError) {
       var response = try await download(

@@ -34,7 +34,7 @@ package final class IntervalTable<Interval: Sendable>: Sendable {
   package func receive(_ event: CacheEvent, _ load: LoadID) {
     switch event {
     case .started(let url): begin(.load, url, Key(kind: .load, load: load))
-    case .requestSent(let url, _, let number): begin(.transfer, url, Key(kind: .transfer, transfer: number))
+    case .requestSent(let url, _, _, let number): begin(.transfer, url, Key(kind: .transfer, transfer: number))
     case .transferEnded(_, let metrics, let error, let number):
       end(Key(kind: .transfer, transfer: number), error?.code.rawValue ?? "\(metrics.bytesOnWire) bytes")
     case .finished(_, let source, let error, _):

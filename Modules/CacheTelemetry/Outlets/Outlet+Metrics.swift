@@ -88,7 +88,7 @@ private final class LoadMetrics: Sendable {
     case .joined:
       joined.increment()
       endWaiting(load)
-    case .requestSent(_, let isConditional, _):
+    case .requestSent(_, _, let isConditional, _):
       count("requests", ("conditional", isConditional ? "true" : "false"))
       transferring.increment()
       endWaiting(load)

@@ -21,13 +21,11 @@ struct CacheOptions: ParsableArguments {
   }
 
   /// Creates a manager with every component, and the store in this folder.
-  func manager(
-    _ reporting: ReportingOptions, _ watch: CacheWatch = CacheWatch(), isReload: Bool = false
-  ) throws -> ResourceManager {
+  func manager(_ reporting: ReportingOptions, _ watch: CacheWatch = CacheWatch()) throws -> ResourceManager {
     var configuration = try opening { () throws(CacheError) in
       try ResourceManager.Configuration.standard(folder: url, downloader: reporting.tracing(Engine.make()))
     }
-    configuration.observer = reporting.tracing(watch, isReload: isReload)
+    configuration.observer = reporting.tracing(watch)
     reporting.trace("cache folder \(url.path(percentEncoded: false))")
     return ResourceManager(configuration)
   }

@@ -47,7 +47,7 @@ struct GetCommand: AsyncParsableCommand {
     let session = trace.map { _ in SessionRecorder() }
     session?.begin("Loads")
     let watch = CacheWatch(next: session?.telemetry)
-    let manager = try cache.manager(reporting, watch, isReload: requests.policy == .reload)
+    let manager = try cache.manager(reporting, watch)
     let bar = ProgressBar(total: urls.count, isShown: reporting.showsProgress)
     let failures = await BoundedLoads(parallel: requests.parallel).run(Array(urls.enumerated())) { index, text in
       let report = await load(index, text, manager, target, bar)

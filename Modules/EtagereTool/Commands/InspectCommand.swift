@@ -26,7 +26,7 @@ struct InspectCommand: AsyncParsableCommand {
   func run() async throws {
     let isURL = target.contains("://") || target.hasPrefix("data:") || target.hasPrefix("file:")
     let watch = CacheWatch()
-    let manager = isURL ? try cache.manager(reporting, watch, isReload: requests.policy == .reload) : nil
+    let manager = isURL ? try cache.manager(reporting, watch) : nil
     var report = InspectReport(target: target)
     var status: ExitStatus?
     do throws(CacheError) {

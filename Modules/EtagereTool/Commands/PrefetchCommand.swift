@@ -38,7 +38,7 @@ struct PrefetchCommand: AsyncParsableCommand {
     }
     let lines = try read()
     let watch = CacheWatch()
-    let manager = try cache.manager(reporting, watch, isReload: requests.policy == .reload)
+    let manager = try cache.manager(reporting, watch)
     var wanted: [ResourceRequest] = []
     var positions: [URL: Int] = [:]
     for (line, text) in lines.enumerated() {

@@ -54,10 +54,8 @@ struct ReportingOptions: ParsableArguments {
   }
 
   /// Returns the observer, or one that writes how the cache handled each load to standard error.
-  ///
-  /// - Parameter isReload: Whether the loads request the origin although a fresh response is stored.
-  func tracing(_ observer: (any LoadObserver)?, isReload: Bool = false) -> (any LoadObserver)? {
-    verbose ? CacheTrace(isReload: isReload, next: observer) : observer
+  func tracing(_ observer: (any LoadObserver)?) -> (any LoadObserver)? {
+    verbose ? CacheTrace(next: observer) : observer
   }
 }
 #endif

@@ -31,12 +31,16 @@ struct TracingDownloader: Downloader {
   }
 }
 
-/// The header fields whose values are credentials. They are not printed, because output is often pasted into reports.
+/// The header fields whose values are credentials, or may be. They are not printed, because output is often pasted into reports.
+/// URLs and the values of all other fields are printed.
 enum SecretFields {
   private static let names: Set<String> = ["authorization", "cookie", "proxy-authorization", "set-cookie"]
+  /// The words in names such as `X-API-Key` and `X-Auth-Token`.
+  private static let words = ["key", "secret", "token"]
 
   static func visible(_ value: String, of name: HTTPField.Name) -> String {
-    names.contains(name.canonicalName) ? "(hidden)" : value
+    let text = name.canonicalName
+    return names.contains(text) || words.contains(where: text.contains) ? "(hidden)" : value
   }
 }
 
@@ -48,14 +52,10 @@ final class CacheTrace: LoadObserver {
   }
 
   let id = ComponentID.unique(CacheTrace.self)
-  private let isReload: Bool
   private let next: (any LoadObserver)?
   private let records = Lock<[LoadID: Record]>([:])
 
-  init(isReload: Bool, next: (any LoadObserver)?) {
-    self.isReload = isReload
-    self.next = next
-  }
+  init(next: (any LoadObserver)?) { self.next = next }
 
   func observe(_ event: CacheEvent, of load: LoadID) {
     next?.observe(event, of: load)
@@ -65,8 +65,7 @@ final class CacheTrace: LoadObserver {
       say(url, CacheStatus("Etagere", hitFor: nil))
     case .started(let url): records.withLock { $0[load] = Record(url: url) }
     case .joined(let url, _): say(url, "joined a load in progress")
-    case .requestSent(_, let isConditional, _):
-      let reason: ForwardReason = isConditional ? .stale : isReload ? .request : .miss
+    case .requestSent(_, let reason, _, _):
       records.withLock { $0[load]?.status = CacheStatus("Etagere", forwarded: reason) }
     case .responseReceived(_, let status, _):
       if status == 304 { records.withLock { $0[load]?.status?.forwardStatus = status } }
