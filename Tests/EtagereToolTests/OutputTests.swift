@@ -65,8 +65,8 @@ struct OutputTests {
     #expect(try fixture.read("existing/resource-1") == Data("c".utf8))
   }
 
-  @Test("-o - writes the body to standard output and the line to standard error", arguments: [false, true])
-  func standardOutput(asJSON: Bool) async throws {
+  @Test("-o - writes the body to standard output and the line to standard error")
+  func standardOutput() async throws {
     try await withOrigin { origin in
       // Given
       let fixture = try ToolFixture()
@@ -75,8 +75,7 @@ struct OutputTests {
       let url = origin.url("/a").absoluteString
 
       // When
-      let run = try await fixture.run(
-        ["get", url, "-o", "-", "--cache-dir", fixture.cache] + (asJSON ? ["--json"] : []))
+      let run = try await fixture.etagere("get", url, "-o", "-")
 
       // Then
       #expect(run.status == 0)

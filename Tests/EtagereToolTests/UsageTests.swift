@@ -21,6 +21,7 @@ struct UsageTests {
       (["get", "--parallel", "0", "data:,a"], "--parallel takes a number from 1 to 256"),
       (["get", "--policy", "never", "data:,a"], "the value 'never' is invalid for '--policy"),
       (["get", "-o", "-", "data:,a", "data:,b"], "--output - takes only one URL"),
+      (["get", "--json", "-o", "-", "data:,a"], "--json and --output - exclude each other"),
       (["get", "--resize", "0x", "data:,a"], "the value '0x' is invalid for '--resize"),
       (["get", "--resize", "x", "data:,a"], "the value 'x' is invalid for '--resize"),
       (["get", "--resize", "4x^", "data:,a"], "the value '4x^' is invalid for '--resize"),

@@ -40,6 +40,7 @@ struct GetCommand: AsyncParsableCommand {
   func validate() throws {
     guard !urls.isEmpty else { throw ValidationError("missing URL") }
     if output == "-", urls.count > 1 { throw ValidationError("--output - takes only one URL") }
+    if output == "-", reporting.json { throw ValidationError("--json and --output - exclude each other") }
   }
 
   func run() async throws {
@@ -98,7 +99,7 @@ struct GetCommand: AsyncParsableCommand {
 
   private func show(_ report: LoadReport) {
     if let error = report.error { Console.complain(error.message) }
-    if reporting.json, output != "-" {
+    if reporting.json {
       try? Console.json(report)
     } else if report.error == nil {
       // With --output -, standard output has only the bytes of the resource.
