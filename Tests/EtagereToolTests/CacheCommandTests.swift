@@ -180,6 +180,26 @@ struct CacheCommandTests {
     }
   }
 
+  @Test("remove --json counts every variant, as clear does")
+  func removedVariants() async throws {
+    try await withOrigin { origin in
+      // Given
+      let fixture = try ToolFixture()
+      origin.setRoute("/a", Route(bytes(10), fields: [.cacheControl: "max-age=3600", .vary: "Accept-Language"]))
+      let url = origin.url("/a").absoluteString
+      for language in ["de", "fr"] {
+        #expect(try await fixture.etagere("get", "--header", "Accept-Language: \(language)", url).status == 0)
+      }
+
+      // When
+      let run = try await fixture.etagere("cache", "remove", url, "--json")
+
+      // Then
+      #expect(run.lines == [#"{"removed":2}"#])
+      #expect(fixture.entryFiles.isEmpty)
+    }
+  }
+
   @Test("clear removes all entries", arguments: [false, true])
   func clear(asJSON: Bool) async throws {
     try await withCache { fixture, _, _, _ in

@@ -2,6 +2,7 @@
 import ArgumentParser
 import Etagere
 import Foundation
+import HTTPTypes
 
 /// The command `etagere cache stats | list | verify | remove URL | clear`.
 struct CacheCommand: ParsableCommand {
@@ -146,21 +147,29 @@ extension CacheCommand {
     func run() async throws {
       let manager = try cache.manager(reporting)
       let url = url
-      let isStored = try await reading { () async throws(CacheError) in
+      let count = try await reading { () async throws(CacheError) in
         let request = try ResourceRequest(url)
-        guard try await manager.contains(request.url) else { return false }
+        let count = try await Self.count(request.url, manager.configuration.store)
         try await manager.remove(request.url)
-        return true
+        return count
       }
       if reporting.json {
-        try Console.json(["removed": isStored ? 1 : 0])
-      } else if isStored {
+        try Console.json(["removed": count])
+      } else if count > 0 {
         Console.say("removed \(url)")
       }
-      guard isStored else {
+      guard count > 0 else {
         Console.complain("\(url): not in the cache")
         throw ToolFailure(status: .notCached)
       }
+    }
+
+    /// Returns the number of entries of a URL: responses, and values that were made from them.
+    private static func count(_ url: URL, _ store: (any CacheStore)?) async throws(CacheError) -> Int {
+      guard let store, let uri = ResourceID.uri(of: try HTTPRequest(resource: url)) else { return 0 }
+      let resource = ResourceID.make(uri: uri)
+      let variants = try await store.variants(of: resource)
+      return try await variants.count + store.transforms(of: resource).count
     }
   }
 
