@@ -80,7 +80,7 @@ public final class ImageModel {
 
   /// Loads an image and shows it. A load of another image is cancelled.
   ///
-  /// The policy is `staleWhileRevalidate`, unless `options` or the manager's configuration sets another one. If the
+  /// The policy is `staleWhileRevalidate`, unless `options` sets one, or the manager has one other than `standard`. If the
   /// same load is already running, the call has no effect. Two loads are the same if URL, processor, scale, key,
   /// partition and policy are equal.
   ///
