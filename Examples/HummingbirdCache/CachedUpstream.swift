@@ -5,7 +5,7 @@ import CacheManager
 import HTTPTypes
 import Hummingbird
 
-/// A middleware that serves GET and HEAD requests below a path from an upstream server, through an HTTP cache (RFC 9111).
+/// A middleware that serves GET requests below a path from an upstream server, through an HTTP cache (RFC 9111).
 struct CachedUpstream<Context: RequestContext>: RouterMiddleware {
   let manager: ResourceManager
   /// The host and port of the upstream server.
@@ -14,9 +14,7 @@ struct CachedUpstream<Context: RequestContext>: RouterMiddleware {
   let path: String
 
   func handle(_ request: Request, context: Context, next: (Request, Context) async throws -> Response) async throws -> Response {
-    guard [.get, .head].contains(request.method), request.uri.path.hasPrefix(path) else {
-      return try await next(request, context)
-    }
+    guard request.method == .get, request.uri.path.hasPrefix(path) else { return try await next(request, context) }
     guard !request.uri.path.leavesFolder else { throw HTTPError(.badRequest, message: "the path has a '..' segment") }
     var head = request.head
     (head.scheme, head.authority, head.headerFields) = ("http", upstream, head.headerFields.endToEnd())
@@ -30,21 +28,16 @@ struct CachedUpstream<Context: RequestContext>: RouterMiddleware {
       for try await chunk in response.body { try await writer.write(ByteBuffer(bytes: chunk)) }
       try await writer.finish(nil)
     }
-    var fields = response.head.headerFields.endToEnd()
-    // Hummingbird would give an empty body a `Content-Length` of zero, which is not that of a GET (RFC 9110 §8.6). The length of
-    // this one is unknown. SwiftNIO then sends a last chunk even for HEAD, which must not be read as the next response.
-    let mayHaveBody = response.head.status != .noContent && response.head.status != .notModified
-    if request.method == .head, mayHaveBody, fields[.contentLength] == nil { fields[.connection] = "close" }
-    return Response(status: response.head.status, headers: fields, body: body)
+    return Response(status: response.head.status, headers: response.head.headerFields.endToEnd(), body: body)
   }
 }
 
 extension String {
   /// Whether a segment of the path is `..`, which would lead out of the public paths. Some servers decode a path before they
-  /// split it, or accept a backslash as a separator.
+  /// split it, accept a backslash as a separator, or ignore what follows a semicolon.
   fileprivate var leavesFolder: Bool {
     let decoded = lowercased().replacing("%2e", with: ".").replacing("%2f", with: "/").replacing("%5c", with: "/")
-    return decoded.split { $0 == "/" || $0 == "\\" }.contains("..")
+    return decoded.split { "/\\;".contains($0) }.contains("..")
   }
 }
 
