@@ -6,8 +6,10 @@ internal import FoundationNetworking
 #endif
 
 extension SessionDataTask {
-  /// Raises the platform's priority. Never lowers it, because the request may have been raised meanwhile. It has no effect on
-  /// Linux.
+  /// The priority of the platform's task.
+  package var priority: Float { state.withLock { $0.priority } }
+
+  /// Raises the platform's priority. Never lowers it, because the request may have been raised meanwhile.
   func raise(to level: LoadPriority.Level) {
     let value = Self.platformPriority(level)
     let isHigher = state.withLock { state in
@@ -15,7 +17,12 @@ extension SessionDataTask {
       state.priority = value
       return true
     }
-    if isHigher { task.priority = value }
+    guard isHigher else { return }
+    // A priority has no effect on Linux. Setting one there can delay a cancellation until the session has removed the task, and
+    // Foundation traps on that.
+    #if !canImport(FoundationNetworking)
+    task.priority = value
+    #endif
   }
 
   static func platformPriority(_ level: LoadPriority.Level) -> Float {

@@ -31,14 +31,14 @@ import FoundationNetworking
     }
   }
 
-  @Test("raising the priority of a request raises that of the platform's task, which is never lowered")
+  @Test("raising the priority of a request raises that of its transfer, which is never lowered")
   func priority() async throws {
     try await Fixture.run { fixture async throws in
       let gate = Gate()
       fixture.origin.setRoute("/a", Route(pattern(100), delivery: OriginDelivery(bodyGate: gate)))
       let (handle, priority) = (DownloadTask(), LoadPriority(.low))
       let response = try await fixture.downloader.download(fixture.request("/a", priority: priority), as: handle)
-      let task = try #require(handle.sessionTask).task
+      let task = try #require(handle.sessionTask)
       #expect(task.priority == 0.25)
 
       priority.raise(to: .high)
