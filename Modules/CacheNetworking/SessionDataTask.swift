@@ -48,7 +48,8 @@ package final class SessionDataTask: Sendable {
   let proxy: ProxySettings.Proxy?
   /// The body of the request, retained because the platform's task may read its file to the end.
   private let body: OutgoingBody
-  private let queue: OperationQueue
+  /// The queue of the session, on which its delegate is called.
+  let queue: OperationQueue
   private let didEnd: @Sendable (SessionDataTask, CacheError?) -> Void
 
   /// - Parameters:

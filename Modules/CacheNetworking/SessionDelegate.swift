@@ -128,6 +128,10 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
   ) {
+    #if canImport(FoundationNetworking)
+    // Foundation on Linux traps if this is called after a cancellation, which a transfer that has ended is about to get.
+    guard let transfer = transfer(of: task), !transfer.hasEnded else { return }
+    #endif
     completionHandler(nil)
   }
 

@@ -1,6 +1,6 @@
 #if Origin
 import CacheCore
-import CacheNetworking
+@testable import CacheNetworking
 import Foundation
 import HTTPTypes
 import CacheTesting
@@ -176,6 +176,40 @@ import Testing
       #expect(fixture.origin.requests.map(\.path) == ["/b"])
     }
   }
+
+  #if os(Linux)
+  // In a separate process, because an answer to the redirect would terminate the process.
+  @Test("a redirect that arrives after the cancellation is not answered")
+  func redirectAfterCancellation() async {
+    await #expect(processExitsWith: .success) {
+      let gate = Gate()
+      let origin = try await OriginServer.start()
+      var redirect = OriginResponse.redirect(to: "/b")
+      redirect.delivery = .gated(by: gate)
+      origin.setRoute("/a", Route(redirect))
+      origin.setRoute("/b", Route(pattern(5)))
+      let downloader = SessionDownloader()
+      let handle = DownloadTask()
+      let request = DownloadRequest(head: try HTTPRequest(resource: origin.url("/a")))
+      let task = Task { try await downloader.download(request, as: handle) }
+      await gate.arrived()
+      guard let queue = handle.sessionTask?.queue else { throw CacheError(.other, reason: "no transfer") }
+
+      // Hold the session's queue until the cancellation and then the redirect wait in it.
+      let hold = DispatchSemaphore(value: 0)
+      queue.addOperation { hold.wait() }
+      handle.cancel()
+      gate.open()
+      while queue.operationCount < 3 { try await Task.sleep(for: .milliseconds(1)) }
+      hold.signal()
+
+      if case .success = await task.result { throw CacheError(.other, reason: "not cancelled") }
+      let next = DownloadRequest(head: try HTTPRequest(resource: origin.url("/b")))
+      guard try await downloader.download(next).body.collect() == pattern(5) else { throw CacheError(.other, reason: "no body") }
+      await origin.stop()
+    }
+  }
+  #endif
 
   @Test("a task that is already cancelled sends no request")
   func cancelledTask() async throws {
