@@ -189,9 +189,8 @@ public final class SessionDownloader: Downloader {
   /// - Parameter finishingTransfers: Whether running transfers may complete. Otherwise they are cancelled.
   public func close(finishingTransfers: Bool = false) {
     guard let engine = transfers.close(finishing: finishingTransfers) else { return }
-    guard !finishingTransfers else { return engine.end() }
-    cancelAll()
-    engine.cancel()
+    if !finishingTransfers { cancelAll() }
+    engine.end()
   }
 
   // MARK: One download

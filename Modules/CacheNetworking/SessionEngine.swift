@@ -19,12 +19,10 @@ final class SessionEngine: Sendable {
   let routing: ProxyRouting
   private let lifecycle = Lock(Lifecycle())
 
-  private enum Ending { case finishing, cancelling }
-
   private struct Lifecycle {
     /// The number of threads that are creating a task.
     var users = 0
-    var ending: Ending?
+    var isEnding = false
   }
 
   init(
@@ -52,41 +50,31 @@ final class SessionEngine: Sendable {
   /// for the work, because Foundation on Linux traps if an invalidated session is asked for a task.
   func whileOpen<Result>(_ work: () -> Result) -> Result? {
     let isOpen = lifecycle.withLock { lifecycle in
-      guard lifecycle.ending == nil else { return false }
+      guard !lifecycle.isEnding else { return false }
       lifecycle.users += 1
       return true
     }
     guard isOpen else { return nil }
     defer {
-      let ending: Ending? = lifecycle.withLock { lifecycle in
+      let isLast = lifecycle.withLock { lifecycle in
         lifecycle.users -= 1
-        return lifecycle.users == 0 ? lifecycle.ending : nil
+        return lifecycle.users == 0 && lifecycle.isEnding
       }
-      if let ending { invalidate(ending) }
+      if isLast { session.finishTasksAndInvalidate() }
     }
     return work()
   }
 
   /// Ends the session after its running tasks. A session is never released unless it is ended.
-  func end() { end(.finishing) }
-
-  /// Ends the session and cancels its running tasks.
-  func cancel() { end(.cancelling) }
-
-  private func end(_ ending: Ending) {
+  ///
+  /// To end it at once, cancel its transfers first. On Linux, `invalidateAndCancel()` reads the list of tasks while another thread
+  /// changes it.
+  func end() {
     let isNow = lifecycle.withLock { lifecycle in
-      guard lifecycle.ending == nil else { return false }
-      lifecycle.ending = ending
+      guard !lifecycle.isEnding else { return false }
+      lifecycle.isEnding = true
       return lifecycle.users == 0
     }
-    if isNow { invalidate(ending) }
-  }
-
-  private func invalidate(_ ending: Ending) {
-    switch ending {
-    case .finishing: session.finishTasksAndInvalidate()
-    // On the session's queue, for the reason given at `SessionDataTask.cancelPlatform`.
-    case .cancelling: session.delegateQueue.addOperation { [session] in session.invalidateAndCancel() }
-    }
+    if isNow { session.finishTasksAndInvalidate() }
   }
 }
