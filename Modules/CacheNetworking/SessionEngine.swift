@@ -67,8 +67,8 @@ final class SessionEngine: Sendable {
 
   /// Ends the session after its running tasks. A session is never released unless it is ended.
   ///
-  /// To end it at once, cancel its transfers first. On Linux, `invalidateAndCancel()` reads the list of tasks while another thread
-  /// changes it.
+  /// To end it at once, cancel its transfers first. On Linux, `invalidateAndCancel()` reads the list of tasks while another
+  /// thread changes it.
   func end() {
     let isNow = lifecycle.withLock { lifecycle in
       guard !lifecycle.isEnding else { return false }
