@@ -6,7 +6,7 @@ internal import FoundationNetworking
 #endif
 
 extension SessionDataTask {
-  /// The priority of the platform's task.
+  /// The priority of the transfer: 0 to 1, or -1 before the first one is set. On Linux the platform's task does not get it.
   package var priority: Float { state.withLock { $0.priority } }
 
   /// Raises the platform's priority. Never lowers it, because the request may have been raised meanwhile.

@@ -8,7 +8,7 @@ package import FoundationNetworking
 
 /// One `URLSession` task and the body that reads it.
 ///
-/// A cancelled reader ends at once, because `URLSession` may cancel late, or never (on Linux).
+/// A cancelled reader ends at once, because `URLSession` may cancel late on Linux.
 package final class SessionDataTask: Sendable {
   /// An event of a transfer: one head, any number of chunks, one end, in this order.
   enum Event: Sendable {
@@ -24,7 +24,7 @@ package final class SessionDataTask: Sendable {
     var buffer = TransferBuffer()
     var assembler: ResponseAssembler
     var isStarted = false
-    /// The platform's priority, or -1 before the first one is set.
+    /// The priority of the transfer, or -1 before the first one is set.
     var priority: Float = -1
     /// The time at which bytes were last received or sent, or `nil` while the platform waits for a network.
     var lastActivity: Duration?

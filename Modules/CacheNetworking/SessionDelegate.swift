@@ -129,7 +129,8 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
   ) {
     #if canImport(FoundationNetworking)
-    // Foundation on Linux traps if this is called after a cancellation, which a transfer that has ended is about to get.
+    // Foundation on Linux traps if the handler is called after a cancellation. A transfer that has ended was cancelled, or a
+    // cancellation waits in this queue.
     guard let transfer = transfer(of: task), !transfer.hasEnded else { return }
     #endif
     completionHandler(nil)

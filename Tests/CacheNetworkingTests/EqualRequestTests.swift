@@ -47,6 +47,11 @@ import FoundationNetworking
       #expect(task.priority == 0.75)
       priority.raise(to: .veryHigh)
       #expect(task.priority == 1)
+      #if canImport(FoundationNetworking)
+      #expect(task.task.priority == URLSessionTask.defaultPriority, "setting it can make Foundation trap")
+      #else
+      #expect(task.task.priority == 1)
+      #endif
 
       gate.open()
       #expect(try await response.body.collect() == pattern(100))

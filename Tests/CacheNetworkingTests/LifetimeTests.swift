@@ -60,6 +60,7 @@ import Testing
 
       #expect(await running.value?.isCancellation == true)
       #expect(await fixture.failure(of: request)?.code == .closed)
+      #expect(await fixture.sessionEnds.wait(for: 1) == [true])
     }
   }
 
