@@ -92,7 +92,7 @@ struct LoadOperation: Sendable {
     case .requestOrigin(let sent, let originRequest): return try await sendToOrigin(sent, originRequest, hop)
     case .generated(let response):
       guard response.status.code == 504 else { throw .unacceptable(response.status, attempt: 0) }
-      throw CacheError(.notCached, reason: "not in the cache, and only the cache may be asked")
+      throw CacheError(.notCached, reason: "not in the cache, and no request may be sent")
     }
   }
 

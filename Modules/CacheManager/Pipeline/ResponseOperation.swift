@@ -44,7 +44,7 @@ struct ResponseOperation: Sendable {
     case .requestOrigin(let sent, let originRequest): return try await forward(originRequest, sent, body, since: arrival)
     case .generated(let head):
       body?.source.cancel()
-      let status = CacheStatus("", generatedLocally: "not cached, and the origin may not be asked")
+      let status = CacheStatus("", generatedLocally: "not cached, and no request may be sent")
       return finished(TransactionResponse(head: head, body: .none, source: .memory, status: status))
     }
   }
@@ -67,7 +67,7 @@ struct ResponseOperation: Sendable {
       // The cache generated a 504, so the response has no source.
       let isMade = !response.status.isHit && response.status.forward == nil
       let source = response.status.forwardStatus == 304 ? .revalidated : response.source
-      let error = CacheError(.notCached, reason: "not cached, and the origin may not be asked", url: request.address)
+      let error = CacheError(.notCached, reason: "not cached, and no request may be sent", url: request.address)
       observeEnd(isMade ? nil : source, isMade ? error : nil, start)
       return response
     } catch {
