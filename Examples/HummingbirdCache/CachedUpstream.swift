@@ -6,6 +6,9 @@ import HTTPTypes
 import Hummingbird
 
 /// A middleware that serves GET requests below a path from an upstream server, through an HTTP cache (RFC 9111).
+///
+/// Other methods go to the routes. That includes HEAD, which a server must support (RFC 9110 §9.1): add a route for it, or see
+/// the gateway.
 struct CachedUpstream<Context: RequestContext>: RouterMiddleware {
   let manager: ResourceManager
   /// The host and port of the upstream server.

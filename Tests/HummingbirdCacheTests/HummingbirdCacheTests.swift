@@ -52,10 +52,10 @@ struct HummingbirdCacheTests {
     try upstream.verify()
   }
 
-  @Test("the middleware leaves other methods to the routes")
-  func otherMethods() async throws {
+  @Test("the middleware leaves other methods to the routes", arguments: [HTTPRequest.Method.post, .head])
+  func otherMethods(_ method: HTTPRequest.Method) async throws {
     try await application.test(.router) { client in
-      let response = try await client.execute(uri: "/assets/a.svg", method: .post)
+      let response = try await client.execute(uri: "/assets/a.svg", method: method)
       #expect(response.status == .notFound)
     }
     #expect(upstream.requests.isEmpty)
