@@ -80,9 +80,9 @@ public final class ImageModel {
 
   /// Loads an image and shows it. A load of another image is cancelled.
   ///
-  /// The policy is `staleWhileRevalidate`, unless `options` sets one, or the manager has one other than `standard`. If the
-  /// same load is already running, the call has no effect. Two loads are the same if URL, processor, scale, key,
-  /// partition and policy are equal.
+  /// The policy is that of `options`, or else that of the manager. If the manager has `standard`, the model uses
+  /// `staleWhileRevalidate`. If the same load is already running, the call has no effect. Two loads are the same if URL,
+  /// processor, scale, key, partition and policy are equal.
   ///
   /// - Parameters:
   ///   - url: The URL of the image, or `nil` to show no image.
