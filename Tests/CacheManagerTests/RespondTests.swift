@@ -238,7 +238,7 @@ struct RespondTests {
     let fixture = try ManagerFixture()
     let response = try await fixture.send([.cacheControl: "only-if-cached"])
     #expect(response.status == 504)
-    #expect(response.cacheField == "Etagere;detail=\"not cached, and no request may be sent\"")
+    #expect(response.cacheField == "Etagere;detail=\"not in the cache, and no request may be sent\"")
     #expect(fixture.network.requests.isEmpty)
   }
 

@@ -92,7 +92,7 @@ struct LoadOperation: Sendable {
     case .requestOrigin(let sent, let originRequest): return try await sendToOrigin(sent, originRequest, hop)
     case .generated(let response):
       guard response.status.code == 504 else { throw .unacceptable(response.status, attempt: 0) }
-      throw CacheError(.notCached, reason: "not in the cache, and no request may be sent")
+      throw .onlyCached
     }
   }
 
@@ -208,6 +208,9 @@ struct KnownResponses: Sendable {
 }
 
 extension CacheError {
+  /// The error of a request that needs the origin although no request may be sent (RFC 9111 §5.2.1.7).
+  static let onlyCached = CacheError(.notCached, reason: "not in the cache, and no request may be sent")
+
   /// - Parameter attempt: The number of requests that were sent for the response, or 0 if none was sent.
   static func unacceptable(_ status: HTTPResponse.Status, attempt: Int) -> CacheError {
     let phrase = status.reasonPhrase.isEmpty ? phrases[status.code] ?? "" : status.reasonPhrase

@@ -44,7 +44,7 @@ struct ResponseOperation: Sendable {
     case .requestOrigin(let sent, let originRequest): return try await forward(originRequest, sent, body, since: arrival)
     case .generated(let head):
       body?.source.cancel()
-      let status = CacheStatus("", generatedLocally: "not cached, and no request may be sent")
+      let status = CacheStatus("", generatedLocally: CacheError.onlyCached.reason)
       return finished(TransactionResponse(head: head, body: .none, source: .memory, status: status))
     }
   }
@@ -67,8 +67,7 @@ struct ResponseOperation: Sendable {
       // The cache generated a 504, so the response has no source.
       let isMade = !response.status.isHit && response.status.forward == nil
       let source = response.status.forwardStatus == 304 ? .revalidated : response.source
-      let error = CacheError(.notCached, reason: "not cached, and no request may be sent", url: request.address)
-      observeEnd(isMade ? nil : source, isMade ? error : nil, start)
+      observeEnd(isMade ? nil : source, isMade ? CacheError.onlyCached.about(request.address) : nil, start)
       return response
     } catch {
       if isHit { request.observe(.started(url: request.observedURL)) }
