@@ -6,10 +6,10 @@ internal import FoundationNetworking
 #endif
 
 extension SessionDataTask {
-  /// The priority of the transfer: 0 to 1, or -1 before the first one is set. On Linux the platform's task does not get it.
+  /// The priority of the transfer. On Linux the platform's task does not get it.
   package var priority: Float { state.withLock { $0.priority } }
 
-  /// Raises the platform's priority. Never lowers it, because the request may have been raised meanwhile.
+  /// Raises the priority of the transfer. Never lowers it, because the request may have been raised meanwhile.
   func raise(to level: LoadPriority.Level) {
     let value = Self.platformPriority(level)
     let isHigher = state.withLock { state in

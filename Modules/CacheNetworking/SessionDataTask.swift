@@ -24,7 +24,7 @@ package final class SessionDataTask: Sendable {
     var buffer = TransferBuffer()
     var assembler: ResponseAssembler
     var isStarted = false
-    /// The priority of the transfer, or -1 before the first one is set.
+    /// The priority of the transfer: 0 to 1, or -1 before the first one is set.
     var priority: Float = -1
     /// The time at which bytes were last received or sent, or `nil` while the platform waits for a network.
     var lastActivity: Duration?

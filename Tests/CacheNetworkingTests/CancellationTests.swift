@@ -200,10 +200,12 @@ import Testing
       queue.addOperation { hold.wait() }
       handle.cancel()
       gate.open()
-      while queue.operationCount < 3 { try await Task.sleep(for: .milliseconds(1)) }
+      try await Turns.until { queue.operationCount >= 3 }
       hold.signal()
 
-      if case .success = await task.result { throw CacheError(.other, reason: "not cancelled") }
+      guard case .failure(let error as CacheError) = await task.result, error.isCancellation else {
+        throw CacheError(.other, reason: "not cancelled")
+      }
       let next = DownloadRequest(head: try HTTPRequest(resource: origin.url("/b")))
       guard try await downloader.download(next).body.collect() == pattern(5) else { throw CacheError(.other, reason: "no body") }
       await origin.stop()
