@@ -9,7 +9,8 @@ import FoundationNetworking
 /// The control of the comparison. It shows that the scenarios find the defects that they look for.
 final class FileLoader: LoaderAdapter {
   private let folder: URL
-  /// The pause in the middle of each file. Without it, a kill would rarely hit a write.
+  /// The pause in the middle of file 0. File `n` has `n + 1` times this pause, so that some files are always half written until
+  /// the last one is complete. Without it, a kill would rarely hit a write.
   private let pause: Duration?
   private let session = URLSession(configuration: .ephemeral)
 
@@ -25,7 +26,7 @@ final class FileLoader: LoaderAdapter {
     let (body, response) = try await session.data(for: request)
     if let pause {
       try? body.prefix(body.count / 2).write(to: file)
-      try? await Task.sleep(for: pause)
+      try? await Task.sleep(for: pause * ((Int(url.lastPathComponent) ?? 0) + 1))
     }
     try? body.write(to: file)
     return LoadedResponse(status: (response as? HTTPURLResponse)?.statusCode, body: body)

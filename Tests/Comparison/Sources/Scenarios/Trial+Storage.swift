@@ -61,7 +61,7 @@ extension Trial {
       for (path, image) in zip(paths, images) { serve(path, image, etag: "v1", cacheControl: "no-cache") }
       let victim = try open(slowsWrites: true)
       let loads = try paths.map { try victim.start(origin.url($0)) }
-      for load in loads.prefix(Int.random(in: 1...paths.count, using: &random)) { _ = try victim.reply(to: load) }
+      for load in loads.prefix(Int.random(in: 1..<paths.count, using: &random)) { _ = try victim.reply(to: load) }
       usleep(UInt32.random(in: 0...3_000, using: &random))
       victim.kill()
       let loader = try open()
