@@ -31,7 +31,7 @@ extension SQLiteCache {
       engine.count { $0.refusedWrites += 1 }
       throw engine.overload
     }
-    return try SQLiteEntryWriter(key, metadata, engine)
+    return try SpooledWriter(metadata, SQLiteEntryStorage(key, metadata.revision, engine))
   }
 
   /// Rewrites the entry's row, whatever the size of the body. The metadata has the revision and body length of the stored entry.

@@ -1,6 +1,3 @@
-#if SQLite
-internal import CacheCore
-internal import GRDB
 internal import HTTPTypes
 
 #if canImport(FoundationEssentials)
@@ -11,17 +8,15 @@ internal import Foundation
 
 /// The part of a body that a writer has received so far, for readers that follow the writer.
 ///
-/// The first bytes are in the database as whole chunks. The latest ones, at most 512 KiB between writes, are in memory.
-final class SQLiteSpool: Sendable {
-  static let pendingLimit = 8 * ChunkTable.size
-
+/// The first bytes are in the store as whole chunks. The latest ones are in memory.
+final class BodySpool<Location: Sendable>: Sendable {
   enum End: Sendable {
     case committed(HTTPFields?)
     case failed(CacheError)
   }
 
   private struct State {
-    var lease: EntryLeases.EntryLease?
+    var location: Location?
     var flushed: Int64 = 0
     var pending = Data()
     var end: End?
@@ -29,7 +24,11 @@ final class SQLiteSpool: Sendable {
     var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
   }
 
+  /// The number of bytes that one read returns.
+  private let readSize: Int64
   private let state = Lock(State())
+
+  init(chunkSize: Int) { readSize = Int64(4 * chunkSize) }
 
   // MARK: The writer's side
 
@@ -39,13 +38,13 @@ final class SQLiteSpool: Sendable {
 
   var length: Int64 { state.withLock { $0.flushed + Int64($0.pending.count) } }
 
-  /// The lease of the entry in the database, and the number of body bytes in it.
-  var flushed: (lease: EntryLeases.EntryLease?, count: Int64) { state.withLock { ($0.lease, $0.flushed) } }
+  /// The place of the body in the store, and the number of its bytes there.
+  var flushed: (location: Location?, count: Int64) { state.withLock { ($0.location, $0.flushed) } }
 
-  /// Records that this many of the bytes in memory are now in the database.
-  func flush(_ count: Int, _ lease: EntryLeases.EntryLease) {
+  /// Records that this many of the bytes in memory are now in the store.
+  func flush(_ count: Int, _ location: Location) {
     wake { state in
-      state.lease = lease
+      state.location = location
       state.flushed += Int64(count)
       state.pending = Data(state.pending.dropFirst(count))
     }
@@ -71,8 +70,8 @@ final class SQLiteSpool: Sendable {
 
   enum Step: Sendable {
     case bytes(Data)
-    /// A range of bytes in the database.
-    case read(EntryLeases.EntryLease, Range<Int64>, of: Int64)
+    /// A range of bytes in the store.
+    case read(Location, Range<Int64>, of: Int64)
     case end
     case failed(CacheError)
     case wait
@@ -81,8 +80,8 @@ final class SQLiteSpool: Sendable {
   /// Returns the next step of a reader that has read `offset` bytes.
   func step(at offset: Int64) -> Step {
     state.withLock { state in
-      if offset < state.flushed, let lease = state.lease {
-        return .read(lease, offset..<min(state.flushed, offset + Int64(4 * ChunkTable.size)), of: state.flushed)
+      if offset < state.flushed, let location = state.location {
+        return .read(location, offset..<min(state.flushed, offset + readSize), of: state.flushed)
       }
       if case .failed(let error) = state.end { return .failed(error) }
       let seen = Int(offset - state.flushed)
@@ -118,4 +117,3 @@ final class SQLiteSpool: Sendable {
   /// Wakes all readers, so that a cancelled one notices the cancellation.
   func nudge() { wake { _ in } }
 }
-#endif

@@ -1,6 +1,3 @@
-#if SQLite
-internal import CacheCore
-internal import GRDB
 internal import HTTPTypes
 
 #if canImport(FoundationEssentials)
@@ -10,7 +7,7 @@ internal import Foundation
 #endif
 
 /// A body that follows a writer and waits for more bytes without polling.
-final class SQLiteSpoolBody: ResourceBody.Source {
+final class SpooledBody<Storage: SpoolStorage>: ResourceBody.Source {
   private struct State {
     var offset: Int64 = 0
     var isPulling = false
@@ -18,14 +15,11 @@ final class SQLiteSpoolBody: ResourceBody.Source {
     var hasEnded = false
   }
 
-  private let spool: SQLiteSpool
-  private let engine: SQLiteEngine
-  private let revision: Revision
+  private let spool: BodySpool<Storage.Location>
+  private let storage: Storage
   private let state = Lock(State())
 
-  init(_ spool: SQLiteSpool, _ engine: SQLiteEngine, _ revision: Revision) {
-    (self.spool, self.engine, self.revision) = (spool, engine, revision)
-  }
+  init(_ spool: BodySpool<Storage.Location>, _ storage: Storage) { (self.spool, self.storage) = (spool, storage) }
 
   func next() async throws(CacheError) -> Data? {
     let start = try state.withLock { state throws(CacheError) in
@@ -39,7 +33,7 @@ final class SQLiteSpoolBody: ResourceBody.Source {
       guard !Task.isCancelled, !state.withLock({ $0.isCancelled }) else { throw .cancelled }
       switch spool.step(at: start) {
       case .bytes(let data): return advance(data)
-      case .read(let lease, let range, let length): return advance(try await read(lease, range, of: length))
+      case .read(let location, let range, let length): return advance(try await storage.read(range, of: length, at: location))
       case .failed(let error): throw error
       case .end:
         state.withLock { $0.hasEnded = true }
@@ -54,17 +48,6 @@ final class SQLiteSpoolBody: ResourceBody.Source {
     return data
   }
 
-  private func read(_ lease: EntryLeases.EntryLease, _ range: Range<Int64>, of length: Int64) async throws(CacheError) -> Data {
-    let bytes = try await engine.file.read { [revision] database, opening in
-      guard opening === lease.opening else { return Data?.none }
-      return try ChunkTable.read(database, lease.entry, revision, range, of: length)
-    }
-    guard let bytes else {
-      throw CacheError(.damagedEntry, reason: "the partial entry is damaged or was removed", path: engine.file.path)
-    }
-    return bytes
-  }
-
   func cancel() {
     state.withLock { $0.isCancelled = true }
     spool.nudge()
@@ -75,4 +58,3 @@ final class SQLiteSpoolBody: ResourceBody.Source {
     return trailers
   }
 }
-#endif
