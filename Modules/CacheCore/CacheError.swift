@@ -204,6 +204,8 @@ extension CacheError.Code {
   public static let readOnly = Self(rawValue: "readOnly")
   /// The store has too much pending work and rejects new entries until it catches up. A load continues without it.
   public static let overloaded = Self(rawValue: "overloaded")
+  /// The server of the store cannot be reached, does not reply in time, or refuses the operation. A load continues without it.
+  public static let storeUnavailable = Self(rawValue: "storeUnavailable")
   /// The component does not support the operation.
   public static let unsupported = Self(rawValue: "unsupported")
   /// A setting is invalid.

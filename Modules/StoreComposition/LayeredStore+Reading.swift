@@ -87,4 +87,15 @@ extension LayeredStore {
     }
     return listed
   }
+
+  /// Lists the tagged entries of all layers. An entry in two layers is listed from the upper one. It fails if a layer fails.
+  public func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry] {
+    var found: [CacheKey: ListedEntry] = [:]
+    for layer in layers {
+      for entry in try await layer.store.entries(tagged: tag) where !layer.isHidden(entry.key) && found[entry.key] == nil {
+        found[entry.key] = entry
+      }
+    }
+    return Array(found.values)
+  }
 }

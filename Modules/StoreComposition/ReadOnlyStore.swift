@@ -73,6 +73,8 @@ public final class ReadOnlyStore: CacheStore {
     try await store.entries(where: isWanted)
   }
 
+  public func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry] { try await store.entries(tagged: tag) }
+
   public func usage() async throws(CacheError) -> StoreUsage? { try await store.usage() }
 
   /// - Throws: Always `CacheError.Code.readOnly`.

@@ -127,6 +127,10 @@ public protocol CacheStore: Component {
   func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry]
+  /// Returns the entries whose response has a cache tag (`Cache-Tag`, `Surrogate-Key`), including transformed values.
+  ///
+  /// The default implementation filters ``entries(where:)``. A store with an index by tag should implement it.
+  func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry]
   /// Returns the number and size of the stored entries, or `nil` if the store does not count them. The default implementation
   /// returns `nil`.
   func usage() async throws(CacheError) -> StoreUsage?
@@ -139,6 +143,10 @@ extension CacheStore {
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry] {
     throw CacheError(.unsupported, reason: "\(Self.self) cannot list its entries")
+  }
+
+  public func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry] {
+    try await entries { CacheTags($1.response.headerFields).contains(tag) }
   }
 
   /// Returns all entries. See ``entries(where:)``.

@@ -67,7 +67,10 @@ struct Purger: Sendable {
   }
 
   private func list(_ store: any CacheStore) async throws(CacheError) -> [ListedEntry] {
-    guard let resource = purge.resource else { return try await store.entries { [purge] in purge.matches($0, $1) } }
+    guard let resource = purge.resource else {
+      guard let tag = purge.tag else { return try await store.entries { [purge] in purge.matches($0, $1) } }
+      return try await store.entries(tagged: tag).filter { purge.matches($0.key, $0.metadata) }
+    }
     let originals = try await store.variants(of: resource).map { ListedEntry(key: $0.key, metadata: $0.metadata) }
     return try await originals + store.transforms(of: resource)
   }
@@ -132,6 +135,9 @@ struct Purge: Sendable {
     case .prefix, .tag, .everything: nil
     }
   }
+
+  /// The tag that all matching responses have, or `nil` if the purge does not select them by tag.
+  var tag: String? { if case .tag(let name) = subject { name } else { nil } }
 
   /// Whether stored responses of a resource may match, judged by its name.
   func mayMatch(_ resource: String) -> Bool { matches(resource, nil) }
