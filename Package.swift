@@ -54,6 +54,14 @@ let openCombine: Target.Dependency = .product(
 
 let zlib: Target.Dependency = .target(name: "CZlib", condition: .when(traits: ["ContentDecoding"]))
 
+/// hiredis. Its pkg-config file has a flag that SwiftPM warns about, so it is read only where the headers are elsewhere.
+#if os(macOS)
+let hiredis: Target = .systemLibrary(
+  name: "CHiredis", path: "Modules/CHiredis", pkgConfig: "hiredis", providers: [.brew(["hiredis"])])
+#else
+let hiredis: Target = .systemLibrary(name: "CHiredis", path: "Modules/CHiredis", providers: [.apt(["libhiredis-dev"])])
+#endif
+
 /// The dependencies of the programs that run the gateway's server.
 let gatewayCommand: [Target.Dependency] = [
   product("Logging", of: "swift-log", trait: "Gateway"),
@@ -72,6 +80,7 @@ let package = Package(
     .library(name: "MemoryStore", targets: ["MemoryStore"]),
     .library(name: "DiskStore", targets: ["DiskStore"]),
     .library(name: "SQLiteStore", targets: ["SQLiteStore"]),
+    .library(name: "RedisStore", targets: ["RedisStore"]),
     .library(name: "StoreComposition", targets: ["StoreComposition"]),
     .library(name: "CacheNetworking", targets: ["CacheNetworking"]),
     .library(name: "AsyncHTTPNetworking", targets: ["AsyncHTTPNetworking"]),
@@ -94,6 +103,7 @@ let package = Package(
       name: "AsyncHTTP", description: "AsyncHTTPNetworking, the engine for servers (async-http-client)",
       enabledTraits: ["ContentDecoding"]),
     .trait(name: "SQLite", description: "SQLiteStore, a store in one database (GRDB, the system's SQLite)"),
+    .trait(name: "Redis", description: "RedisStore, a store on Redis or Valkey (SwiftNIO, the system's hiredis)"),
     .trait(name: "Logging", description: "CacheTelemetry writes a log (swift-log)"),
     .trait(name: "Metrics", description: "CacheTelemetry counts and measures (swift-metrics)"),
     .trait(name: "Tracing", description: "CacheTelemetry makes spans (swift-distributed-tracing)"),
@@ -108,8 +118,8 @@ let package = Package(
     .trait(
       name: "Gateway", description: "The examples Gateway, Gallery and HummingbirdCache (Hummingbird), with all other traits",
       enabledTraits: [
-        "Tool", "Origin", "AsyncHTTP", "ContentDecoding", "SQLite", "VIPS", "Thumbnails", "Logging", "Metrics", "Tracing",
-        "OpenCombine",
+        "Tool", "Origin", "AsyncHTTP", "ContentDecoding", "SQLite", "Redis", "VIPS", "Thumbnails", "Logging", "Metrics",
+        "Tracing", "OpenCombine",
       ]),
   ],
   dependencies: [
@@ -134,6 +144,14 @@ let package = Package(
     module(
       "DiskStore", ["CacheCore", "CChecksum", httpTypes], exclude: withoutPrivacyManifest, resources: privacyManifest),
     module("SQLiteStore", ["CacheCore", "CChecksum", httpTypes, product("GRDB", of: "GRDB.swift", trait: "SQLite")]),
+    hiredis,
+    module(
+      "RedisStore",
+      [
+        "CacheCore", "CChecksum", httpTypes, .target(name: "CHiredis", condition: .when(traits: ["Redis"])),
+        product("NIOCore", of: "swift-nio", trait: "Redis"), product("NIOPosix", of: "swift-nio", trait: "Redis"),
+        product("NIOSSL", of: "swift-nio-ssl", trait: "Redis"),
+      ]),
     module("StoreComposition", ["CacheCore", httpTypes]),
     module("CacheNetworking", ["CacheCore", httpTypes]),
     module(
@@ -282,6 +300,12 @@ let package = Package(
     tests("DiskStoreTests", ["DiskStore", "CChecksum", "CacheTesting", httpTypes]),
     tests(
       "SQLiteStoreTests", ["SQLiteStore", "CacheTesting", httpTypes, product("GRDB", of: "GRDB.swift", trait: "SQLite")]),
+    tests(
+      "RedisStoreTests",
+      [
+        "RedisStore", "StoreComposition", "CacheManager", "MemoryStore", "ETagValidation", "CacheTesting", "LoopbackOrigin",
+        httpTypes, product("NIOCore", of: "swift-nio", trait: "Redis"),
+      ]),
     tests("StoreCompositionTests", ["StoreComposition", "CacheTesting", "DiskStore", "OwnBackend", httpTypes]),
     tests("CacheNetworkingTests", ["CacheNetworking", "CacheTesting", "LoopbackOrigin", httpTypes]),
     tests(

@@ -10,6 +10,7 @@
 @_exported public import Foundation
 @_exported public import Logging
 @_exported public import LoopbackOrigin
+@_exported public import RedisStore
 @_exported public import SQLiteStore
 @_exported public import StoreComposition
 @_exported public import Testing

@@ -1,0 +1,102 @@
+#if Redis
+internal import CacheCore
+internal import NIOCore
+
+/// The commands that wait for their connection's event loop, with the limit of pending commands.
+///
+/// Callers on any thread add commands. The event loop takes all of them at once, so that many commands cost one wake-up and one
+/// system call.
+final class CommandQueue: Sendable {
+  struct Outgoing: Sendable {
+    let bytes: ByteBuffer
+    let replies: PendingReplies
+    let deadline: NIODeadline
+  }
+
+  private struct State {
+    var outgoing: [Outgoing] = []
+    var isScheduled = false
+    /// The number of callers that wait for replies.
+    var pending = 0
+    var isOverdue = false
+    var end: CacheError?
+    var closeAction: (@Sendable (CacheError) -> Void)?
+  }
+
+  /// The name of the server in errors.
+  private let server: String
+  private let limit: Int
+  private let state = Lock(State())
+
+  init(server: String, limit: Int) { (self.server, self.limit) = (server, limit) }
+
+  /// Adds commands.
+  ///
+  /// - Returns: Whether the caller must schedule the event loop.
+  func add(_ outgoing: Outgoing) throws(CacheError) -> Bool {
+    try state.withLock { state throws(CacheError) in
+      if let end = state.end { throw end }
+      guard state.pending < limit else {
+        throw CacheError(.overloaded, reason: "\(limit) commands wait for a reply of the Redis server \(server)")
+      }
+      state.pending += 1
+      state.outgoing.append(outgoing)
+      defer { state.isScheduled = true }
+      return !state.isScheduled
+    }
+  }
+
+  func takeOutgoing() -> [Outgoing] {
+    state.withLock { state in
+      state.isScheduled = false
+      defer { state.outgoing = [] }
+      return state.outgoing
+    }
+  }
+
+  func complete() { state.withLock { $0.pending -= 1 } }
+
+  /// Records that a reply did not come in time.
+  func noteOverdue() { state.withLock { $0.isOverdue = true } }
+
+  var isOverdue: Bool { state.withLock { $0.isOverdue } }
+
+  /// Refuses further commands. The first error counts.
+  ///
+  /// - Returns: The commands that were not sent, and the error.
+  func close(_ error: CacheError) -> ([Outgoing], CacheError) {
+    let (outgoing, error, action) = state.withLock { state in
+      let action = state.end == nil ? state.closeAction : nil
+      state.closeAction = nil
+      state.end = state.end ?? error
+      defer { state.outgoing = [] }
+      return (state.outgoing, state.end ?? error, action)
+    }
+    action?(error)
+    return (outgoing, error)
+  }
+
+  /// Sets the action that runs once, when the queue is closed or now if it is.
+  func onClose(_ action: @escaping @Sendable (CacheError) -> Void) {
+    let end = state.withLock { state in
+      if state.end == nil { state.closeAction = action }
+      return state.end
+    }
+    if let end { action(end) }
+  }
+
+  // MARK: Errors
+
+  func lost(_ reason: String) -> CacheError {
+    CacheError(.storeUnavailable, reason: "the connection to the Redis server \(server) was lost: \(reason)")
+  }
+
+  func named(_ error: CacheError) -> CacheError {
+    CacheError(error.code, reason: "the Redis server \(server): \(error.reason)")
+  }
+
+  func overdue(_ timeout: Duration) -> CacheError {
+    CacheError(.storeUnavailable, reason: "the Redis server \(server) did not reply within \(timeout)")
+  }
+}
+#endif

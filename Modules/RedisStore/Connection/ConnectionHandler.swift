@@ -1,0 +1,117 @@
+#if Redis
+internal import CacheCore
+internal import NIOCore
+
+/// The part of a connection that runs on its event loop: it writes commands and assigns the replies to them in order.
+final class ConnectionHandler: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  private struct Waiting {
+    let replies: PendingReplies
+    let deadline: NIODeadline
+    var values: [RESPValue] = []
+  }
+
+  private let queue: CommandQueue
+  private let timeout: Duration
+  private let reader: ReplyReader
+  private var waiting = CircularBuffer<Waiting>()
+  private var context: ChannelHandlerContext?
+  private var timer: Scheduled<Void>?
+
+  init(_ queue: CommandQueue, timeout: Duration) throws(CacheError) {
+    reader = try ReplyReader()
+    (self.queue, self.timeout) = (queue, timeout)
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+    end(with: queue.lost("the connection was closed"))
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    end(with: queue.lost("the server closed the connection"))
+    context.fireChannelInactive()
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    end(with: queue.lost("\(error)"))
+    context.close(promise: nil)
+  }
+
+  // MARK: Commands
+
+  /// Sends the commands of the queue.
+  func drain() {
+    let outgoing = queue.takeOutgoing()
+    guard let context else {
+      for command in outgoing { command.replies.finish(.failure(queue.lost("the connection was closed"))) }
+      return
+    }
+    for command in outgoing {
+      waiting.append(Waiting(replies: command.replies, deadline: command.deadline))
+      context.write(wrapOutboundOut(command.bytes), promise: nil)
+    }
+    context.flush()
+    setTimer()
+  }
+
+  // MARK: Replies
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    var failure: CacheError?
+    unwrapInboundIn(data).withUnsafeReadableBytes { bytes in
+      do throws(CacheError) {
+        try reader.feed(bytes) { receive($0) }
+      } catch {
+        failure = error
+      }
+    }
+    guard let failure else { return }
+    end(with: queue.named(failure))
+    context.close(promise: nil)
+  }
+
+  /// A reply that no command waits for is ignored.
+  private func receive(_ value: RESPValue) {
+    guard !waiting.isEmpty else { return }
+    waiting[waiting.startIndex].values.append(value)
+    let first = waiting[waiting.startIndex]
+    guard first.values.count == first.replies.count else { return }
+    waiting.removeFirst()
+    queue.complete()
+    first.replies.finish(.success(first.values))
+  }
+
+  // MARK: Timeout
+
+  /// Every command has the same timeout, so the first one is always due first.
+  private func setTimer() {
+    guard timer == nil, let context, let first = waiting.first else { return }
+    timer = context.eventLoop.assumeIsolated().scheduleTask(deadline: first.deadline) { [weak self] in self?.timeIsOver() }
+  }
+
+  private func timeIsOver() {
+    timer = nil
+    guard let first = waiting.first else { return }
+    guard first.deadline <= .now() else { return setTimer() }
+    queue.noteOverdue()
+    end(with: queue.overdue(timeout))
+    context?.close(mode: .all, promise: nil)
+  }
+
+  // MARK: The end
+
+  private func end(with error: CacheError) {
+    timer?.cancel()
+    timer = nil
+    let (outgoing, reason) = queue.close(error)
+    let lost = waiting.map(\.replies) + outgoing.map(\.replies)
+    waiting.removeAll()
+    for replies in lost { replies.finish(.failure(reason)) }
+  }
+}
+#endif

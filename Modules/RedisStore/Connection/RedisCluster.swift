@@ -1,0 +1,204 @@
+#if Redis
+internal import CacheCore
+internal import NIOSSL
+
+/// A cluster: the nodes and the map from hash slots to them, which follows `MOVED` and `ASK` (Redis cluster specification,
+/// "Redirection and resharding").
+final class RedisCluster: RedisRouter {
+  private struct State {
+    var nodes: [RedisEndpoint: RedisNode] = [:]
+    var slots: [RedisNode?] = Array(repeating: nil, count: HashSlot.count)
+    var isKnown = false
+    var lookup: Task<Result<Void, CacheError>, Never>?
+    var redirections = 0
+    var isClosed = false
+  }
+
+  /// The maximum number of times that commands are sent.
+  private static let attempts = 6
+  /// The interval before commands are sent again while the keys of one slot are moved.
+  private static let retryInterval = Duration.milliseconds(5)
+
+  private let seeds: [RedisAddress]
+  private let configuration: RedisCache.Configuration
+  private let tls: NIOSSLContext?
+  private let scripts: ScriptTable
+  private let state = Lock(State())
+
+  /// - Parameter seeds: One or more servers of the cluster.
+  init(
+    _ seeds: [RedisAddress], _ configuration: RedisCache.Configuration, tls: NIOSSLContext?, _ scripts: ScriptTable
+  ) {
+    (self.seeds, self.configuration, self.tls, self.scripts) = (seeds, configuration, tls, scripts)
+  }
+
+  var nodes: [RedisNode] { state.withLock { Array($0.nodes.values) } }
+
+  var redirections: Int { state.withLock { $0.redirections } }
+
+  func close() {
+    let nodes = state.withLock { state in
+      state.isClosed = true
+      return state.nodes.values
+    }
+    for node in nodes { node.close() }
+  }
+
+  // MARK: Sending
+
+  func send(_ commands: [RedisCommand], for tag: HashTag) async throws(CacheError) -> [RESPValue] {
+    let slot = HashSlot.of(tag.bytes)
+    var target = try await node(of: slot)
+    var isAsking = false
+    var replies: [RESPValue] = []
+    for _ in 0..<Self.attempts {
+      do throws(CacheError) {
+        replies = try await isAsking ? ask(target, commands) : target.send(commands)
+      } catch {
+        // The server may have failed, and a replica may have taken over.
+        if error.code == .storeUnavailable { startLookup() }
+        throw error
+      }
+      guard let redirection = replies.lazy.compactMap(Redirection.init).first else { return replies }
+      state.withLock { $0.redirections += 1 }
+      switch redirection {
+      case .moved(let endpoint):
+        target = node(at: endpoint ?? target.address.endpoint)
+        isAsking = false
+        state.withLock { $0.slots[slot] = target }
+        startLookup()
+      case .ask(let endpoint):
+        target = node(at: endpoint ?? target.address.endpoint)
+        isAsking = true
+      case .tryAgain: try? await Task.sleep(for: Self.retryInterval)
+      }
+    }
+    throw CacheError(.storeUnavailable, reason: "the Redis cluster redirected a command more than \(Self.attempts) times")
+  }
+
+  /// Sends commands to a node that is importing the slot.
+  private func ask(_ node: RedisNode, _ commands: [RedisCommand]) async throws(CacheError) -> [RESPValue] {
+    let replies = try await node.send(commands.flatMap { [RedisCommand("ASKING"), $0] })
+    return replies.indices.filter { !$0.isMultiple(of: 2) }.map { replies[$0] }
+  }
+
+  private enum Redirection {
+    case moved(RedisEndpoint?)
+    case ask(RedisEndpoint?)
+    case tryAgain
+
+    init?(_ reply: RESPValue) {
+      guard case .error(let message) = reply else { return nil }
+      let words = message.split(separator: " ")
+      switch words.first {
+      case "MOVED" where words.count == 3: self = .moved(Self.endpoint(words[2]))
+      case "ASK" where words.count == 3: self = .ask(Self.endpoint(words[2]))
+      case "TRYAGAIN": self = .tryAgain
+      default: return nil
+      }
+    }
+
+    /// Returns `nil` for an address without a host, which means the host of the current server.
+    private static func endpoint(_ text: Substring) -> RedisEndpoint? {
+      guard let colon = text.lastIndex(of: ":"), colon > text.startIndex, let port = Int(text[text.index(after: colon)...]) else {
+        return nil
+      }
+      return .host(String(text[..<colon]), port)
+    }
+  }
+
+  // MARK: The map of slots
+
+  func primaries() async throws(CacheError) -> [RedisNode] {
+    try await lookUp()
+    let nodes = state.withLock { state in
+      Dictionary(state.slots.compactMap { $0 }.map { (ObjectIdentifier($0), $0) }, uniquingKeysWith: { first, _ in first })
+    }
+    return Array(nodes.values)
+  }
+
+  private func node(of slot: Int) async throws(CacheError) -> RedisNode {
+    if let node = state.withLock({ $0.slots[slot] }) { return node }
+    try await lookUp()
+    guard let node = state.withLock({ $0.slots[slot] }) else {
+      throw CacheError(.storeUnavailable, reason: "no server of the Redis cluster has the hash slot \(slot)")
+    }
+    return node
+  }
+
+  private func node(at endpoint: RedisEndpoint) -> RedisNode {
+    state.withLock { state in
+      if let node = state.nodes[endpoint] { return node }
+      let node = RedisNode(RedisAddress(endpoint, like: seeds[0]), configuration, tls: tls, scripts)
+      if state.isClosed { node.close() }
+      state.nodes[endpoint] = node
+      return node
+    }
+  }
+
+  @discardableResult
+  private func startLookup() -> Task<Result<Void, CacheError>, Never> {
+    state.withLock { state in
+      if let lookup = state.lookup { return lookup }
+      let lookup = Task {
+        let result = await self.readSlots()
+        self.state.withLock { $0.lookup = nil }
+        return result
+      }
+      state.lookup = lookup
+      return lookup
+    }
+  }
+
+  /// Reads the map of slots. Concurrent callers share one request.
+  private func lookUp() async throws(CacheError) { try await startLookup().value.get() }
+
+  private func readSlots() async -> Result<Void, CacheError> {
+    let known = state.withLock { Array($0.nodes.keys) }
+    var failure = CacheError(.storeUnavailable, reason: "no server of the Redis cluster is known")
+    for endpoint in known + seeds.map(\.endpoint) where !Task.isCancelled {
+      do throws(CacheError) {
+        let replies = try await node(at: endpoint).send([RedisCommand("CLUSTER", "SLOTS")])
+        if case .error(let message) = replies[0] {
+          throw CacheError(
+            .storeUnavailable, reason: "the Redis server \(endpoint) cannot list the slots of a cluster: \(message)")
+        }
+        use(replies[0].array ?? [], from: endpoint)
+        return .success(())
+      } catch {
+        failure = error
+      }
+    }
+    return .failure(failure)
+  }
+
+  /// Each element of the reply has the first and the last slot, the primary (host, port, identifier) and its replicas.
+  private func use(_ ranges: [RESPValue], from endpoint: RedisEndpoint) {
+    var slots: [RedisNode?] = Array(repeating: nil, count: HashSlot.count)
+    for range in ranges {
+      guard let range = range.array, range.count >= 3, let first = range[0].integer, let last = range[1].integer,
+        let primary = range[2].array, primary.count >= 2, let port = primary[1].integer, first >= 0, first <= last,
+        last < HashSlot.count
+      else { continue }
+      let node: RedisNode
+      if let host = primary[0].text, !host.isEmpty {
+        node = self.node(at: .host(host, Int(port)))
+      } else if case .host(let host, _) = endpoint {
+        node = self.node(at: .host(host, Int(port)))
+      } else {
+        continue
+      }
+      for slot in Int(first)...Int(last) { slots[slot] = node }
+    }
+    let unused = state.withLock { state in
+      state.slots = slots
+      let used = Set(slots.compactMap { $0.map(ObjectIdentifier.init) })
+      let seeds = Set(self.seeds.map(\.endpoint))
+      let unused = state.nodes.filter { !used.contains(ObjectIdentifier($0.value)) && !seeds.contains($0.key) }
+      for endpoint in unused.keys { state.nodes[endpoint] = nil }
+      return unused.values
+    }
+    for node in unused { node.close() }
+  }
+}
+#endif

@@ -1,0 +1,90 @@
+#if Redis
+internal import CacheCore
+internal import NIOCore
+internal import NIOPosix
+internal import NIOSSL
+
+/// A connection to one server, on which commands are pipelined.
+final class RedisConnection: Sendable {
+  private let channel: any Channel
+  private let handler: NIOLoopBound<ConnectionHandler>
+  private let queue: CommandQueue
+  private let timeout: TimeAmount
+
+  private init(
+    _ channel: any Channel, _ handler: NIOLoopBound<ConnectionHandler>, _ queue: CommandQueue, timeout: TimeAmount
+  ) {
+    (self.channel, self.handler, self.queue, self.timeout) = (channel, handler, queue, timeout)
+  }
+
+  /// Connects to a server. The connection is not authenticated yet.
+  static func connect(
+    to endpoint: RedisEndpoint, _ configuration: RedisCache.Configuration, tls: NIOSSLContext?
+  ) async throws(CacheError) -> RedisConnection {
+    let queue = CommandQueue(server: endpoint.description, limit: configuration.pendingCommandLimit)
+    let timeout = configuration.timeout
+    let bootstrap = ClientBootstrap(group: configuration.eventLoopGroup)
+      .connectTimeout(TimeAmount(configuration.connectTimeout))
+      .channelOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 1_024, initial: 16_384, maximum: 262_144))
+      .channelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          if let tls {
+            try channel.pipeline.syncOperations.addHandler(
+              NIOSSLClientHandler(context: tls, serverHostname: endpoint.serverName))
+          }
+          try channel.pipeline.syncOperations.addHandler(ConnectionHandler(queue, timeout: timeout))
+        }
+      }
+    do {
+      let channel =
+        switch endpoint {
+        case .host(let host, let port):
+          try await bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1).connect(host: host, port: port).get()
+        case .socket(let path): try await bootstrap.connect(unixDomainSocketPath: path).get()
+        }
+      let handler = try await channel.eventLoop.submit {
+        NIOLoopBound(
+          try channel.pipeline.syncOperations.handler(type: ConnectionHandler.self), eventLoop: channel.eventLoop)
+      }.get()
+      return RedisConnection(channel, handler, queue, timeout: TimeAmount(timeout))
+    } catch {
+      throw CacheError(
+        .storeUnavailable, reason: "cannot connect to the Redis server \(endpoint): \(error)", underlying: error)
+    }
+  }
+
+  /// Sends commands together and returns their replies in order. An error of the server is a reply.
+  ///
+  /// - Throws: `CacheError.Code.overloaded` if too many commands are pending, or the error that ended the connection.
+  func send(_ commands: [RedisCommand]) async throws(CacheError) -> [RESPValue] {
+    var bytes = channel.allocator.buffer(capacity: commands.reduce(0) { $0 + $1.likelyEncodedCount })
+    for command in commands { command.encode(into: &bytes) }
+    let replies = PendingReplies(count: commands.count)
+    let mustSchedule = try queue.add(.init(bytes: bytes, replies: replies, deadline: .now() + timeout))
+    if mustSchedule { channel.eventLoop.execute { [handler] in handler.value.drain() } }
+    return try await replies.values()
+  }
+
+  /// Whether the connection was closed because a reply did not come in time.
+  var isOverdue: Bool { queue.isOverdue }
+
+  /// Sets the action that runs once, when the connection has ended.
+  func onClose(_ action: @escaping @Sendable (CacheError) -> Void) { queue.onClose(action) }
+
+  /// Closes the connection. Callers that wait for replies get `error`.
+  func close(_ error: CacheError) {
+    let (outgoing, reason) = queue.close(error)
+    for command in outgoing { command.replies.finish(.failure(reason)) }
+    channel.close(mode: .all, promise: nil)
+  }
+}
+
+extension TimeAmount {
+  /// Creates a time amount of at most a century.
+  init(_ duration: Duration) {
+    let century = Duration.seconds(3_155_760_000)
+    let (seconds, attoseconds) = min(max(duration, .zero), century).components
+    self = .nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+  }
+}
+#endif

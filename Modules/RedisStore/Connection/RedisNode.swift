@@ -1,0 +1,205 @@
+#if Redis
+internal import CacheCore
+internal import NIOSSL
+
+/// The connections to one server, and the circuit breaker around them.
+///
+/// While the server is unavailable, calls fail at once with the last error. Each attempt to reconnect is the probe that closes
+/// the circuit: it authenticates, loads the scripts and waits for the reply to a `PING`.
+final class RedisNode: Sendable {
+  private struct State {
+    var ready: [RedisConnection] = []
+    var next = 0
+    var tasks: [Task<Void, Never>] = []
+    /// The error for calls while no connection is ready. `nil` before the first attempt and after a lost connection.
+    var failure: CacheError?
+    var nextWaiter = 0
+    var waiters: [Int: CheckedContinuation<Result<RedisConnection, CacheError>, Never>] = [:]
+    var isClosed = false
+    var lostConnections = 0
+  }
+
+  /// The interval before the second attempt to reconnect.
+  private static let firstRetryInterval = Duration.milliseconds(50)
+
+  let address: RedisAddress
+  private let configuration: RedisCache.Configuration
+  private let tls: NIOSSLContext?
+  private let scripts: ScriptTable
+  private let state = Lock(State())
+
+  init(
+    _ address: RedisAddress, _ configuration: RedisCache.Configuration, tls: NIOSSLContext?, _ scripts: ScriptTable
+  ) {
+    (self.address, self.configuration, self.tls, self.scripts) = (address, configuration, tls, scripts)
+  }
+
+  var lostConnections: Int { state.withLock { $0.lostConnections } }
+
+  // MARK: Sending
+
+  /// Sends commands together on one connection and returns their replies.
+  ///
+  /// - Throws: The error of the connection. An error of the server is a reply, unless it concerns the whole server.
+  func send(_ commands: [RedisCommand]) async throws(CacheError) -> [RESPValue] {
+    let connection: RedisConnection
+    if let ready = try readyConnection() { connection = ready } else { connection = try await nextConnection() }
+    let replies = try await connection.send(commands)
+    for case .error(let message) in replies where Self.concernsServer(message) {
+      let error = unavailable(message)
+      suspend(error)
+      throw error
+    }
+    return replies
+  }
+
+  /// Whether an error says that the server serves no commands for a while, or that the credentials are no longer valid.
+  private static func concernsServer(_ message: String) -> Bool {
+    ["LOADING", "MASTERDOWN", "NOAUTH"].contains { message.hasPrefix($0) }
+  }
+
+  /// Returns a connection, or `nil` if the caller must wait for one.
+  private func readyConnection() throws(CacheError) -> RedisConnection? {
+    try state.withLock { state throws(CacheError) in
+      if state.isClosed { throw Self.closed }
+      guard !state.ready.isEmpty else {
+        if let failure = state.failure { throw failure }
+        return nil
+      }
+      state.next = (state.next + 1) % state.ready.count
+      return state.ready[state.next]
+    }
+  }
+
+  /// Waits until a connection is ready or an attempt to connect has failed.
+  private func nextConnection() async throws(CacheError) -> RedisConnection {
+    let id = state.withLock { state in
+      state.nextWaiter += 1
+      return state.nextWaiter
+    }
+    let result = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let result: Result<RedisConnection, CacheError>? = state.withLock { state in
+          if Task.isCancelled { return .failure(.cancelled) }
+          if state.isClosed { return .failure(Self.closed) }
+          if let connection = state.ready.first { return .success(connection) }
+          if let failure = state.failure { return .failure(failure) }
+          state.waiters[id] = continuation
+          if state.tasks.isEmpty {
+            state.tasks = (0..<configuration.connections).map { _ in Task { await self.keepConnected() } }
+          }
+          return nil
+        }
+        if let result { continuation.resume(returning: result) }
+      }
+    } onCancel: {
+      state.withLock { $0.waiters.removeValue(forKey: id) }?.resume(returning: .failure(.cancelled))
+    }
+    return try result.get()
+  }
+
+  private static let closed = CacheError(.closed, reason: "the store is closed")
+
+  // MARK: Connecting
+
+  private func keepConnected() async {
+    var interval = Duration.zero
+    while !Task.isCancelled {
+      do throws(CacheError) {
+        let connection = try await connect()
+        interval = .zero
+        await ready(connection)
+      } catch {
+        fail(error)
+        interval = min(max(Self.firstRetryInterval, interval * 2), configuration.longestRetryInterval)
+        // Many machines must not reconnect at the same moment.
+        try? await Task.sleep(for: interval * Double.random(in: 0.5...1))
+      }
+    }
+  }
+
+  private func connect() async throws(CacheError) -> RedisConnection {
+    let connection = try await RedisConnection.connect(to: address.endpoint, configuration, tls: tls)
+    do throws(CacheError) {
+      let handshake = address.handshake
+      let replies = try await connection.send(handshake + Script.allCases.map(\.loading))
+      for case .error(let message) in replies { throw unavailable(message) }
+      for (script, reply) in zip(Script.allCases, replies.dropFirst(handshake.count)) {
+        if let identifier = reply.text { scripts.record(identifier, of: script) }
+      }
+      return connection
+    } catch {
+      connection.close(error)
+      throw error
+    }
+  }
+
+  private func unavailable(_ message: String) -> CacheError {
+    CacheError(.storeUnavailable, reason: "the Redis server \(address.endpoint) is not available: \(message)")
+  }
+
+  /// Uses a connection until it has ended.
+  private func ready(_ connection: RedisConnection) async {
+    let waiters = state.withLock { state in
+      state.ready.append(connection)
+      state.failure = nil
+      defer { state.waiters = [:] }
+      return Array(state.waiters.values)
+    }
+    for waiter in waiters { waiter.resume(returning: .success(connection)) }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        connection.onClose { [weak self] error in
+          self?.state.withLock { state in
+            state.ready.removeAll { $0 === connection }
+            if !state.isClosed { state.lostConnections += 1 }
+          }
+          // A server that is late on one connection is late on all of them.
+          if connection.isOverdue { self?.suspend(error) }
+          continuation.resume()
+        }
+      }
+    } onCancel: {
+      connection.close(Self.closed)
+    }
+  }
+
+  private func fail(_ error: CacheError) {
+    let waiters: [CheckedContinuation<Result<RedisConnection, CacheError>, Never>] = state.withLock { state in
+      guard state.ready.isEmpty, !state.isClosed else { return [] }
+      state.failure = error
+      defer { state.waiters = [:] }
+      return Array(state.waiters.values)
+    }
+    for waiter in waiters { waiter.resume(returning: .failure(error)) }
+  }
+
+  // MARK: The circuit breaker
+
+  /// Closes the connections. Calls fail with `error` until a probe succeeds.
+  func suspend(_ error: CacheError) {
+    let connections = state.withLock { state in
+      state.failure = error
+      defer { state.ready = [] }
+      return state.ready
+    }
+    for connection in connections { connection.close(error) }
+  }
+
+  /// Closes the connections and ends all attempts to connect.
+  func close() {
+    let (waiters, tasks) = state.withLock { state in
+      state.isClosed = true
+      defer { state.waiters = [:] }
+      return (Array(state.waiters.values), state.tasks)
+    }
+    for waiter in waiters { waiter.resume(returning: .failure(Self.closed)) }
+    for task in tasks { task.cancel() }
+  }
+
+  /// Waits until the connections are closed.
+  func waitUntilClosed() async {
+    for task in state.withLock({ $0.tasks }) { await task.value }
+  }
+}
+#endif

@@ -1,0 +1,141 @@
+#if Redis
+internal import CacheCore
+
+/// A Lua script that the server runs in one atomic step. ``EntryRecord`` has the offsets of the record's parts.
+enum Script: String, CaseIterable, Sendable {
+  /// Makes an entry visible and replaces the one before it.
+  ///
+  /// Keys: the entries, the new body. Arguments: record field, body field, record, small body, number of chunks (0 for a small
+  /// body), time to live, first part of the names of bodies, time to live of a replaced body. Times are in milliseconds.
+  ///
+  /// Returns 0 if a chunk is missing, because the server evicted the body.
+  case commit
+  /// Replaces the metadata of an entry.
+  ///
+  /// Keys: the entries. Arguments: record field, body field, revision, metadata, time to live, first part of the names of bodies,
+  /// time to live of a removed body.
+  ///
+  /// Returns 0 if there is no entry with the revision.
+  case update
+  /// Removes an entry.
+  ///
+  /// Keys: the entries. Arguments: record field, body field, expected part of the record (or an empty string), its offset, first
+  /// part of the names of bodies, time to live of a removed body.
+  case remove
+  /// Returns the records in several keys.
+  case list
+  /// Adds a resource to the index of a cache tag.
+  ///
+  /// Keys: the index. Arguments: the tag of the resource, the time when it expires, the time now.
+  case index
+
+  /// The command that stores the script in the server.
+  var loading: RedisCommand { RedisCommand("SCRIPT", "LOAD", .text(source)) }
+
+  /// The server does not run a script whose keys have another type than expected: it returns `WRONGTYPE`.
+  var source: String {
+    switch self {
+    case .commit:
+      Self.shared + """
+        local old = redis.call('HGET', KEYS[1], ARGV[1])
+        if old and not isOurs(old) then return redis.error_reply('FOREIGN the key has an entry of another schema') end
+        local chunks, ttl = tonumber(ARGV[5]), tonumber(ARGV[6])
+        if chunks > 0 and redis.call('HLEN', KEYS[2]) ~= chunks then return 0 end
+        if old then discard(old, ARGV[7], ARGV[8]) end
+        if ttl <= 0 then
+          redis.call('HDEL', KEYS[1], ARGV[1], ARGV[2])
+          return 1
+        end
+        redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+        if chunks > 0 then
+          redis.call('HDEL', KEYS[1], ARGV[2])
+          redis.call('PEXPIRE', KEYS[2], ARGV[6])
+        else
+          redis.call('HSET', KEYS[1], ARGV[2], ARGV[4])
+        end
+        live(KEYS[1], ttl)
+        return 1
+        """
+    case .update:
+      Self.shared + """
+        local old = redis.call('HGET', KEYS[1], ARGV[1])
+        if not old or not isOurs(old) or string.sub(old, 22, 37) ~= ARGV[3] then return 0 end
+        local ttl = tonumber(ARGV[5])
+        if ttl <= 0 then
+          redis.call('HDEL', KEYS[1], ARGV[1], ARGV[2])
+          discard(old, ARGV[6], ARGV[7])
+          return 1
+        end
+        if string.sub(old, 5, 5) == 'C' and redis.call('PEXPIRE', ARGV[6] .. string.sub(old, 6, 21), ARGV[5]) == 0 then
+          redis.call('HDEL', KEYS[1], ARGV[1])
+          return 0
+        end
+        redis.call('HSET', KEYS[1], ARGV[1], string.sub(old, 1, 61) .. ARGV[4])
+        live(KEYS[1], ttl)
+        return 1
+        """
+    case .remove:
+      Self.shared + """
+        local old = redis.call('HGET', KEYS[1], ARGV[1])
+        if not old or not isOurs(old) then return 0 end
+        local start = tonumber(ARGV[4])
+        if #ARGV[3] > 0 and string.sub(old, start, start + #ARGV[3] - 1) ~= ARGV[3] then return 0 end
+        redis.call('HDEL', KEYS[1], ARGV[1], ARGV[2])
+        discard(old, ARGV[5], ARGV[6])
+        return 1
+        """
+    case .list:
+      """
+      local records = {}
+      for _, key in ipairs(KEYS) do
+        for _, field in ipairs(redis.call('HKEYS', key)) do
+          if string.sub(field, 1, 1) == 'm' then records[#records + 1] = redis.call('HGET', key, field) end
+        end
+      end
+      return records
+      """
+    case .index:
+      """
+      redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[3])
+      redis.call('ZADD', KEYS[1], 'GT', ARGV[2], ARGV[1])
+      local left = tonumber(ARGV[2]) - tonumber(ARGV[3])
+      if redis.call('PTTL', KEYS[1]) < left then redis.call('PEXPIRE', KEYS[1], string.format('%.0f', left)) end
+      return 1
+      """
+    }
+  }
+
+  private static let shared = """
+    local function isOurs(record) return string.sub(record, 1, 4) == '\(EntryRecord.magic)' end
+    -- A reader may have opened the body.
+    local function discard(record, bodies, ttl)
+      if string.sub(record, 5, 5) == 'C' then redis.call('PEXPIRE', bodies .. string.sub(record, 6, 21), ttl) end
+    end
+    -- Another entry in the key may live longer.
+    local function live(key, ttl)
+      if redis.call('HLEN', key) <= 2 or redis.call('PTTL', key) < ttl then
+        redis.call('PEXPIRE', key, string.format('%.0f', ttl))
+      end
+    end
+
+    """
+}
+
+/// The identifiers of the scripts that the servers have stored. They are equal on all servers.
+final class ScriptTable: Sendable {
+  private let identifiers = Lock<[Script: String]>([:])
+
+  func record(_ identifier: String, of script: Script) { identifiers.withLock { $0[script] = identifier } }
+
+  /// Returns the command that runs a script.
+  ///
+  /// - Parameter isStored: Whether the server is expected to have the script. Otherwise its whole text is sent.
+  func command(
+    _ script: Script, isStored: Bool = true, keys: [[UInt8]], _ arguments: [RedisCommand.Argument]
+  ) -> RedisCommand {
+    let identifier = isStored ? identifiers.withLock { $0[script] } : nil
+    let start: [RedisCommand.Argument] = identifier.map { ["EVALSHA", .text($0)] } ?? ["EVAL", .text(script.source)]
+    return RedisCommand(start + [.number(keys.count)] + keys.map { .bytes($0) } + arguments)
+  }
+}
+#endif

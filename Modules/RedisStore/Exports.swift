@@ -1,0 +1,2 @@
+// The interfaces of RedisStore use CacheCore's types, so one import makes both available.
+@_exported public import CacheCore

@@ -1,0 +1,54 @@
+#if Redis
+internal import CacheCore
+internal import NIOCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A command: an array of bulk strings.
+struct RedisCommand: Sendable {
+  enum Argument: Sendable, ExpressibleByStringLiteral {
+    case text(String)
+    case bytes([UInt8])
+    case data(Data)
+
+    init(stringLiteral value: String) { self = .text(value) }
+
+    static func number(_ value: some BinaryInteger) -> Argument { .text(String(value)) }
+
+    fileprivate var count: Int {
+      switch self {
+      case .text(let text): text.utf8.count
+      case .bytes(let bytes): bytes.count
+      case .data(let data): data.count
+      }
+    }
+  }
+
+  private(set) var arguments: [Argument]
+
+  init(_ arguments: Argument...) { self.arguments = arguments }
+
+  init(_ arguments: [Argument]) { self.arguments = arguments }
+
+  /// Appends the command as the server receives it.
+  func encode(into buffer: inout ByteBuffer) {
+    buffer.writeString("*\(arguments.count)\r\n")
+    for argument in arguments {
+      buffer.writeString("$\(argument.count)\r\n")
+      switch argument {
+      case .text(let text): buffer.writeString(text)
+      case .bytes(let bytes): buffer.writeBytes(bytes)
+      case .data(let data): data.withUnsafeBytes { _ = buffer.writeBytes($0) }
+      }
+      buffer.writeString("\r\n")
+    }
+  }
+
+  /// The number of encoded bytes, or slightly more.
+  var likelyEncodedCount: Int { arguments.reduce(16) { $0 + $1.count + 16 } }
+}
+#endif

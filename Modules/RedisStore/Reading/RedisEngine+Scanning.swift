@@ -1,0 +1,128 @@
+#if Redis
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Operations on all entries, or on those with a cache tag.
+extension RedisEngine {
+  /// The number of keys that one step of a scan looks at.
+  private static let scanStep = 1_000
+  /// The number of resources that are listed at once.
+  private static let listWidth = 64
+
+  /// Calls `visit` with the names of all keys of the cache on one server after another. A key can be visited twice.
+  private func scan(
+    _ suffix: String, _ visit: ([Data], RedisNode) async throws(CacheError) -> Void
+  ) async throws(CacheError) {
+    for node in try await router.primaries() {
+      var cursor = "0"
+      repeat {
+        if Task.isCancelled { throw .cancelled }
+        let reply = try await node.send([
+          RedisCommand("SCAN", .text(cursor), "MATCH", .text(names.pattern(suffix)), "COUNT", .number(Self.scanStep))
+        ])[0]
+        if case .error(let message) = reply { throw Self.error(message) }
+        guard let parts = reply.array, parts.count == 2, let next = parts[0].text, let keys = parts[1].array else {
+          throw CacheError(.storeUnavailable, reason: "the Redis server \(node.address.endpoint) sent no list of keys")
+        }
+        try await visit(keys.compactMap(\.bytes), node)
+        cursor = next
+      } while cursor != "0"
+    }
+  }
+
+  func entries(
+    where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
+  ) async throws(CacheError) -> [ListedEntry] {
+    var found: [CacheKey: ListedEntry] = [:]
+    try await scan("[vt]") { keys, _ throws(CacheError) in
+      let wanted = keys.compactMap { key in names.tag(of: key).map { ($0, [Array(key)]) } }
+      for entry in try await list(wanted, where: isWanted) { found[entry.key] = entry }
+    }
+    return Array(found.values)
+  }
+
+  private func list(
+    _ keys: [(HashTag, [[UInt8]])], where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
+  ) async throws(CacheError) -> [ListedEntry] {
+    let result = await withTaskGroup(of: Result<[ListedEntry], CacheError>.self) { group in
+      var listed: [ListedEntry] = []
+      var rest = keys[...]
+      var running = 0
+      while running > 0 || !rest.isEmpty {
+        while running < Self.listWidth, let (tag, names) = rest.popFirst() {
+          group.addTask { await Self.result { () throws(CacheError) in try await self.list(tag, names, where: isWanted) } }
+          running += 1
+        }
+        guard let result = await group.next() else { break }
+        running -= 1
+        switch result {
+        case .success(let entries): listed += entries
+        case .failure: return result
+        }
+      }
+      return .success(listed)
+    }
+    return try result.get()
+  }
+
+  private static func result(
+    _ body: () async throws(CacheError) -> [ListedEntry]
+  ) async -> Result<[ListedEntry], CacheError> {
+    do throws(CacheError) { return .success(try await body()) } catch { return .failure(error) }
+  }
+
+  /// Removes all entries and the indices. Bodies remain for their readers for a while.
+  func removeAll() async throws(CacheError) {
+    let retention = configuration.replacedBodyRetention
+    try await scan("[vtgb]*") { keys, node throws(CacheError) in
+      let commands = keys.compactMap { key -> RedisCommand? in
+        guard names.tag(of: key) != nil else { return nil }
+        return names.isBody(key)
+          ? RedisCommand("PEXPIRE", .data(key), .milliseconds(retention)) : RedisCommand("UNLINK", .data(key))
+      }
+      guard !commands.isEmpty else { return }
+      for case .error(let message) in try await node.send(commands) { throw Self.error(message) }
+    }
+  }
+
+  // MARK: Cache tags
+
+  /// Adds a resource to the index of each of its cache tags. This precedes the commit, so that every entry is in the index.
+  func index(_ metadata: StoredMetadata, _ resource: HashTag, until end: Timestamp) async throws(CacheError) {
+    for name in CacheTags(metadata.response.headerFields).names {
+      let (tag, key) = names.index(of: name)
+      _ = try await run(
+        .index, keys: [key], [.bytes(resource.bytes), .milliseconds(end), .milliseconds(now)], for: tag)
+    }
+  }
+
+  func entries(tagged name: String) async throws(CacheError) -> [ListedEntry] {
+    let isWanted: @Sendable (CacheKey, StoredMetadata) -> Bool = { CacheTags($1.response.headerFields).contains(name) }
+    guard try await keepsIndices() else { return try await entries(where: isWanted) }
+    let (tag, key) = names.index(of: name)
+    let members = try await send([RedisCommand("ZRANGE", .bytes(key), "0", "-1")], for: tag)[0].array ?? []
+    return try await list(
+      members.compactMap { member in
+        member.bytes.flatMap(HashTag.init).map { tag in
+          (tag, [names.entries(tag, isTransform: false), names.entries(tag, isTransform: true)])
+        }
+      }, where: isWanted)
+  }
+
+  /// Returns whether no server evicts keys. A server that does may have evicted an index and kept the entries.
+  private func keepsIndices() async throws(CacheError) -> Bool {
+    for node in try await router.primaries() {
+      guard let text = try await node.send([RedisCommand("INFO", "memory")])[0].text else { return false }
+      let lines = text.split(whereSeparator: \.isNewline)
+      guard lines.contains("maxmemory:0") || lines.contains("maxmemory_policy:noeviction") else { return false }
+    }
+    return true
+  }
+}
+#endif

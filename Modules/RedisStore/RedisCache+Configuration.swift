@@ -1,0 +1,99 @@
+#if Redis
+public import CacheCore
+public import NIOCore
+internal import NIOPosix
+
+extension RedisCache {
+  /// The settings of a ``RedisCache``.
+  ///
+  /// ```swift
+  /// let configuration = RedisCache.Configuration {
+  ///   $0.namespace = "shop"
+  ///   $0.timeout = .milliseconds(250)
+  /// }
+  /// ```
+  public struct Configuration: Sendable {
+    /// The first part of the names of all keys, which separates caches on one server. It has 1 to 64 bytes from the letters and
+    /// digits of ASCII, `.`, `-`, `_` and `:`.
+    public var namespace = "etagere"
+    /// The maximum time to connect, including name lookup, TCP and TLS.
+    public var connectTimeout = Duration.seconds(2)
+    /// The maximum time from the call to the reply of a command. When it has passed, the connections to the server are closed and
+    /// calls fail at once until the server replies to a probe.
+    public var timeout = Duration.seconds(1)
+    /// The longest interval between two attempts to reconnect. The first follows at once, and each further interval is twice as
+    /// long.
+    public var longestRetryInterval = Duration.seconds(5)
+    /// The number of connections to each server, from 1 to 64. Commands are pipelined.
+    public var connections = 2
+    /// The maximum number of commands that wait for a reply on one connection. Further commands fail with
+    /// `CacheError.Code.overloaded`.
+    public var pendingCommandLimit = 1_024
+    /// The maximum size of one body in bytes. A larger body is refused with `CacheError.Code.entryTooLarge`. The default is
+    /// 64 MiB.
+    public var entrySizeLimit: Int64 = 64 << 20
+    /// The time to live of entries whose metadata states none. It counts from `StoredMetadata.responseTime`, so a 304 restarts
+    /// it.
+    public var expiration = Expiration.never
+    /// The time for which a stale entry remains in the server, so that it can be revalidated. It starts when the entry is no
+    /// longer fresh and may no longer be served stale. The default is one day.
+    public var staleRetention = Duration.seconds(86_400)
+    /// The time for which the body of a replaced or removed entry remains for readers that have opened it.
+    public var replacedBodyRetention = Duration.seconds(60)
+    /// The trusted authorities and the identity of this client, for `rediss` URLs.
+    public var tls = TLS()
+    /// The clock for expiration. Timeouts and intervals use the system's clock.
+    public var clock: any CacheClock = SystemClock()
+    /// The event loop group for the connections: by default SwiftNIO's, which the process shares.
+    public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+
+    /// Creates the default settings.
+    public init() {}
+
+    /// Creates the default settings and changes them with `change`.
+    public init(_ change: (inout Configuration) -> Void) { change(&self) }
+
+    func validate() throws(CacheError) {
+      let isAllowed: (UInt8) -> Bool = { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+          UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: ":"):
+          true
+        default: false
+        }
+      }
+      guard (1...64).contains(namespace.utf8.count), namespace.utf8.allSatisfy(isAllowed) else {
+        throw CacheError(
+          .invalidConfiguration, reason: "namespace must have 1 to 64 letters, digits or '.-_:', not \"\(namespace)\"")
+      }
+      guard (1...64).contains(connections) else {
+        throw CacheError(.invalidConfiguration, reason: "connections must be from 1 to 64, not \(connections)")
+      }
+      guard pendingCommandLimit > 0, entrySizeLimit >= 0 else {
+        throw CacheError(
+          .invalidConfiguration, reason: "pendingCommandLimit must be at least 1, and entrySizeLimit must not be negative")
+      }
+      guard connectTimeout > .zero, timeout > .zero, longestRetryInterval > .zero else {
+        throw CacheError(.invalidConfiguration, reason: "connectTimeout, timeout and longestRetryInterval must be positive")
+      }
+      guard staleRetention >= .zero, replacedBodyRetention >= .zero else {
+        throw CacheError(
+          .invalidConfiguration, reason: "staleRetention and replacedBodyRetention must not be negative")
+      }
+    }
+  }
+
+  /// The trusted authorities and the identity of this client.
+  public struct TLS: Hashable, Sendable {
+    /// The paths of PEM files with certificates of authorities that are trusted in addition to the system's.
+    public var additionalRoots: [String] = []
+    /// The path of a PEM file with the client certificate, followed by its intermediate certificates. It needs a ``privateKey``.
+    public var certificateChain: String?
+    /// The path of a PEM file with the private key of the client certificate, without a passphrase.
+    public var privateKey: String?
+
+    /// Creates settings that trust the system's authorities and have no identity.
+    public init() {}
+  }
+}
+#endif

@@ -1,0 +1,54 @@
+#if Redis
+public import CacheCore
+
+extension RedisCache {
+  /// Returns the variants of a resource. Bodies of up to 64 KiB are in memory and already checked.
+  public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
+    try await engine.variants(of: resource)
+  }
+
+  public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
+    try await engine.transforms(of: resource)
+  }
+
+  public func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    try await engine.entry(for: key, range: range)
+  }
+
+  /// Starts an entry. Up to 512 KiB of its body stay in memory. A larger body goes to the server as it arrives, where lookups do
+  /// not find it before the commit.
+  ///
+  /// - Throws: `CacheError.Code.entryTooLarge` if the metadata states a length above the limit.
+  public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    try SpooledWriter(metadata, RedisEntryStorage(key, engine))
+  }
+
+  /// Replaces the metadata in one atomic step, whatever the size of the body. The metadata has the revision and body length of
+  /// the stored entry.
+  public func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision revision: Revision)
+    async throws(CacheError) -> Bool
+  {
+    try await engine.updateMetadata(of: key, to: metadata, ifRevision: revision)
+  }
+
+  public func remove(_ key: CacheKey, ifRevision revision: Revision?) async throws(CacheError) {
+    try await engine.remove(key, ifRevision: revision)
+  }
+
+  /// Removes every entry committed before the call. It looks at all keys of the servers, in steps.
+  public func removeAll() async throws(CacheError) { try await engine.removeAll() }
+
+  /// Returns the wanted entries. It looks at all keys of the servers, in steps, and reads the metadata of every entry.
+  public func entries(
+    where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
+  ) async throws(CacheError) -> [ListedEntry] {
+    try await engine.entries(where: isWanted)
+  }
+
+  /// Returns the entries with a cache tag. It uses an index if no server evicts keys. Otherwise it looks at all keys, because a
+  /// server may have evicted the index.
+  public func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry] {
+    try await engine.entries(tagged: tag)
+  }
+}
+#endif

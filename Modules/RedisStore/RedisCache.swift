@@ -1,0 +1,77 @@
+#if Redis
+public import CacheCore
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A store on a Redis or Valkey server, which several machines share.
+///
+/// ```swift
+/// let shared = try RedisCache(url: URL(string: "redis://cache.internal:6379")!)
+/// let store = try LayeredStore([disk, shared])
+/// ```
+///
+/// The server needs Redis 6.2 or Valkey 7.2, or a later version. Scripts make each commit, metadata update and removal atomic.
+/// The server may evict any key at any time, and the entry is then a miss. While the server is unavailable, calls fail at once
+/// with `CacheError.Code.storeUnavailable`, and loads continue without it.
+///
+/// Other keys on the server are not changed.
+public final class RedisCache: CacheStore {
+  let engine: RedisEngine
+
+  /// Creates a cache on a single server. It connects at the first call.
+  ///
+  /// - Parameter url: `redis://[[user]:password@]host[:port][/database]`, `rediss://…` for TLS, or `unix:///path[?db=database]`
+  ///   for a Unix domain socket.
+  /// - Throws: `CacheError.Code.invalidConfiguration` if the URL or a setting is invalid, or if a certificate cannot be read.
+  public convenience init(url: URL, configuration: Configuration = Configuration()) throws(CacheError) {
+    try self.init([try RedisAddress(url)], isCluster: false, configuration)
+  }
+
+  /// Creates a cache on a cluster. It connects at the first call.
+  ///
+  /// - Parameter urls: The URLs of one or more servers of the cluster, without a database. The others are found through them, and
+  ///   use the credentials of the first one.
+  /// - Throws: `CacheError.Code.invalidConfiguration` if a URL or a setting is invalid, or if a certificate cannot be read.
+  public convenience init(cluster urls: [URL], configuration: Configuration = Configuration()) throws(CacheError) {
+    var addresses: [RedisAddress] = []
+    for url in urls { addresses.append(try RedisAddress(url)) }
+    guard !addresses.isEmpty, addresses.allSatisfy({ $0.database == 0 }) else {
+      throw CacheError(
+        .invalidConfiguration, reason: "a Redis cluster needs the URL of at least one server, and has only the database 0")
+    }
+    try self.init(addresses, isCluster: true, configuration)
+  }
+
+  private init(_ addresses: [RedisAddress], isCluster: Bool, _ configuration: Configuration) throws(CacheError) {
+    try configuration.validate()
+    engine = try RedisEngine(addresses, isCluster: isCluster, configuration)
+    // Two custom clocks cannot be compared, so only caches on the system clock can have equal identifiers.
+    let servers = addresses.map { "\($0.endpoint)/\($0.database)" }.sorted().joined(separator: " ")
+    id =
+      configuration.clock is SystemClock
+      ? ComponentID(RedisCache.self, parameters: "\(configuration.expiration) \(configuration.namespace) \(servers)")
+      : .unique(RedisCache.self)
+  }
+
+  deinit { engine.router.close() }
+
+  /// An identifier that is equal for caches with the same servers, namespace and time to live that use the system clock.
+  public let id: ComponentID
+
+  /// The configuration that the cache was created with.
+  public var configuration: Configuration { engine.configuration }
+
+  /// The operations of this cache since it was created.
+  public var counters: RedisCounters { engine.counters }
+
+  /// Closes the connections. Later calls throw `CacheError.Code.closed`.
+  public func close() async {
+    engine.router.close()
+    for node in engine.router.nodes { await node.waitUntilClosed() }
+  }
+}
+#endif

@@ -1,0 +1,141 @@
+#if Redis
+internal import CacheCore
+internal import NIOSSL
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The operations of a cache on its servers.
+final class RedisEngine: Sendable {
+  /// The time for which the server keeps the chunks of an entry that is being written. Each write restarts it.
+  static let writeTimeout = Duration.seconds(120)
+  /// The time to live of an entry that never expires. A 304 or a new response restarts it.
+  private static let longestLifetime = Duration.seconds(31_536_000)
+
+  let configuration: RedisCache.Configuration
+  let names: KeyNames
+  let router: any RedisRouter
+  let scripts = ScriptTable()
+  private let counts = Lock(RedisCounters())
+
+  init(_ addresses: [RedisAddress], isCluster: Bool, _ configuration: RedisCache.Configuration) throws(CacheError) {
+    self.configuration = configuration
+    names = KeyNames(namespace: configuration.namespace)
+    let tls = addresses[0].usesTLS ? try configuration.tls.context() : nil
+    router =
+      isCluster
+      ? RedisCluster(addresses, configuration, tls: tls, scripts)
+      : SingleServer(node: RedisNode(addresses[0], configuration, tls: tls, scripts))
+  }
+
+  var counters: RedisCounters {
+    var counters = counts.withLock { $0 }
+    counters.lostConnections = router.nodes.reduce(0) { $0 + $1.lostConnections }
+    counters.redirections = router.redirections
+    return counters
+  }
+
+  func count(_ change: (inout RedisCounters) -> Void) { counts.withLock { change(&$0) } }
+
+  var now: Timestamp { configuration.clock.now }
+
+  // MARK: Commands
+
+  /// Sends commands about one hash tag and returns their replies.
+  ///
+  /// - Throws: The error of the connection, or the first error of the server.
+  func send(_ commands: [RedisCommand], for tag: HashTag) async throws(CacheError) -> [RESPValue] {
+    let replies: [RESPValue]
+    do throws(CacheError) {
+      replies = try await router.send(commands, for: tag)
+    } catch {
+      if error.code == .storeUnavailable || error.code == .overloaded { count { $0.refusedCommands += 1 } }
+      throw error
+    }
+    for case .error(let message) in replies { throw Self.error(message) }
+    return replies
+  }
+
+  /// Runs a script after other commands. If the server has lost the script, everything is sent again with the script's text.
+  ///
+  /// - Returns: The reply of the script.
+  func run(
+    _ script: Script, keys: [[UInt8]], _ arguments: [RedisCommand.Argument], after commands: [RedisCommand] = [], for tag: HashTag
+  ) async throws(CacheError) -> RESPValue {
+    var replies: [RESPValue]
+    do throws(CacheError) {
+      replies = try await send(commands + [scripts.command(script, keys: keys, arguments)], for: tag)
+    } catch {
+      guard error.isMissingScript else { throw error }
+      replies = try await send(commands + [scripts.command(script, isStored: false, keys: keys, arguments)], for: tag)
+    }
+    return replies.removeLast()
+  }
+
+  static func error(_ message: String) -> CacheError {
+    let code: CacheError.Code =
+      switch message.prefix(while: { $0 != " " }) {
+      case "OOM": .diskFull
+      case "READONLY", "MISCONF", "NOREPLICAS": .readOnly
+      case "WRONGTYPE", "FOREIGN": .unsupported
+      default: .storeUnavailable
+      }
+    return CacheError(code, reason: "the Redis server refused a command: \(message)")
+  }
+
+  // MARK: Times
+
+  /// Whether the store's own time to live has passed.
+  func isExpired(_ metadata: StoredMetadata, at now: Timestamp) -> Bool {
+    (metadata.expiration ?? configuration.expiration).deadline(from: metadata.responseTime) <= now
+  }
+
+  /// Returns the time for which the server keeps an entry: while it is fresh or may be served stale, and then for revalidation.
+  func lifetime(of metadata: StoredMetadata, at now: Timestamp) -> Duration {
+    let freshness = metadata.freshness
+    var end = max(freshness.freshUntil, now)
+    if let until = freshness.staleWhileRevalidateUntil { end = max(end, until) }
+    if let until = freshness.staleIfErrorUntil, until != .distantFuture { end = max(end, until) }
+    let expiration = (metadata.expiration ?? configuration.expiration).deadline(from: metadata.responseTime)
+    return min(min(end + configuration.staleRetention, expiration) - now, Self.longestLifetime)
+  }
+}
+
+extension CacheError {
+  /// Whether the server does not have a script, for example because it was restarted.
+  fileprivate var isMissingScript: Bool { code == .storeUnavailable && reason.contains("NOSCRIPT") }
+}
+
+extension RedisCommand.Argument {
+  /// A duration in whole milliseconds, rounded up.
+  static func milliseconds(_ duration: Duration) -> Self {
+    let (milliseconds, rest) = duration.saturatedNanoseconds.quotientAndRemainder(dividingBy: 1_000_000)
+    return .number(milliseconds + (rest > 0 ? 1 : 0))
+  }
+
+  /// A time in whole milliseconds since 1970.
+  static func milliseconds(_ time: Timestamp) -> Self { .number(time.nanoseconds / 1_000_000) }
+}
+
+extension RedisCache.TLS {
+  fileprivate func context() throws(CacheError) -> NIOSSLContext {
+    do {
+      var configuration = TLSConfiguration.makeClientConfiguration()
+      configuration.additionalTrustRoots = try additionalRoots.map { .certificates(try NIOSSLCertificate.fromPEMFile($0)) }
+      if let certificateChain {
+        configuration.certificateChain = try NIOSSLCertificate.fromPEMFile(certificateChain).map { .certificate($0) }
+      }
+      if let privateKey {
+        configuration.privateKey = .privateKey(try NIOSSLPrivateKey(file: privateKey, format: .pem))
+      }
+      return try NIOSSLContext(configuration: configuration)
+    } catch {
+      throw CacheError(
+        .invalidConfiguration, reason: "cannot read the certificates for the Redis server: \(error)", underlying: error)
+    }
+  }
+}
+#endif

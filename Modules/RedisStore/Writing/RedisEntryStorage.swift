@@ -1,0 +1,81 @@
+#if Redis
+internal import CacheCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The servers' part of writing one entry. The location of its chunks is the identifier of the body.
+struct RedisEntryStorage: SpoolStorage {
+  static let chunkSize = BodyChunks.size
+
+  private let key: CacheKey
+  private let tag: HashTag
+  private let engine: RedisEngine
+
+  init(_ key: CacheKey, _ engine: RedisEngine) {
+    (self.key, self.engine) = (key, engine)
+    tag = HashTag(key.resource)
+  }
+
+  func requireAllowedSize(_ length: Int64) throws(CacheError) {
+    let limit = engine.configuration.entrySizeLimit
+    guard length <= limit else { throw CacheError(.entryTooLarge, reason: "the body is larger than \(limit) bytes") }
+  }
+
+  /// Every body has an identifier of its own, so that two writers never share a key.
+  private static func newID() -> String { Hexadecimal.text(Revision.random().low) }
+
+  func append(_ bytes: Data, at offset: Int64, to location: String?) async throws(CacheError) -> String {
+    let id = location ?? Self.newID()
+    let commands = BodyChunks.commands(bytes, from: offset / Int64(BodyChunks.size), id, tag, engine.names)
+    _ = try await engine.send(commands, for: tag)
+    return id
+  }
+
+  func read(_ range: Range<Int64>, of length: Int64, at id: String) async throws(CacheError) -> Data {
+    guard let chunks = try await BodyChunks.read(range, of: length, id, tag, engine) else {
+      throw CacheError(.damagedEntry, reason: "the partial entry is damaged, or the Redis server has removed it")
+    }
+    return chunks.count == 1 ? Data(chunks[0]) : chunks.reduce(into: Data()) { $0.append($1) }
+  }
+
+  func commit(_ metadata: StoredMetadata, tail: Data, at offset: Int64, in location: String?) async throws(CacheError) {
+    let length = offset + Int64(tail.count)
+    let isChunked = location != nil || tail.count > BodyChunks.size
+    let id = location ?? Self.newID()
+    let now = engine.now
+    let record =
+      EntryRecord.head(
+        bodyID: id, isChunked: isChunked, revision: metadata.revision, length: length,
+        bodyChecksum: isChunked ? 0 : EntryRecord.checksum(tail), storedAt: now)
+      + (try EntryRecord.rest(key, metadata))
+    let lifetime = engine.lifetime(of: metadata, at: now)
+    try await engine.index(metadata, tag, until: now + lifetime)
+    let fields = KeyNames.fields(key)
+    let isStored = try await engine.run(
+      .commit, keys: [engine.names.entries(tag, isTransform: !key.transform.isEmpty), engine.names.body(tag, id)],
+      [
+        .bytes(fields.record), .bytes(fields.body), .bytes(record), .data(isChunked ? Data() : tail),
+        .number(isChunked ? BodyChunks.count(of: length) : 0), .milliseconds(lifetime), .bytes(engine.names.bodies(tag)),
+        .milliseconds(engine.configuration.replacedBodyRetention),
+      ],
+      after: isChunked && !tail.isEmpty
+        ? BodyChunks.commands(tail, from: offset / Int64(BodyChunks.size), id, tag, engine.names) : [],
+      for: tag)
+    guard isStored.integer == 1 else {
+      throw CacheError(.damagedEntry, reason: "the Redis server has removed a part of the body before the commit")
+    }
+    engine.count { $0.writes += 1 }
+  }
+
+  func discard(_ id: String) {
+    // If this fails, the chunks expire.
+    Task { [engine, tag] in _ = try? await engine.send([RedisCommand("UNLINK", .bytes(engine.names.body(tag, id)))], for: tag) }
+  }
+
+  func note(_ error: CacheError) { engine.count { $0.failedWrites += 1 } }
+}
+#endif

@@ -1,0 +1,105 @@
+#if Redis
+import CacheCore
+import CacheTesting
+import RedisStore
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Redis store: URLs, credentials and settings")
+struct AccessTests {
+  private let key = CacheKey(resource: "https://example.com/a")
+
+  private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
+
+  @Test(
+    "a URL of another form is refused by name",
+    arguments: [
+      ("http://localhost", "scheme 'http'"), ("redis://", "no host"), ("redis://localhost/first", "'first'"),
+      ("redis://localhost/-1", "'-1'"), ("unix:", "no path"), ("unix:///tmp/socket?db=x", "'x'"),
+    ])
+  func invalid(text: String, part: String) throws {
+    let error = #expect(throws: CacheError.self) { try RedisCache(url: url(text)) }
+    #expect(error?.code == .invalidConfiguration)
+    #expect(error?.reason.contains(part) == true, "\(error?.reason ?? "")")
+  }
+
+  @Test("a cluster without a server or with a database is refused", arguments: [[], ["redis://localhost/1"]])
+  func invalidCluster(urls: [String]) throws {
+    let error = #expect(throws: CacheError.self) { try RedisCache(cluster: urls.map { try url($0) }) }
+    #expect(error?.code == .invalidConfiguration)
+  }
+
+  @Test(
+    "an invalid setting is refused",
+    arguments: [
+      { $0.namespace = "" }, { $0.namespace = "a{b}" }, { $0.namespace = "a*" }, { $0.connections = 0 },
+      { $0.connections = 65 }, { $0.timeout = .zero }, { $0.pendingCommandLimit = 0 }, { $0.entrySizeLimit = -1 },
+      { $0.staleRetention = .seconds(-1) },
+    ] as [@Sendable (inout RedisCache.Configuration) -> Void])
+  func invalidSetting(change: @Sendable (inout RedisCache.Configuration) -> Void) throws {
+    let error = #expect(throws: CacheError.self) {
+      try RedisCache(url: url("redis://localhost"), configuration: .init(change))
+    }
+    #expect(error?.code == .invalidConfiguration)
+  }
+
+  @Test("a missing certificate is refused when the cache is created")
+  func missingCertificate() throws {
+    let error = #expect(throws: CacheError.self) {
+      try RedisCache(url: url("rediss://localhost"), configuration: .init { $0.tls.additionalRoots = ["/nonexistent.pem"] })
+    }
+    #expect(error?.code == .invalidConfiguration)
+  }
+
+  @Test("caches with the same server and namespace are equal components, and others are not")
+  func identity() throws {
+    let one = try RedisCache(url: url("redis://user:secret@localhost"))
+    #expect(try RedisCache(url: url("redis://localhost:6379/0")).id == one.id)
+    #expect(try RedisCache(url: url("redis://localhost/1")).id != one.id)
+    #expect(try RedisCache(url: url("redis://localhost"), configuration: .init { $0.namespace = "b" }).id != one.id)
+    #expect(!"\(one.id)".contains("secret"))
+  }
+
+  @Test(
+    "a password and an ACL user are accepted, and wrong ones are an error without the password",
+    .enabled(if: RedisServer.isInstalled))
+  func credentials() async throws {
+    let server = try await RedisServer()
+    try server.run([
+      "ACL", "SETUSER", "cache", "on", ">s3cret", "~etagere:*", "-@all", "+@read", "+@write", "+@connection", "+@scripting",
+      "+script|load", "+info",
+    ])
+    try server.run(["ACL", "SETUSER", "default", "off"])
+    let cache = try RedisCache(url: url("unix://cache:s3cret@localhost\(server.folder)/socket"))
+    try await cache.store(bytes(200_000), for: key, metadata: metadata(tags: "a"))
+    #expect(try await cache.bytes(key) == bytes(200_000))
+    #expect(try await cache.entries(tagged: "a").count == 1)
+    try await cache.removeAll()
+    #expect(try await cache.bytes(key) == nil)
+    await cache.close()
+
+    let wrong = try RedisCache(url: url("unix://cache:wr0ng@localhost\(server.folder)/socket"))
+    let error = await failure { _ = try await wrong.entry(for: key) }
+    #expect(error?.code == .storeUnavailable)
+    #expect(error?.reason.contains("WRONGPASS") == true)
+    #expect(error?.reason.contains("wr0ng") == false)
+    await wrong.close()
+  }
+
+  @Test("databases of one server are separate", .enabled(if: RedisServer.isInstalled))
+  func databases() async throws {
+    let server = try await RedisServer()
+    let (zero, one) = (try server.cache(), try RedisCache(url: url("unix://\(server.folder)/socket?db=1")))
+    try await one.store(bytes(10), for: key, metadata: metadata())
+    #expect(try await zero.bytes(key) == nil)
+    #expect(try await one.bytes(key) == bytes(10))
+    await zero.close()
+    await one.close()
+  }
+}
+#endif

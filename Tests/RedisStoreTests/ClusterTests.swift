@@ -1,0 +1,80 @@
+#if Redis
+import CacheCore
+import CacheTesting
+import Testing
+
+@testable import RedisStore
+
+@Suite("Redis store: clusters")
+struct ClusterTests {
+  /// The examples of the Redis cluster specification, and of its reference implementation.
+  @Test("hash slots are those of the specification", arguments: [("123456789", 12_739), ("foo", 12_182), ("", 0)])
+  func slots(text: String, slot: Int) { #expect(HashSlot.of(text.utf8) == slot) }
+
+  @Test("entries on a node that lost their slot are found on its new node", .enabled(if: RedisServer.isInstalled))
+  func moved() async throws {
+    let cluster = try await RedisTestCluster()
+    let cache = try cluster.cache()
+    let key = CacheKey(resource: "https://example.com/a")
+    let entry = metadata()
+    try await cache.store(bytes(200_000), for: key, metadata: entry)
+    let slot = HashSlot.of(HashTag(key.resource).bytes)
+    let source = try #require(cluster.servers.firstIndex { (try? !$0.keys.isEmpty) == true })
+    let target = (source + 1) % 3
+    try await cluster.migrate(slot, from: source, to: target) {
+      // The slot is being moved, and its keys are on both servers: the old one redirects for the missing keys.
+      #expect(try await cache.bytes(key) == bytes(200_000))
+      try await cache.store(bytes(100_000), for: key, metadata: entry)
+    }
+    #expect(try await cache.bytes(key) == bytes(100_000))
+    #expect(try await cache.updateMetadata(of: key, to: entry, ifRevision: entry.revision))
+    #expect(try await cache.entries().map(\.key) == [key])
+    #expect(cache.counters.redirections > 0)
+    try await cache.removeAll()
+    #expect(try await cache.bytes(key) == nil)
+    await cache.close()
+  }
+
+  @Test(
+    "tags are found on all nodes, and a lost node makes only its own entries unavailable", .enabled(if: RedisServer.isInstalled))
+  func nodes() async throws {
+    let cluster = try await RedisTestCluster()
+    for server in cluster.servers { try server.run(["CONFIG", "SET", "cluster-require-full-coverage", "no"]) }
+    let cache = try cluster.cache()
+    for number in 0..<60 {
+      try await cache.store(bytes(100), for: CacheKey(resource: "\(number)"), metadata: metadata(tags: "all"))
+    }
+    #expect(try cluster.servers.allSatisfy { try !$0.keys.isEmpty })
+    #expect(try await cache.entries(tagged: "all").count == 60)
+    cluster.servers[1].kill()
+    var outcomes: [CacheError.Code?: Int] = [:]
+    for number in 0..<60 {
+      let error = await failure { _ = try await cache.entry(for: CacheKey(resource: "\(number)")) }
+      outcomes[error?.code, default: 0] += 1
+    }
+    #expect(Set(outcomes.keys) == [nil, .storeUnavailable])
+    await cache.close()
+  }
+}
+
+extension RedisTestCluster {
+  /// Moves a slot. `during` runs when the target imports the slot and some of its keys have been moved.
+  fileprivate func migrate(_ slot: Int, from source: Int, to target: Int, during: () async throws -> Void) async throws {
+    let identifiers = try servers.map { try $0.run(["CLUSTER", "MYID"]).split(separator: "\r\n").last.map(String.init) ?? "" }
+    try servers[target].run(["CLUSTER", "SETSLOT", "\(slot)", "IMPORTING", identifiers[source]])
+    try servers[source].run(["CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", identifiers[target]])
+    try move(slot, from: source, to: target)
+    try await during()
+    try move(slot, from: source, to: target)
+    for server in servers { try server.run(["CLUSTER", "SETSLOT", "\(slot)", "NODE", identifiers[target]]) }
+  }
+
+  private func move(_ slot: Int, from source: Int, to target: Int) throws {
+    let keys = try servers[source].run(["CLUSTER", "GETKEYSINSLOT", "\(slot)", "100"]).split(separator: "\r\n")
+      .filter { !$0.hasPrefix("*") && !$0.hasPrefix("$") }.map(String.init)
+    guard !keys.isEmpty else { return }
+    try servers[source].run(
+      ["MIGRATE", "127.0.0.1", "\(servers[target].portNumber)", "", "0", "5000", "KEYS"] + keys)
+  }
+}
+#endif

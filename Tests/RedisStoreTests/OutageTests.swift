@@ -1,0 +1,203 @@
+#if Redis
+import CacheCore
+import CacheTesting
+import LoopbackOrigin
+import RedisStore
+import StoreComposition
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Redis store: servers that are away, slow, full or wrong", .enabled(if: RedisServer.isInstalled))
+struct OutageTests {
+  private let key = CacheKey(resource: "https://example.com/a")
+
+  @Test("without a server, calls fail by name, and a cache works as soon as the server runs")
+  func late() async throws {
+    let server = try await RedisServer(isStarted: false)
+    let cache = try server.cache { $0.longestRetryInterval = .milliseconds(50) }
+    let error = await failure { try await cache.store(bytes(10), for: key, metadata: metadata()) }
+    #expect(error?.code == .storeUnavailable)
+    #expect(error?.reason.contains(server.folder) == true)
+    #expect(await failure { _ = try await cache.entry(for: key) }?.code == .storeUnavailable)
+    #expect(cache.counters.refusedCommands == 2)
+    try await server.start()
+    try await Turns.until { (try? await cache.store(bytes(10), for: key, metadata: metadata())) != nil }
+    #expect(try await cache.bytes(key) == bytes(10))
+    await cache.close()
+  }
+
+  @Test("a killed server is an error and not a hang, and the cache works again after a restart")
+  func restarted() async throws {
+    let server = try await RedisServer()
+    let cache = try server.cache { $0.longestRetryInterval = .milliseconds(50) }
+    try await cache.store(bytes(10), for: key, metadata: metadata())
+    for _ in 0..<3 {
+      let readers = (0..<20).map { _ in Task { try? await cache.entry(for: key) } }
+      server.kill()
+      for reader in readers { _ = await reader.value }
+      try await Turns.until { await failure { _ = try await cache.entry(for: key) }?.code == .storeUnavailable }
+      try await server.start()
+      // The server has lost the entries and the scripts.
+      try await Turns.until { (try? await cache.store(bytes(20), for: key, metadata: metadata())) != nil }
+      #expect(try await cache.bytes(key) == bytes(20))
+    }
+    #expect(cache.counters.lostConnections >= 3)
+    await cache.close()
+  }
+
+  @Test("a server that stops replying fails the waiting calls after the timeout and later ones without waiting")
+  func paused() async throws {
+    let server = try await RedisServer()
+    let cache = try server.cache {
+      $0.timeout = .milliseconds(200)
+      $0.longestRetryInterval = .milliseconds(50)
+    }
+    // The first reply can be late on a busy machine.
+    try await Turns.until { (try? await cache.store(bytes(10), for: key, metadata: metadata())) != nil }
+    server.pause()
+    let error = await failure { while true { _ = try await cache.entry(for: key) } }
+    #expect(error?.code == .storeUnavailable)
+    #expect(error?.reason.contains("did not reply") == true)
+    // A call that waited would need 200 ms.
+    for _ in 0..<1_000 { #expect(await failure { _ = try await cache.entry(for: key) }?.code == .storeUnavailable) }
+    server.resume()
+    try await Turns.until { (try? await cache.bytes(key)) == bytes(10) }
+    await cache.close()
+  }
+
+  @Test("a cancelled call does not wait for a server that stops replying")
+  func cancelled() async throws {
+    let server = try await RedisServer()
+    let cache = try server.cache()
+    try await cache.store(bytes(10), for: key, metadata: metadata())
+    server.pause()
+    let task = Task { try await cache.bytes(key) }
+    task.cancel()
+    await #expect(throws: CacheError.self) { _ = try await task.value }
+    server.resume()
+    #expect(try await cache.bytes(key) == bytes(10))
+    await cache.close()
+  }
+
+  @Test("commands beyond the limit of pending ones are refused at once")
+  func overloaded() async throws {
+    let server = try await RedisServer()
+    let cache = try server.cache {
+      $0.connections = 1
+      $0.pendingCommandLimit = 2
+    }
+    try await cache.store(bytes(10), for: key, metadata: metadata())
+    server.pause()
+    let waiting = (0..<2).map { _ in Task { try await cache.bytes(key) } }
+    let error = Lock<CacheError?>(nil)
+    try await Turns.until {
+      let task = Task { await failure { _ = try await cache.entry(for: key) } }
+      // A call that is not refused waits for the server.
+      for _ in 0..<10 { await Task.yield() }
+      task.cancel()
+      let outcome = await task.value
+      error.withLock { $0 = outcome }
+      return outcome?.code == .overloaded
+    }
+    server.resume()
+    for task in waiting { _ = try? await task.value }
+    #expect(error.withLock { $0 }?.code == .overloaded)
+    #expect(cache.counters.refusedCommands >= 1)
+    await cache.close()
+  }
+
+  @Test("a full server refuses new entries by name and continues to return the stored ones")
+  func full() async throws {
+    let server = try await RedisServer(["--maxmemory", "5mb", "--maxmemory-policy", "noeviction"])
+    let cache = try server.cache()
+    try await cache.store(bytes(100_000), for: key, metadata: metadata())
+    var error: CacheError?
+    for number in 0..<100 where error == nil {
+      error = await failure {
+        try await cache.store(bytes(100_000), for: CacheKey(resource: "\(number)"), metadata: metadata())
+      }
+    }
+    #expect(error?.code == .diskFull)
+    #expect(try await cache.bytes(key) == bytes(100_000))
+    #expect(cache.counters.failedWrites == 1)
+    await cache.close()
+  }
+
+  @Test("a server that evicts keys under memory pressure accepts entries without end")
+  func evicting() async throws {
+    let server = try await RedisServer(["--maxmemory", "5mb", "--maxmemory-policy", "allkeys-lru"])
+    let cache = try server.cache()
+    var found = 0
+    for number in 0..<200 {
+      let key = CacheKey(resource: "https://example.com/\(number)")
+      do {
+        try await cache.store(bytes(70_000, seed: UInt64(number)), for: key, metadata: metadata())
+      } catch {
+        // The body itself was evicted.
+        #expect(error.code == .damagedEntry)
+      }
+      if let body = try await cache.bytes(key) {
+        #expect(body == bytes(70_000, seed: UInt64(number)))
+        found += 1
+      }
+    }
+    #expect(found > 100)
+    await cache.close()
+  }
+
+  @Test("a read-only replica refuses new entries by name and returns the stored ones")
+  func replica() async throws {
+    let server = try await RedisServer()
+    let cache = try server.cache()
+    try await cache.store(bytes(100), for: key, metadata: metadata())
+    // No server listens there, so the replica keeps what it has.
+    try server.run(["REPLICAOF", "127.0.0.1", "1"])
+    #expect(await failure { try await cache.store(bytes(10), for: key, metadata: metadata()) }?.code == .readOnly)
+    #expect(await failure { try await cache.remove(key, ifRevision: nil) }?.code == .readOnly)
+    #expect(try await cache.bytes(key) == bytes(100))
+    await cache.close()
+  }
+
+  @Test("a flushed server is an empty one")
+  func flushed() async throws {
+    let server = try await RedisServer()
+    let cache = try server.cache()
+    try await cache.store(bytes(100), for: key, metadata: metadata())
+    try server.run(["FLUSHALL"])
+    try server.run(["SCRIPT", "FLUSH"])
+    #expect(try await cache.bytes(key) == nil)
+    try await cache.store(bytes(200_000), for: key, metadata: metadata())
+    #expect(try await cache.bytes(key) == bytes(200_000))
+    await cache.close()
+  }
+
+  @Test("a server that does not speak the protocol is named")
+  func garbage() async throws {
+    let origin = try await OriginServer.start()
+    let url = try #require(URL(string: "redis://127.0.0.1:\(origin.port)"))
+    let cache = try RedisCache(url: url)
+    let error = await failure { _ = try await cache.entry(for: key) }
+    #expect(error?.code == .storeUnavailable)
+    #expect(error?.reason.contains("127.0.0.1:\(origin.port)") == true)
+    #expect(error?.reason.contains("does not speak the Redis protocol") == true)
+    await cache.close()
+    await origin.stop()
+  }
+
+  @Test("a layered store serves its other layers while the server is away")
+  func layered() async throws {
+    let server = try await RedisServer(isStarted: false)
+    let cache = try server.cache()
+    let store = try LayeredStore([VolatileStore(), cache])
+    try await store.store(bytes(100), for: key, metadata: metadata())
+    #expect(try await store.entry(for: key)?.body.collect() == bytes(100))
+    #expect(store.counters.layers[1].failures > 0)
+    await cache.close()
+  }
+}
+#endif

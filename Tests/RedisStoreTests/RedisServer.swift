@@ -1,0 +1,172 @@
+#if Redis
+import CacheCore
+import CacheTesting
+import Foundation
+import LoopbackOrigin
+import RedisStore
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A real server on a Unix domain socket or a loopback port, with its files in a temporary folder. It ends with its last
+/// reference.
+///
+/// `Scripts/test` installs the program. A machine without it skips the tests.
+final class RedisServer: Sendable {
+  static let isInstalled = program != nil
+
+  private static let program = ["valkey-server", "redis-server"].lazy
+    .flatMap { name in (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map { "\($0)/\(name)" } }
+    .first { FileManager.default.isExecutableFile(atPath: $0) }
+
+  let folder: String
+  private let arguments: [String]
+  private let process = Lock<Process?>(nil)
+  private let port: ReservedPort?
+  private let busPort: ReservedPort?
+
+  /// Starts a server and waits until it accepts connections.
+  ///
+  /// - Parameters:
+  ///   - arguments: Further arguments of the program.
+  ///   - hasPort: Whether the server also listens on a port, which ``url`` then names.
+  ///   - isCluster: Whether the server is a node of a cluster. It then has a port.
+  ///   - isStarted: Whether the server is started now.
+  init(_ arguments: [String] = [], hasPort: Bool = false, isCluster: Bool = false, isStarted: Bool = true) async throws {
+    // The path of a socket has at most 107 bytes.
+    folder = FileManager.default.temporaryDirectory.path + "/redis-\(Hexadecimal.text(Revision.random().low))"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    port = hasPort || isCluster ? try ReservedPort() : nil
+    busPort = isCluster ? try ReservedPort() : nil
+    var all = ["--dir", folder, "--unixsocket", folder + "/socket", "--save", "", "--daemonize", "no", "--bind", "127.0.0.1"]
+    all += ["--port", "\(port?.number ?? 0)"]
+    if let busPort {
+      all += ["--cluster-enabled", "yes", "--cluster-port", "\(busPort.number)", "--cluster-config-file", "nodes.conf"]
+    }
+    self.arguments = all + arguments
+    if isStarted { try await start() }
+  }
+
+  deinit {
+    kill()
+    try? FileManager.default.removeItem(atPath: folder)
+  }
+
+  /// The URL of the server's socket, or of its port in a cluster.
+  var url: URL {
+    get throws {
+      let text = port.map { "redis://127.0.0.1:\($0.number)" } ?? "unix://\(folder)/socket"
+      guard let url = URL(string: text) else { throw CacheError(.invalidURL, reason: text) }
+      return url
+    }
+  }
+
+  var portNumber: Int { port?.number ?? 0 }
+
+  var busPortNumber: Int { busPort?.number ?? 0 }
+
+  /// A cache on this server. Its timeouts are long, because a busy machine can stop the server for seconds.
+  func cache(_ change: (inout RedisCache.Configuration) -> Void = { _ in }) throws -> RedisCache {
+    try RedisCache(
+      url: url,
+      configuration: .init {
+        $0.timeout = .seconds(60)
+        $0.connectTimeout = .seconds(60)
+        change(&$0)
+      })
+  }
+
+  // MARK: The process
+
+  func start() async throws {
+    let process = Process()
+    process.executableURL = URL(filePath: Self.program ?? "")
+    process.arguments = arguments
+    process.standardOutput = FileHandle(forWritingAtPath: "/dev/null")
+    process.standardInput = FileHandle(forReadingAtPath: "/dev/null")
+    try process.run()
+    self.process.withLock { $0 = process }
+    try await Turns.until { (try? self.run(["PING"])) == "+PONG" }
+  }
+
+  /// Ends the server without notice.
+  func kill() {
+    let process = process.withLock { process in
+      defer { process = nil }
+      return process
+    }
+    guard let process, process.isRunning else { return }
+    signal(process, SIGKILL)
+    process.waitUntilExit()
+    unlink(folder + "/socket")
+  }
+
+  func pause() { if let process = process.withLock({ $0 }) { signal(process, SIGSTOP) } }
+
+  func resume() { if let process = process.withLock({ $0 }) { signal(process, SIGCONT) } }
+
+  private func signal(_ process: Process, _ number: Int32) {
+    #if canImport(Darwin)
+    Darwin.kill(process.processIdentifier, number)
+    #elseif canImport(Glibc)
+    Glibc.kill(process.processIdentifier, number)
+    #else
+    Musl.kill(process.processIdentifier, number)
+    #endif
+  }
+
+  // MARK: Commands
+
+  /// Runs a command on a connection of its own and returns the reply as the server sends it, without the last line break.
+  @discardableResult
+  func run(_ command: [String]) throws -> String { try run(command.map { Data($0.utf8) }) }
+
+  @discardableResult
+  func run(_ command: [Data]) throws -> String {
+    #if canImport(Glibc)
+    let kind = Int32(SOCK_STREAM.rawValue)
+    #else
+    let kind = SOCK_STREAM
+    #endif
+    let socket = socket(AF_UNIX, kind, 0)
+    defer { close(socket) }
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array((folder + "/socket").utf8)) }
+    let isConnected = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0 }
+    }
+    guard isConnected else { throw CacheError(.connectionRefused, reason: "no server at \(folder)") }
+    var request = Data("*\(command.count)\r\n".utf8)
+    for argument in command { request += Data("$\(argument.count)\r\n".utf8) + argument + Data("\r\n".utf8) }
+    request += Data("*1\r\n$4\r\nQUIT\r\n".utf8)
+    var sent = 0
+    while sent < request.count {
+      let count = request.withUnsafeBytes { write(socket, $0.baseAddress?.advanced(by: sent), $0.count - sent) }
+      guard count > 0 else { throw CacheError(.connectionLost, reason: "the server closed the connection") }
+      sent += count
+    }
+    var reply = Data()
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let count = read(socket, &buffer, buffer.count)
+      guard count > 0 else { break }
+      reply += buffer[..<count]
+    }
+    // The reply to QUIT follows.
+    return String(decoding: reply.dropLast(7), as: UTF8.self)
+  }
+
+  /// The names of all keys.
+  var keys: [String] {
+    get throws {
+      try run(["KEYS", "*"]).split(separator: "\r\n").filter { !$0.hasPrefix("*") && !$0.hasPrefix("$") }.map(String.init)
+    }
+  }
+}
+#endif
