@@ -1,14 +1,10 @@
 #if Redis
 import CacheCore
 import CacheTesting
+import Foundation
+import LoopbackOrigin
 import RedisStore
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 @Suite("Redis store: URLs, credentials and settings")
 struct AccessTests {
@@ -90,6 +86,37 @@ struct AccessTests {
     #expect(error?.reason.contains("wr0ng") == false)
     await wrong.close()
   }
+
+  @Test(
+    "TLS verifies the server and presents a client certificate",
+    .enabled(if: RedisServer.isInstalled && certificates != nil, "needs the certificates of Scripts/test --interop"))
+  func tls() async throws {
+    let folder = try #require(Self.certificates)
+    let port = try ReservedPort()
+    let server = try await RedisServer([
+      "--tls-port", "\(port.number)", "--tls-cert-file", "\(folder)/server.pem", "--tls-key-file", "\(folder)/server.key",
+      "--tls-ca-cert-file", "\(folder)/ca.pem", "--tls-auth-clients", "yes",
+    ])
+    let url = try url("rediss://localhost:\(port.number)")
+    let cache = try RedisCache(
+      url: url,
+      configuration: .init {
+        $0.timeout = .seconds(60)
+        $0.tls.additionalRoots = ["\(folder)/ca.pem"]
+        $0.tls.certificateChain = "\(folder)/client.pem"
+        $0.tls.privateKey = "\(folder)/client.key"
+      })
+    try await cache.store(bytes(200_000), for: key, metadata: metadata())
+    #expect(try await cache.bytes(key) == bytes(200_000))
+    await cache.close()
+
+    let untrusting = try RedisCache(url: url)
+    #expect(await failure { _ = try await untrusting.entry(for: key) }?.code == .storeUnavailable)
+    await untrusting.close()
+    withExtendedLifetime(server) {}
+  }
+
+  private static let certificates = ProcessInfo.processInfo.environment["ETAGERE_INTEROP_CERTIFICATES"]
 
   @Test("databases of one server are separate", .enabled(if: RedisServer.isInstalled))
   func databases() async throws {

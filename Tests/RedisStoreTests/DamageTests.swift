@@ -71,33 +71,41 @@ struct DamageTests {
     await cache.close()
   }
 
-  @Test("a changed byte anywhere in a record, a small body or a chunk is found", arguments: ["m", "b", "chunk"])
-  func damaged(part: String) async throws {
+  @Test("a changed byte anywhere in an entry is found", arguments: [0, 300])
+  func damagedEntry(size: Int) async throws {
     let server = try await RedisServer()
     let cache = try server.cache()
-    let data = bytes(part == "chunk" ? 200_000 : 300)
+    let data = bytes(size)
     try await cache.store(data, for: key, metadata: metadata())
-    let names = RedisEngineNames(cache)
-    let (name, field) =
-      part == "chunk"
-      ? (Data(try #require(try server.keys.first { $0.contains("}b") }).utf8), Data("1".utf8))
-      : (names.entries(key), part == "m" ? names.fields(key).record : names.fields(key).body)
-    let reply = try await cache.engine.send(
-      [RedisCommand("HGET", .data(name), .data(field))], for: HashTag(key.resource))
+    let (name, field) = cache.place(of: key)
+    let reply = try await cache.engine.send([RedisCommand("HGET", .data(name), .data(field))], for: HashTag(key.resource))
     let whole = try #require(reply[0].bytes)
-    // The first four bytes say that the record is one of this schema.
-    for position in stride(from: part == "m" ? 4 : 0, to: whole.count, by: part == "chunk" ? 9_973 : 1) {
+    // The last four bytes say that the entry is one of this schema.
+    for position in 0..<whole.count - 4 {
       var changed = whole
-      changed[changed.startIndex + position] ^= 0x20
+      changed[position] ^= 0x20
       try server.run([Data("HSET".utf8), name, field, changed])
-      let read = try? await cache.bytes(key)
-      #expect(read == nil, "byte \(position)")
-      // Finding the damage may have removed the entry.
-      try await cache.store(data, for: key, metadata: metadata(revision: Revision(high: 1, low: UInt64(position))))
-      if part == "chunk" { break }
+      #expect(try await cache.bytes(key) == nil, "byte \(position)")
+      #expect(try await cache.variants(of: key.resource).isEmpty, "byte \(position)")
     }
-    #expect(cache.counters.damaged > 0)
+    #expect(cache.counters.damaged >= whole.count - 4)
+    try await cache.store(data, for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == data)
+    await cache.close()
+  }
+
+  @Test("a changed byte in a chunk ends the body with an error", arguments: [0, 1_000, 65_535, 65_536, 65_539])
+  func damagedChunk(position: Int) async throws {
+    let server = try await RedisServer()
+    let cache = try server.cache()
+    try await cache.store(bytes(200_000), for: key, metadata: metadata())
+    let name = Data(try #require(try server.keys.first { $0.contains("}b") }).utf8)
+    let reply = try await cache.engine.send([RedisCommand("HGET", .data(name), "1")], for: HashTag(key.resource))
+    var chunk = try #require(reply[0].bytes)
+    chunk[position] ^= 1
+    try server.run([Data("HSET".utf8), name, Data("1".utf8), chunk])
+    #expect(await failure { _ = try await cache.bytes(key) }?.code == .damagedEntry)
+    #expect(cache.counters.damaged == 1)
     await cache.close()
   }
 
@@ -105,7 +113,7 @@ struct DamageTests {
   func otherType() async throws {
     let server = try await RedisServer()
     let cache = try server.cache()
-    let name = RedisEngineNames(cache).entries(key)
+    let (name, _) = cache.place(of: key)
     try server.run([Data("SET".utf8), name, Data("mine".utf8)])
     for work in [
       { _ = try await cache.entry(for: key) }, { try await cache.store(bytes(10), for: key, metadata: metadata()) },
@@ -124,9 +132,8 @@ struct DamageTests {
   func otherSchema() async throws {
     let server = try await RedisServer()
     let cache = try server.cache()
-    let names = RedisEngineNames(cache)
-    let (name, field) = (names.entries(key), names.fields(key).record)
-    try server.run([Data("HSET".utf8), name, field, Data("ETR0".utf8) + bytes(100)])
+    let (name, field) = cache.place(of: key)
+    try server.run([Data("HSET".utf8), name, field, bytes(100) + Data("ETR0".utf8)])
     #expect(try await cache.entry(for: key) == nil)
     #expect(try await cache.variants(of: key.resource).isEmpty)
     #expect(await failure { try await cache.store(bytes(10), for: key, metadata: metadata()) }?.code == .unsupported)
@@ -199,19 +206,11 @@ struct DamageTests {
   }
 }
 
-/// The names of a cache's keys and fields, for commands that a test sends itself.
-private struct RedisEngineNames {
-  private let names: KeyNames
-
-  init(_ cache: RedisCache) { names = cache.engine.names }
-
-  func entries(_ key: CacheKey) -> Data {
-    Data(names.entries(HashTag(key.resource), isTransform: !key.transform.isEmpty))
-  }
-
-  func fields(_ key: CacheKey) -> (record: Data, body: Data) {
-    let fields = KeyNames.fields(key)
-    return (Data(fields.record), Data(fields.body))
+extension RedisCache {
+  /// The key and the field of an entry, for commands that a test sends itself.
+  fileprivate func place(of key: CacheKey) -> (name: Data, field: Data) {
+    let name = engine.names.entries(HashTag(key.resource), isTransform: !key.transform.isEmpty)
+    return (Data(name), Data(KeyNames.field(key)))
   }
 }
 

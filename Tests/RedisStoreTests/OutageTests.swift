@@ -1,6 +1,9 @@
 #if Redis
 import CacheCore
+import CacheManager
 import CacheTesting
+import ETagValidation
+import HTTPTypes
 import LoopbackOrigin
 import RedisStore
 import StoreComposition
@@ -187,6 +190,30 @@ struct OutageTests {
     #expect(error?.reason.contains("does not speak the Redis protocol") == true)
     await cache.close()
     await origin.stop()
+  }
+
+  @Test("a load continues without the server, the observer receives the error, and Cache-Status names it")
+  func load() async throws {
+    let server = try await RedisServer(isStarted: false)
+    let cache = try server.cache()
+    let url = try #require(URL(string: "https://example.com/a"))
+    let (origin, observer) = (ScriptedDownloader(), RecordingObserver())
+    origin.serve(url) { _ in .ok("x", etag: "\"1\"", cacheControl: "max-age=600") }
+    let manager = ResourceManager(
+      .init {
+        $0.downloader = origin
+        $0.store = cache
+        $0.validator = ETagValidator()
+        $0.observer = observer
+      })
+    let response = try await manager.respond(to: HTTPRequest(resource: url))
+    #expect(try await response.body.collect() == Data("x".utf8))
+    let status = "\(response.status)"
+    #expect(status.contains("fwd=uri-miss") && status.hasSuffix("detail=storeUnavailable"), "\(status)")
+    await manager.close()
+    let failures = observer.events.compactMap { if case .readFailed(_, let error) = $0 { error.code } else { nil } }
+    #expect(failures == [.storeUnavailable])
+    await cache.close()
   }
 
   @Test("a layered store serves its other layers while the server is away")

@@ -1,8 +1,12 @@
 /// A reader for the output of ``ByteWriter`` that copies nothing. It is valid only as long as the bytes are. A read of invalid
 /// bytes returns `nil` and never traps.
+///
+/// It is inlinable because other modules would otherwise call unspecialized generic functions for each number.
+@usableFromInline
 package struct RawByteReader {
-  private var rest: UnsafeRawBufferPointer
+  @usableFromInline var rest: UnsafeRawBufferPointer
 
+  @inlinable
   package init(_ bytes: UnsafeRawBufferPointer) { rest = bytes }
 
   /// The number of remaining bytes.
@@ -10,16 +14,19 @@ package struct RawByteReader {
 
   package var isAtEnd: Bool { rest.isEmpty }
 
+  @inlinable
   package mutating func integer<Integer: FixedWidthInteger>(_ type: Integer.Type = Integer.self) -> Integer? {
     raw(MemoryLayout<Integer>.size).map { Integer(littleEndian: $0.loadUnaligned(as: Integer.self)) }
   }
 
+  @inlinable
   package mutating func raw(_ count: Int) -> UnsafeRawBufferPointer? {
     guard count >= 0, count <= rest.count else { return nil }
     defer { rest = UnsafeRawBufferPointer(rebasing: rest[count...]) }
     return UnsafeRawBufferPointer(rebasing: rest[..<count])
   }
 
+  @inlinable
   package mutating func counted() -> UnsafeRawBufferPointer? {
     guard let count = integer(UInt32.self), let count = Int(exactly: count) else { return nil }
     return raw(count)

@@ -73,7 +73,10 @@ struct CacheTransaction: Sendable {
         guard request.policy != .cacheOnly else { return .generated(HTTPResponse(status: .gatewayTimeout)) }
         let selectsStored = !found.candidates.isEmpty && planner.selects(found.plan, for: head)
         return .requestOrigin(
-          sent, OriginRequest(self, found.candidates, fallback: fallback, reason: reason, selectsStored: selectsStored))
+          sent,
+          OriginRequest(
+            self, found.candidates, fallback: fallback, reason: reason, selectsStored: selectsStored,
+            storeFailure: found.storeFailure))
       case .respond(let response): return .generated(response)
       }
     }

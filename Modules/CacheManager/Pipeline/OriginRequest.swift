@@ -19,17 +19,21 @@ struct OriginRequest: Sendable {
   let reason: ForwardReason
   /// Whether the request selects a stored response, fresh or stale, which the new one replaces.
   let selectsStored: Bool
+  /// The error of the durable store, if it could not be read.
+  let storeFailure: CacheError.Code?
   /// The leader, which passes the outcome on to coalesced requests.
   var leader: CoalescingLeader?
 
   init(
-    _ transaction: CacheTransaction, _ candidates: [Candidate], fallback: Int?, reason: ForwardReason, selectsStored: Bool
+    _ transaction: CacheTransaction, _ candidates: [Candidate], fallback: Int?, reason: ForwardReason, selectsStored: Bool,
+    storeFailure: CacheError.Code? = nil
   ) {
     self.transaction = transaction
     self.candidates = candidates
     self.fallback = fallback
     self.reason = reason
     self.selectsStored = selectsStored
+    self.storeFailure = storeFailure
   }
 
   var request: ResolvedRequest { transaction.request }
@@ -253,7 +257,11 @@ struct OriginRequest: Sendable {
   // MARK: Status
 
   /// The status of a response to a forwarded request.
-  func forwarded(_ status: Int?) -> CacheStatus { CacheStatus("", forwarded: reason, status: status) }
+  func forwarded(_ status: Int?) -> CacheStatus {
+    var forwarded = CacheStatus("", forwarded: reason, status: status)
+    forwarded.detail = storeFailure?.rawValue
+    return forwarded
+  }
 
   func lifetimeLeft(_ metadata: StoredMetadata) -> Duration { metadata.freshness.freshUntil - request.clock.now }
 }

@@ -25,6 +25,8 @@ struct Candidate: Sendable {
 struct LookupResult: Sendable {
   var candidates: [Candidate]
   var plan: ValidationPlan
+  /// The error of the durable store, if it could not be read.
+  var storeFailure: CacheError.Code? = nil
 
   /// Whether a response with its body is used without revalidation.
   var isHit: Bool {
@@ -79,8 +81,9 @@ struct TieredCache: Sendable {
     let known = responsesInMemory()
     if let result = result(of: known, head) { return result }
     guard let disk = readableDisk else { return LookupResult(candidates: [], plan: plan(head, [])) }
-    let candidates = try await candidates(on: disk, beside: known)
-    return LookupResult(candidates: candidates, plan: plan(head, candidates))
+    var failure: CacheError.Code?
+    let candidates = try await candidates(on: disk, beside: known, &failure)
+    return LookupResult(candidates: candidates, plan: plan(head, candidates), storeFailure: failure)
   }
 
   /// Looks up the resource in memory, and in a durable store that can respond without waiting. Returns `nil` if the look-up must
@@ -167,7 +170,9 @@ struct TieredCache: Sendable {
 
   /// Returns the responses in the durable store, with newer metadata from memory.
   @inline(never)
-  private func candidates(on disk: any CacheStore, beside known: [Candidate]) async throws(CacheError) -> [Candidate] {
+  private func candidates(
+    on disk: any CacheStore, beside known: [Candidate], _ failure: inout CacheError.Code?
+  ) async throws(CacheError) -> [Candidate] {
     var merged: [Candidate]
     do throws(CacheError) {
       merged = try await disk.variants(of: resource).filter { !isUnusable($0.metadata) }.map {
@@ -176,6 +181,7 @@ struct TieredCache: Sendable {
     } catch {
       if error.isCancellation { throw error }
       request.observe(.readFailed(resource: resource, error: error))
+      failure = error.code
       merged = []
     }
     if let representation = request.representation, !representation.wantsBytes {

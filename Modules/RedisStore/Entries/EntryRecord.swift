@@ -8,29 +8,32 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The stored form of an entry without its body: a head that a 304 leaves unchanged, and the key with the metadata.
+/// The stored form of an entry: a small body, the description (key and metadata), and a foot that a 304 leaves unchanged.
 ///
-/// | offset | bytes | content |
-/// | --- | --- | --- |
-/// | 0 | 4 | `ETR1` |
-/// | 4 | 1 | `I` if the body is in the same key, `C` if its chunks are in a key of their own |
-/// | 5 | 16 | identifier of the body |
-/// | 21 | 16 | revision |
-/// | 37 | 8 | length of the body |
-/// | 45 | 4 | CRC32C of a body in the same key |
-/// | 49 | 8 | time at which the body was stored |
-/// | 57 | 4 | CRC32C of the bytes before |
-/// | 61 | 4 | CRC32C of the revision and the bytes after |
-/// | 65 | | resource, variant, transform and metadata, each after its count of bytes (32 bits) |
+/// The body comes first, so that it can be used where it lies. A large body is in chunks in a key of its own.
 ///
-/// Numbers are little-endian.
+/// | bytes | content |
+/// | --- | --- |
+/// | | a body of up to 64 KiB |
+/// | 4 | CRC32C of the revision and the rest of the description |
+/// | | resource, variant, transform and metadata, each after its count of bytes (32 bits) |
+/// | 8 | size of the description in hexadecimal digits |
+/// | 1 | `I` if the body is in the value, `C` if it is in chunks |
+/// | 16 | identifier of the body |
+/// | 16 | revision |
+/// | 8 | length of the body |
+/// | 4 | CRC32C of a body in the value |
+/// | 8 | time at which the body was stored |
+/// | 4 | CRC32C of the foot so far, without the size of the description |
+/// | 4 | `ETR1` |
+///
+/// Numbers are little-endian. The scripts count these positions from the end.
 struct EntryRecord: Sendable {
   static let magic = "ETR1"
-  static let headSize = 61
-  /// The position of the revision in the record, counted from one, as Lua does.
-  static let revisionPosition = 22
+  private static let footSize = 61
+  private static let sizeDigits = 8
   /// The maximum size in bytes of the key and the metadata.
-  static let restLimit = 64 << 20
+  private static let descriptionLimit = 64 << 20
 
   let key: CacheKey
   let metadata: StoredMetadata
@@ -42,36 +45,46 @@ struct EntryRecord: Sendable {
 
   // MARK: Encoding
 
-  static func head(
-    bodyID: String, isChunked: Bool, revision: Revision, length: Int64, bodyChecksum: UInt32, storedAt: Timestamp
-  ) -> [UInt8] {
-    var writer = ByteWriter()
-    writer.raw(magic.utf8)
-    writer.integer(UInt8(ascii: isChunked ? "C" : "I"))
-    writer.raw(bodyID.utf8)
-    writer.raw(Self.bytes(of: revision))
-    writer.integer(length)
-    writer.integer(bodyChecksum)
-    writer.integer(storedAt.nanoseconds)
-    writer.integer(writer.bytes.withUnsafeBytes { Self.checksum($0) })
-    return writer.bytes
+  /// Returns the value for an entry.
+  ///
+  /// - Parameters:
+  ///   - body: The body, or `nil` if it is in chunks.
+  ///   - length: The length of the body.
+  /// - Throws: `CacheError.Code.entryTooLarge` if the key and the metadata exceed the limit.
+  static func value(
+    _ key: CacheKey, _ metadata: StoredMetadata, body: Data?, length: Int64, bodyID: String, storedAt: Timestamp
+  ) throws(CacheError) -> Data {
+    let description = try description(key, metadata)
+    var foot = ByteWriter()
+    foot.integer(UInt8(ascii: body == nil ? "C" : "I"))
+    foot.raw(bodyID.utf8)
+    foot.raw(bytes(of: metadata.revision))
+    foot.integer(length)
+    foot.integer(body.map { checksum($0) } ?? 0)
+    foot.integer(storedAt.nanoseconds)
+    foot.integer(foot.bytes.withUnsafeBytes { checksum($0) })
+    foot.raw(magic.utf8)
+    return (body ?? Data()) + description + digits(of: description.count) + foot.bytes
   }
 
-  /// - Throws: `CacheError.Code.entryTooLarge` if the key and the metadata exceed the limit.
-  static func rest(_ key: CacheKey, _ metadata: StoredMetadata) throws(CacheError) -> [UInt8] {
+  /// Returns the encoded key and metadata.
+  static func description(_ key: CacheKey, _ metadata: StoredMetadata) throws(CacheError) -> [UInt8] {
     var writer = ByteWriter()
     writer.integer(UInt32(0))
     writer.text(key.resource)
     writer.text(key.variant)
     writer.text(key.transform)
     writer.counted(metadata.encoded())
-    guard writer.bytes.count <= restLimit else {
-      throw CacheError(.entryTooLarge, reason: "the key and the metadata are larger than \(restLimit) bytes")
+    guard writer.bytes.count <= descriptionLimit else {
+      throw CacheError(.entryTooLarge, reason: "the key and the metadata are larger than \(descriptionLimit) bytes")
     }
     writer.overwrite(
       writer.bytes.withUnsafeBytes { checksum(UnsafeRawBufferPointer(rebasing: $0[4...]), after: metadata.revision) }, at: 0)
     return writer.bytes
   }
+
+  /// Returns the size of a description as hexadecimal digits, which Lua can read.
+  static func digits(of size: Int) -> [UInt8] { Array(Hexadecimal.text(UInt64(size)).utf8.suffix(sizeDigits)) }
 
   static func bytes(of revision: Revision) -> [UInt8] {
     var writer = ByteWriter()
@@ -85,27 +98,34 @@ struct EntryRecord: Sendable {
   enum Decoded {
     case entry(EntryRecord)
     case damaged
-    /// A record of another schema or of another program.
+    /// A value of another schema or of another program.
     case foreign
   }
 
+  /// Decodes a value, with or without its body. The body is not checked.
   static func decode(_ data: Data) -> Decoded { data.withUnsafeBytes { decode($0) } }
 
   private static func decode(_ bytes: UnsafeRawBufferPointer) -> Decoded {
-    guard bytes.starts(with: magic.utf8) else { return .foreign }
-    guard bytes.count > headSize + 4 else { return .damaged }
-    var head = RawByteReader(UnsafeRawBufferPointer(rebasing: bytes[4..<headSize]))
-    guard let kind = head.integer(UInt8.self), kind == UInt8(ascii: "C") || kind == UInt8(ascii: "I"),
-      let bodyID = head.raw(16), let high = head.integer(UInt64.self), let low = head.integer(UInt64.self),
-      let length = head.integer(Int64.self), length >= 0, let bodyChecksum = head.integer(UInt32.self),
-      let storedAt = head.integer(Int64.self),
-      head.integer(UInt32.self) == checksum(UnsafeRawBufferPointer(rebasing: bytes[..<(headSize - 4)]))
+    guard bytes.suffix(4).elementsEqual(magic.utf8) else { return .foreign }
+    let (footStart, sizeStart) = (bytes.count - footSize, bytes.count - footSize - sizeDigits)
+    guard sizeStart >= 0,
+      let size = Int(UnsafeRawBufferPointer(rebasing: bytes[sizeStart..<footStart]).utf8Text, radix: 16),
+      size >= 4, size <= sizeStart,
+      // Other spellings of the number, such as capital letters, mean that a byte has changed.
+      bytes[sizeStart..<footStart].elementsEqual(digits(of: size))
+    else { return .damaged }
+    var foot = RawByteReader(UnsafeRawBufferPointer(rebasing: bytes[footStart...]))
+    guard let kind = foot.integer(UInt8.self), kind == UInt8(ascii: "C") || kind == UInt8(ascii: "I"),
+      let bodyID = foot.raw(16), let high = foot.integer(UInt64.self), let low = foot.integer(UInt64.self),
+      let length = foot.integer(Int64.self), length >= 0, let bodyChecksum = foot.integer(UInt32.self),
+      let storedAt = foot.integer(Int64.self),
+      foot.integer(UInt32.self) == checksum(UnsafeRawBufferPointer(rebasing: bytes[footStart..<(bytes.count - 8)]))
     else { return .damaged }
     let revision = Revision(high: high, low: low)
-    var rest = RawByteReader(UnsafeRawBufferPointer(rebasing: bytes[headSize...]))
-    let expected = checksum(UnsafeRawBufferPointer(rebasing: bytes[(headSize + 4)...]), after: revision)
-    guard rest.integer(UInt32.self) == expected, let resource = rest.text(), let variant = rest.text(),
-      let transform = rest.text(), let encoded = rest.counted(), rest.isAtEnd,
+    var description = RawByteReader(UnsafeRawBufferPointer(rebasing: bytes[(sizeStart - size)..<sizeStart]))
+    let expected = checksum(UnsafeRawBufferPointer(rebasing: bytes[(sizeStart - size + 4)..<sizeStart]), after: revision)
+    guard description.integer(UInt32.self) == expected, let resource = description.text(), let variant = description.text(),
+      let transform = description.text(), let encoded = description.counted(), description.isAtEnd,
       var metadata = StoredMetadata(decoding: encoded), metadata.revision == revision
     else { return .damaged }
     if metadata.bodyLength != length { metadata.bodyLength = length }
@@ -114,6 +134,13 @@ struct EntryRecord: Sendable {
         key: CacheKey(resource: resource.utf8Text, variant: variant.utf8Text, transform: transform.utf8Text),
         metadata: metadata, bodyID: bodyID.utf8Text, isChunked: kind == UInt8(ascii: "C"), length: length,
         bodyChecksum: bodyChecksum, storedAt: Timestamp(nanoseconds: storedAt)))
+  }
+
+  /// Returns the body in the value that this record was decoded from, or `nil` if it is damaged.
+  func body(in value: Data) -> Data? {
+    guard length <= value.count else { return nil }
+    let body = value.prefix(Int(length))
+    return Self.checksum(body) == bodyChecksum ? body : nil
   }
 
   // MARK: Checksums

@@ -33,7 +33,15 @@ struct KeyNames: Sendable {
 
   init(namespace: String) { prefix = Array("\(namespace):1:{".utf8) }
 
-  private func name(_ tag: HashTag, _ suffix: String) -> [UInt8] { prefix + tag.bytes + Array("}\(suffix)".utf8) }
+  private func name(_ tag: HashTag, _ suffix: String) -> [UInt8] {
+    var name: [UInt8] = []
+    name.reserveCapacity(prefix.count + HashTag.count + 1 + suffix.utf8.count)
+    name += prefix
+    name += tag.bytes
+    name.append(UInt8(ascii: "}"))
+    name += suffix.utf8
+    return name
+  }
 
   /// The key with the entries of a resource.
   func entries(_ tag: HashTag, isTransform: Bool) -> [UInt8] { name(tag, isTransform ? "t" : "v") }
@@ -63,19 +71,18 @@ struct KeyNames: Sendable {
 
   /// Whether a key with a hash tag is a body.
   func isBody(_ name: some Collection<UInt8>) -> Bool {
-    name.dropFirst(prefix.count + HashTag.count + 1).first == KeyNames.bodyMark
+    name.dropFirst(prefix.count + HashTag.count + 1).first == UInt8(ascii: "b")
   }
 
-  /// The fields of an entry: its record, and its body if it is small.
-  static func fields(_ key: CacheKey) -> (record: [UInt8], body: [UInt8]) {
+  /// The field of an entry in the key of its resource.
+  static func field(_ key: CacheKey) -> [UInt8] {
+    if key.variant.isEmpty, key.transform.isEmpty { return plainField }
     let (high, low) = SipHash.digest(
       key.transform.isEmpty ? key.variant : "\(key.variant.utf8.count) \(key.variant)\(key.transform)",
       key: SipHash.Key(first: 0x4574_6167_6572_6531, second: 0x4669_656C_6473_2121))
-    let digest = withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { Array($0) }
-    return ([recordMark] + digest, [bodyMark] + digest)
+    return withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { Array($0) }
   }
 
-  static let recordMark = UInt8(ascii: "m")
-  static let bodyMark = UInt8(ascii: "b")
+  private static let plainField = Array("-".utf8)
 }
 #endif

@@ -5,24 +5,28 @@ internal import CacheCore
 enum Script: String, CaseIterable, Sendable {
   /// Makes an entry visible and replaces the one before it.
   ///
-  /// Keys: the entries, the new body. Arguments: record field, body field, record, small body, number of chunks (0 for a small
-  /// body), time to live, first part of the names of bodies, time to live of a replaced body. Times are in milliseconds.
+  /// Keys: the entries, the new body. Arguments: field, value, number of chunks (0 for a small body), time to live, first part of
+  /// the names of bodies, time to live of a replaced body. Times are in milliseconds.
   ///
   /// Returns 0 if a chunk is missing, because the server evicted the body.
   case commit
   /// Replaces the metadata of an entry.
   ///
-  /// Keys: the entries. Arguments: record field, body field, revision, metadata, time to live, first part of the names of bodies,
-  /// time to live of a removed body.
+  /// Keys: the entries. Arguments: field, revision, description, its size, time to live, first part of the names of bodies, time
+  /// to live of a removed body.
   ///
   /// Returns 0 if there is no entry with the revision.
   case update
   /// Removes an entry.
   ///
-  /// Keys: the entries. Arguments: record field, body field, expected part of the record (or an empty string), its offset, first
-  /// part of the names of bodies, time to live of a removed body.
+  /// Keys: the entries. Arguments: field, expected revision or an empty string, expected identifier of the body or an empty
+  /// string, first part of the names of bodies, time to live of a removed body.
   case remove
-  /// Returns the records in several keys.
+  /// Returns an entry without its body.
+  ///
+  /// Keys: the entries. Arguments: field.
+  case peek
+  /// Returns the entries of several keys without their bodies.
   case list
   /// Adds a resource to the index of a cache tag.
   ///
@@ -39,38 +43,33 @@ enum Script: String, CaseIterable, Sendable {
       Self.shared + """
         local old = redis.call('HGET', KEYS[1], ARGV[1])
         if old and not isOurs(old) then return redis.error_reply('FOREIGN the key has an entry of another schema') end
-        local chunks, ttl = tonumber(ARGV[5]), tonumber(ARGV[6])
+        local chunks, ttl = tonumber(ARGV[3]), tonumber(ARGV[4])
         if chunks > 0 and redis.call('HLEN', KEYS[2]) ~= chunks then return 0 end
-        if old then discard(old, ARGV[7], ARGV[8]) end
+        if old then discard(old, ARGV[5], ARGV[6]) end
         if ttl <= 0 then
-          redis.call('HDEL', KEYS[1], ARGV[1], ARGV[2])
+          redis.call('HDEL', KEYS[1], ARGV[1])
           return 1
         end
-        redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
-        if chunks > 0 then
-          redis.call('HDEL', KEYS[1], ARGV[2])
-          redis.call('PEXPIRE', KEYS[2], ARGV[6])
-        else
-          redis.call('HSET', KEYS[1], ARGV[2], ARGV[4])
-        end
+        redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+        if chunks > 0 then redis.call('PEXPIRE', KEYS[2], ARGV[4]) end
         live(KEYS[1], ttl)
         return 1
         """
     case .update:
       Self.shared + """
         local old = redis.call('HGET', KEYS[1], ARGV[1])
-        if not old or not isOurs(old) or string.sub(old, 22, 37) ~= ARGV[3] then return 0 end
+        if not old or not isOurs(old) or revision(old) ~= ARGV[2] then return 0 end
         local ttl = tonumber(ARGV[5])
         if ttl <= 0 then
-          redis.call('HDEL', KEYS[1], ARGV[1], ARGV[2])
+          redis.call('HDEL', KEYS[1], ARGV[1])
           discard(old, ARGV[6], ARGV[7])
           return 1
         end
-        if string.sub(old, 5, 5) == 'C' and redis.call('PEXPIRE', ARGV[6] .. string.sub(old, 6, 21), ARGV[5]) == 0 then
+        if isChunked(old) and redis.call('PEXPIRE', ARGV[6] .. body(old), ARGV[5]) == 0 then
           redis.call('HDEL', KEYS[1], ARGV[1])
           return 0
         end
-        redis.call('HSET', KEYS[1], ARGV[1], string.sub(old, 1, 61) .. ARGV[4])
+        redis.call('HSET', KEYS[1], ARGV[1], string.sub(old, 1, start(old) - 1) .. ARGV[3] .. ARGV[4] .. string.sub(old, -61))
         live(KEYS[1], ttl)
         return 1
         """
@@ -78,22 +77,28 @@ enum Script: String, CaseIterable, Sendable {
       Self.shared + """
         local old = redis.call('HGET', KEYS[1], ARGV[1])
         if not old or not isOurs(old) then return 0 end
-        local start = tonumber(ARGV[4])
-        if #ARGV[3] > 0 and string.sub(old, start, start + #ARGV[3] - 1) ~= ARGV[3] then return 0 end
-        redis.call('HDEL', KEYS[1], ARGV[1], ARGV[2])
-        discard(old, ARGV[5], ARGV[6])
+        if ARGV[2] ~= '' and revision(old) ~= ARGV[2] then return 0 end
+        if ARGV[3] ~= '' and body(old) ~= ARGV[3] then return 0 end
+        redis.call('HDEL', KEYS[1], ARGV[1])
+        discard(old, ARGV[4], ARGV[5])
         return 1
         """
+    case .peek:
+      Self.shared + """
+        local value = redis.call('HGET', KEYS[1], ARGV[1])
+        if not value or not isOurs(value) then return false end
+        return string.sub(value, start(value))
+        """
     case .list:
-      """
-      local records = {}
-      for _, key in ipairs(KEYS) do
-        for _, field in ipairs(redis.call('HKEYS', key)) do
-          if string.sub(field, 1, 1) == 'm' then records[#records + 1] = redis.call('HGET', key, field) end
+      Self.shared + """
+        local found = {}
+        for _, key in ipairs(KEYS) do
+          for _, value in ipairs(redis.call('HVALS', key)) do
+            if isOurs(value) then found[#found + 1] = string.sub(value, start(value)) end
+          end
         end
-      end
-      return records
-      """
+        return found
+        """
     case .index:
       """
       redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[3])
@@ -106,14 +111,19 @@ enum Script: String, CaseIterable, Sendable {
   }
 
   private static let shared = """
-    local function isOurs(record) return string.sub(record, 1, 4) == '\(EntryRecord.magic)' end
+    local function isOurs(value) return string.sub(value, -4) == '\(EntryRecord.magic)' end
+    local function isChunked(value) return string.sub(value, -61, -61) == 'C' end
+    local function body(value) return string.sub(value, -60, -45) end
+    local function revision(value) return string.sub(value, -44, -29) end
+    -- The position after a small body.
+    local function start(value) return #value - 68 - (tonumber(string.sub(value, -69, -62), 16) or 0) end
     -- A reader may have opened the body.
-    local function discard(record, bodies, ttl)
-      if string.sub(record, 5, 5) == 'C' then redis.call('PEXPIRE', bodies .. string.sub(record, 6, 21), ttl) end
+    local function discard(value, bodies, ttl)
+      if isChunked(value) then redis.call('PEXPIRE', bodies .. body(value), ttl) end
     end
     -- Another entry in the key may live longer.
     local function live(key, ttl)
-      if redis.call('HLEN', key) <= 2 or redis.call('PTTL', key) < ttl then
+      if redis.call('HLEN', key) <= 1 or redis.call('PTTL', key) < ttl then
         redis.call('PEXPIRE', key, string.format('%.0f', ttl))
       end
     end

@@ -17,25 +17,28 @@ extension RedisEngine {
     let now = now
     let lifetime = lifetime(of: metadata, at: now)
     try await index(metadata, tag, until: now + lifetime)
-    let fields = KeyNames.fields(key)
+    let description = try EntryRecord.description(key, metadata)
     let reply = try await run(
       .update, keys: [names.entries(tag, isTransform: !key.transform.isEmpty)],
       [
-        .bytes(fields.record), .bytes(fields.body), .bytes(EntryRecord.bytes(of: revision)),
-        .bytes(try EntryRecord.rest(key, metadata)), .milliseconds(lifetime), .bytes(names.bodies(tag)),
+        .bytes(KeyNames.field(key)), .bytes(EntryRecord.bytes(of: revision)), .bytes(description),
+        .bytes(EntryRecord.digits(of: description.count)), .milliseconds(lifetime), .bytes(names.bodies(tag)),
         .milliseconds(configuration.replacedBodyRetention),
       ], for: tag)
     return reply.integer == 1
   }
 
   func remove(_ key: CacheKey, ifRevision revision: Revision?) async throws(CacheError) {
-    let tag = HashTag(key.resource)
-    let fields = KeyNames.fields(key)
+    try await remove(key, HashTag(key.resource), ifRevision: revision, bodyID: "")
+  }
+
+  /// Removes an entry if it has the given revision and body. With `nil` or an empty identifier, any one matches.
+  func remove(_ key: CacheKey, _ tag: HashTag, ifRevision revision: Revision?, bodyID: String) async throws(CacheError) {
     _ = try await run(
       .remove, keys: [names.entries(tag, isTransform: !key.transform.isEmpty)],
       [
-        .bytes(fields.record), .bytes(fields.body), .bytes(revision.map(EntryRecord.bytes) ?? []),
-        .number(EntryRecord.revisionPosition), .bytes(names.bodies(tag)), .milliseconds(configuration.replacedBodyRetention),
+        .bytes(KeyNames.field(key)), .bytes(revision.map(EntryRecord.bytes) ?? []), .text(bodyID), .bytes(names.bodies(tag)),
+        .milliseconds(configuration.replacedBodyRetention),
       ], for: tag)
   }
 }

@@ -47,19 +47,15 @@ struct RedisEntryStorage: SpoolStorage {
     let isChunked = location != nil || tail.count > BodyChunks.size
     let id = location ?? Self.newID()
     let now = engine.now
-    let record =
-      EntryRecord.head(
-        bodyID: id, isChunked: isChunked, revision: metadata.revision, length: length,
-        bodyChecksum: isChunked ? 0 : EntryRecord.checksum(tail), storedAt: now)
-      + (try EntryRecord.rest(key, metadata))
+    let value = try EntryRecord.value(
+      key, metadata, body: isChunked ? nil : tail, length: length, bodyID: id, storedAt: now)
     let lifetime = engine.lifetime(of: metadata, at: now)
     try await engine.index(metadata, tag, until: now + lifetime)
-    let fields = KeyNames.fields(key)
     let isStored = try await engine.run(
       .commit, keys: [engine.names.entries(tag, isTransform: !key.transform.isEmpty), engine.names.body(tag, id)],
       [
-        .bytes(fields.record), .bytes(fields.body), .bytes(record), .data(isChunked ? Data() : tail),
-        .number(isChunked ? BodyChunks.count(of: length) : 0), .milliseconds(lifetime), .bytes(engine.names.bodies(tag)),
+        .bytes(KeyNames.field(key)), .data(value), .number(isChunked ? BodyChunks.count(of: length) : 0),
+        .milliseconds(lifetime), .bytes(engine.names.bodies(tag)),
         .milliseconds(engine.configuration.replacedBodyRetention),
       ],
       after: isChunked && !tail.isEmpty

@@ -72,6 +72,20 @@ struct ChildProcess {
     return count
   }
 
+  /// Runs another program and returns its output.
+  func output(_ program: String, _ arguments: [String], limit: Duration = .seconds(120)) async throws -> String {
+    let output = scratch("output")
+    try Data().write(to: output)
+    let process = Process()
+    process.executableURL = URL(filePath: "/usr/bin/env")
+    process.arguments = [program] + arguments
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = try FileHandle(forWritingTo: output)
+    process.standardError = FileHandle.nullDevice
+    if try await Self.finish(process, limit: limit) { throw BenchmarkFailure("\(program) did not finish within \(limit)") }
+    return String(decoding: try Data(contentsOf: output), as: UTF8.self)
+  }
+
   private static var program: URL {
     Bundle.main.executableURL ?? URL(filePath: CommandLine.arguments[0])
   }

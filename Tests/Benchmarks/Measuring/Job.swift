@@ -21,6 +21,9 @@ enum Jobs {
     #if Origin
     all += [SmallJob.self, LargeJob.self, WaitersJob.self, StormJob.self, LinkJob.self, CancelledJob.self]
     #endif
+    #if Redis
+    all.append(RedisJob.self)
+    #endif
     #if AsyncHTTP
     all += [StaleJob.self, ScreenJob.self] as [any Job.Type]
     #endif

@@ -114,6 +114,9 @@ enum Scenario: String, CaseIterable {
   #if VIPS && Origin
   case imagesStorm = "images-storm"
   #endif
+  #if Redis
+  case redis
+  #endif
 
   func run(_ bench: Bench) async throws -> ScenarioReport {
     switch self {
@@ -143,6 +146,9 @@ enum Scenario: String, CaseIterable {
     case .ratios: try await RatiosScenario().run()
     #if VIPS && Origin
     case .imagesStorm: try await ImagesStormScenario(bench: bench).run()
+    #endif
+    #if Redis
+    case .redis: try await RedisScenario(bench: bench).run()
     #endif
     }
   }
