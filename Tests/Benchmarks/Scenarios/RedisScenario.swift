@@ -14,7 +14,7 @@ struct RedisScenario {
     let rounds = bench.settings.rounds ?? 5
     var report = ScenarioReport(
       "redis",
-      "hits of 20 KB on a Redis server, \(width) at once on \(connections) connections, and updates after a 304, \(rounds) rounds: "
+      "Hits of 20 KB on a Redis server, \(width) at once on \(connections) connections, and updates after a 304, \(rounds) rounds: "
         + "median (least–most)")
     let server = try await RedisProcess(bench.child)
     var peer: [Double] = []
