@@ -16,24 +16,23 @@ extension RedisCache {
     /// The first part of the names of all keys, which separates caches on one server. It has 1 to 64 bytes from the letters and
     /// digits of ASCII, `.`, `-`, `_` and `:`.
     public var namespace = "etagere"
-    /// The maximum time to connect, including name lookup, TCP and TLS.
+    /// The maximum time for name lookup and the TCP connection. TLS and authentication have ``timeout``.
     public var connectTimeout = Duration.seconds(2)
-    /// The maximum time from the call to the reply of a command. When it has passed, the connections to the server are closed and
-    /// calls fail at once until the server replies to a probe.
+    /// The maximum time from sending commands to their replies. When it has passed, the connections to the server are closed, and
+    /// calls fail at once until the server replies to a probe. A call can send commands several times.
     public var timeout = Duration.seconds(1)
     /// The longest interval between two attempts to reconnect. The first follows at once, and each further interval is twice as
     /// long.
     public var longestRetryInterval = Duration.seconds(5)
     /// The number of connections to each server, from 1 to 64. Commands are pipelined.
     public var connections = 2
-    /// The maximum number of commands that wait for a reply on one connection. Further commands fail with
-    /// `CacheError.Code.overloaded`.
-    public var pendingCommandLimit = 1_024
+    /// The maximum number of calls that wait for replies on one connection. Further calls fail with `CacheError.Code.overloaded`.
+    public var pendingCallLimit = 1_024
     /// The maximum size of one body in bytes. A larger body is refused with `CacheError.Code.entryTooLarge`. The default is
     /// 64 MiB.
     public var entrySizeLimit: Int64 = 64 << 20
-    /// The time to live of entries whose metadata states none. It counts from `StoredMetadata.responseTime`, so a 304 restarts
-    /// it.
+    /// The time to live of entries whose metadata states none, in addition to the one that follows from their freshness. It counts
+    /// from `StoredMetadata.responseTime`, so a 304 restarts it.
     public var expiration = Expiration.never
     /// The time for which a stale entry remains in the server, so that it can be revalidated. It starts when the entry is no
     /// longer fresh and may no longer be served stale. The default is one day.
@@ -69,9 +68,9 @@ extension RedisCache {
       guard (1...64).contains(connections) else {
         throw CacheError(.invalidConfiguration, reason: "connections must be from 1 to 64, not \(connections)")
       }
-      guard pendingCommandLimit > 0, entrySizeLimit >= 0 else {
+      guard pendingCallLimit > 0, entrySizeLimit >= 0 else {
         throw CacheError(
-          .invalidConfiguration, reason: "pendingCommandLimit must be at least 1, and entrySizeLimit must not be negative")
+          .invalidConfiguration, reason: "pendingCallLimit must be at least 1, and entrySizeLimit must not be negative")
       }
       guard connectTimeout > .zero, timeout > .zero, longestRetryInterval > .zero else {
         throw CacheError(.invalidConfiguration, reason: "connectTimeout, timeout and longestRetryInterval must be positive")

@@ -23,8 +23,7 @@ extension RedisCache {
     try SpooledWriter(metadata, RedisEntryStorage(key, engine))
   }
 
-  /// Replaces the metadata in one atomic step, whatever the size of the body. The metadata has the revision and body length of
-  /// the stored entry.
+  /// Replaces the metadata in one atomic step, without sending the body. The entry keeps its revision and the length of its body.
   public func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision revision: Revision)
     async throws(CacheError) -> Bool
   {
@@ -45,8 +44,8 @@ extension RedisCache {
     try await engine.entries(where: isWanted)
   }
 
-  /// Returns the entries with a cache tag. It uses an index if no server evicts keys. Otherwise it looks at all keys, because a
-  /// server may have evicted the index.
+  /// Returns the entries with a cache tag. It reads an index if no server evicts keys. Otherwise it scans all keys, because
+  /// a server may have evicted the index.
   public func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry] {
     try await engine.entries(tagged: tag)
   }

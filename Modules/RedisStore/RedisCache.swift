@@ -10,15 +10,14 @@ public import Foundation
 /// A store on a Redis or Valkey server, which several machines share.
 ///
 /// ```swift
-/// let shared = try RedisCache(url: URL(string: "redis://cache.internal:6379")!)
-/// let store = try LayeredStore([disk, shared])
+/// // rediss://cache:PASSWORD@cache.internal
+/// let cache = try RedisCache(url: url, configuration: .init { $0.namespace = "shop" })
+/// try await cache.store(bytes, for: key, metadata: metadata)
 /// ```
 ///
 /// The server needs Redis 6.2 or Valkey 7.2, or a later version. Scripts make each commit, metadata update and removal atomic.
-/// The server may evict any key at any time, and the entry is then a miss. While the server is unavailable, calls fail at once
-/// with `CacheError.Code.storeUnavailable`, and loads continue without it.
-///
-/// Other keys on the server are not changed.
+/// The server may evict any key at any time, and the entry is then a miss. After a failed attempt to reach the server, calls throw
+/// `CacheError.Code.storeUnavailable` at once until it replies to a probe. Loads continue without it. See <doc:RedisStore>.
 public final class RedisCache: CacheStore {
   let engine: RedisEngine
 
@@ -33,8 +32,8 @@ public final class RedisCache: CacheStore {
 
   /// Creates a cache on a cluster. It connects at the first call.
   ///
-  /// - Parameter urls: The URLs of one or more servers of the cluster, without a database. The others are found through them, and
-  ///   use the credentials of the first one.
+  /// - Parameter urls: The URLs of one or more servers of the cluster, without a database. The others are found through them.
+  ///   All servers use the credentials and the scheme of the first URL.
   /// - Throws: `CacheError.Code.invalidConfiguration` if a URL or a setting is invalid, or if a certificate cannot be read.
   public convenience init(cluster urls: [URL], configuration: Configuration = Configuration()) throws(CacheError) {
     var addresses: [RedisAddress] = []

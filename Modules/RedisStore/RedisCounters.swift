@@ -11,9 +11,9 @@ public struct RedisCounters: Hashable, Sendable {
   public var writes = 0
   /// Entries whose write or commit failed.
   public var failedWrites = 0
-  /// Commands that were refused because the server was unavailable or because too many commands were pending.
-  public var refusedCommands = 0
-  /// Connections that were lost or given up.
+  /// Calls to the server that failed because it was unavailable or because too many calls were pending.
+  public var failedCalls = 0
+  /// Connections that the server closed, or that were closed because a reply was late.
   public var lostConnections = 0
   /// Commands that a cluster redirected to another node.
   public var redirections = 0

@@ -52,32 +52,31 @@ final class RedisEngine: Sendable {
     do throws(CacheError) {
       replies = try await router.send(commands, for: tag)
     } catch {
-      if error.code == .storeUnavailable || error.code == .overloaded { count { $0.refusedCommands += 1 } }
+      if error.code == .storeUnavailable || error.code == .overloaded { count { $0.failedCalls += 1 } }
       throw error
     }
     for case .error(let message) in replies { throw Self.error(message) }
     return replies
   }
 
-  /// Runs a script after other commands. If the server has lost the script, everything is sent again with the script's text.
-  ///
-  /// - Returns: The reply of the script.
+  /// Runs a script and returns its reply. If the server has lost the script, its whole text is sent.
   func run(
-    _ script: Script, keys: [[UInt8]], _ arguments: [RedisCommand.Argument], after commands: [RedisCommand] = [], for tag: HashTag
+    _ script: Script, keys: [[UInt8]], _ arguments: [RedisCommand.Argument], for tag: HashTag
   ) async throws(CacheError) -> RESPValue {
-    var replies: [RESPValue]
     do throws(CacheError) {
-      replies = try await send(commands + [scripts.command(script, keys: keys, arguments)], for: tag)
+      return try await send([scripts.command(script, keys: keys, arguments)], for: tag)[0]
     } catch {
       guard error.isMissingScript else { throw error }
-      replies = try await send(commands + [scripts.command(script, isStored: false, keys: keys, arguments)], for: tag)
+      return try await send([scripts.command(script, isStored: false, keys: keys, arguments)], for: tag)[0]
     }
-    return replies.removeLast()
   }
 
   static func error(_ message: String) -> CacheError {
+    // Redis 6.2 puts the code of an error in a script behind "ERR Error running script (call to …): …: -".
+    let words = message.split(whereSeparator: { $0 == " " || $0 == "-" })
+    let isInScript = message.hasPrefix("ERR Error running script")
     let code: CacheError.Code =
-      switch message.prefix(while: { $0 != " " }) {
+      switch isInScript ? words.first(where: { $0 != "ERR" && $0.count > 2 && $0.allSatisfy(\.isUppercase) }) : words.first {
       case "OOM": .diskFull
       case "READONLY", "MISCONF", "NOREPLICAS": .readOnly
       case "WRONGTYPE", "FOREIGN": .unsupported
@@ -88,19 +87,18 @@ final class RedisEngine: Sendable {
 
   // MARK: Times
 
-  /// Whether the store's own time to live has passed.
-  func isExpired(_ metadata: StoredMetadata, at now: Timestamp) -> Bool {
-    (metadata.expiration ?? configuration.expiration).deadline(from: metadata.responseTime) <= now
-  }
+  func isExpired(_ metadata: StoredMetadata, at now: Timestamp) -> Bool { end(of: metadata) <= now }
 
-  /// Returns the time for which the server keeps an entry: while it is fresh or may be served stale, and then for revalidation.
-  func lifetime(of metadata: StoredMetadata, at now: Timestamp) -> Duration {
+  /// Returns the time from which an entry is a miss. Until then it is fresh, may be served stale, or can be revalidated.
+  ///
+  /// The server removes a key at the latest of these times for its entries.
+  func end(of metadata: StoredMetadata) -> Timestamp {
     let freshness = metadata.freshness
-    var end = max(freshness.freshUntil, now)
+    var end = max(freshness.freshUntil, metadata.responseTime)
     if let until = freshness.staleWhileRevalidateUntil { end = max(end, until) }
     if let until = freshness.staleIfErrorUntil, until != .distantFuture { end = max(end, until) }
     let expiration = (metadata.expiration ?? configuration.expiration).deadline(from: metadata.responseTime)
-    return min(min(end + configuration.staleRetention, expiration) - now, Self.longestLifetime)
+    return min(end + configuration.staleRetention, expiration, metadata.responseTime + Self.longestLifetime)
   }
 }
 
@@ -115,9 +113,6 @@ extension RedisCommand.Argument {
     let (milliseconds, rest) = duration.saturatedNanoseconds.quotientAndRemainder(dividingBy: 1_000_000)
     return .number(milliseconds + (rest > 0 ? 1 : 0))
   }
-
-  /// A time in whole milliseconds since 1970.
-  static func milliseconds(_ time: Timestamp) -> Self { .number(time.nanoseconds / 1_000_000) }
 }
 
 extension RedisCache.TLS {

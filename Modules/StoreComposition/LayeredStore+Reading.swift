@@ -91,11 +91,17 @@ extension LayeredStore {
   /// Lists the tagged entries of all layers. An entry in two layers is listed from the upper one. It fails if a layer fails.
   public func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry] {
     var found: [CacheKey: ListedEntry] = [:]
-    for layer in layers {
+    for (index, layer) in layers.enumerated() {
       for entry in try await layer.store.entries(tagged: tag) where !layer.isHidden(entry.key) && found[entry.key] == nil {
-        found[entry.key] = entry
+        if try await !isBehindAnother(entry.key, in: index) { found[entry.key] = entry }
       }
     }
     return Array(found.values)
+  }
+
+  /// Whether an upper layer has the key, so that lookups do not find the entry in layer `index`.
+  private func isBehindAnother(_ key: CacheKey, in index: Int) async throws(CacheError) -> Bool {
+    for above in layers[..<index] where try await above.revision(of: key) != nil { return true }
+    return false
   }
 }

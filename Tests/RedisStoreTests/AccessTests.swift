@@ -3,20 +3,23 @@ import CacheCore
 import CacheTesting
 import Foundation
 import LoopbackOrigin
-import RedisStore
 import Testing
+
+@testable import RedisStore
 
 @Suite("Redis store: URLs, credentials and settings")
 struct AccessTests {
   private let key = CacheKey(resource: "https://example.com/a")
+
+  private let patient = RedisCache.Configuration { $0.timeout = .seconds(60) }
 
   private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
 
   @Test(
     "a URL of another form is refused by name",
     arguments: [
-      ("http://localhost", "scheme 'http'"), ("redis://", "no host"), ("redis://localhost/first", "'first'"),
-      ("redis://localhost/-1", "'-1'"), ("unix:", "no path"), ("unix:///tmp/socket?db=x", "'x'"),
+      ("http://localhost", "scheme 'http'"), ("redis://", "no host"), ("redis://localhost/first", "the number"),
+      ("redis://localhost/-1", "the number"), ("unix:", "no path"), ("unix:///tmp/socket?db=x", "the number"),
     ])
   func invalid(text: String, part: String) throws {
     let error = #expect(throws: CacheError.self) { try RedisCache(url: url(text)) }
@@ -34,7 +37,7 @@ struct AccessTests {
     "an invalid setting is refused",
     arguments: [
       { $0.namespace = "" }, { $0.namespace = "a{b}" }, { $0.namespace = "a*" }, { $0.connections = 0 },
-      { $0.connections = 65 }, { $0.timeout = .zero }, { $0.pendingCommandLimit = 0 }, { $0.entrySizeLimit = -1 },
+      { $0.connections = 65 }, { $0.timeout = .zero }, { $0.pendingCallLimit = 0 }, { $0.entrySizeLimit = -1 },
       { $0.staleRetention = .seconds(-1) },
     ] as [@Sendable (inout RedisCache.Configuration) -> Void])
   func invalidSetting(change: @Sendable (inout RedisCache.Configuration) -> Void) throws {
@@ -67,19 +70,24 @@ struct AccessTests {
   func credentials() async throws {
     let server = try await RedisServer()
     try server.run([
-      "ACL", "SETUSER", "cache", "on", ">s3cret", "~etagere:*", "-@all", "+@read", "+@write", "+@connection", "+@scripting",
-      "+script|load", "+info",
+      "ACL", "SETUSER", "cache", "on", ">s3cret", "resetkeys", "~etagere:1:*", "-@all", "+auth", "+select", "+ping", "+info",
+      "+scan", "+unlink", "+hget", "+hvals", "+hmget", "+hlen", "+hset", "+hdel", "+pexpire", "+pttl", "+zadd", "+zscan",
+      "+zremrangebyscore", "+time", "+eval", "+evalsha", "+script|load",
     ])
     try server.run(["ACL", "SETUSER", "default", "off"])
-    let cache = try RedisCache(url: url("unix://cache:s3cret@localhost\(server.folder)/socket"))
+    let cache = try RedisCache(url: url("unix://cache:s3cret@localhost\(server.folder)/socket"), configuration: patient)
     try await cache.store(bytes(200_000), for: key, metadata: metadata(tags: "a"))
     #expect(try await cache.bytes(key) == bytes(200_000))
     #expect(try await cache.entries(tagged: "a").count == 1)
+    let entry = try #require(await cache.entry(for: key, range: 0..<0))
+    #expect(try await cache.updateMetadata(of: key, to: entry.metadata, ifRevision: entry.metadata.revision))
+    try await cache.remove(key, ifRevision: nil)
+    try await cache.store(bytes(200_000), for: key, metadata: metadata(tags: "a"))
     try await cache.removeAll()
     #expect(try await cache.bytes(key) == nil)
     await cache.close()
 
-    let wrong = try RedisCache(url: url("unix://cache:wr0ng@localhost\(server.folder)/socket"))
+    let wrong = try RedisCache(url: url("unix://cache:wr0ng@localhost\(server.folder)/socket"), configuration: patient)
     let error = await failure { _ = try await wrong.entry(for: key) }
     #expect(error?.code == .storeUnavailable)
     #expect(error?.reason.contains("WRONGPASS") == true)
@@ -118,10 +126,36 @@ struct AccessTests {
 
   private static let certificates = ProcessInfo.processInfo.environment["ETAGERE_INTEROP_CERTIFICATES"]
 
+  @Test(
+    "the code of an error is found in the messages of Redis 6.2 and 7.0",
+    arguments: [
+      ("OOM command not allowed when used memory > 'maxmemory'.", .diskFull),
+      ("ERR Error running script (call to f_1f): @user_script:9: @user_script: 9: -OOM command not allowed", .diskFull),
+      ("READONLY You can't write against a read only replica.", .readOnly),
+      ("ERR Error running script (call to f_1f): @user_script:1: -READONLY You can't write", .readOnly),
+      ("WRONGTYPE Operation against a key holding the wrong kind of value script: 1f, on @user_script:8.", .unsupported),
+      ("ERR Error running script (call to f_1f): @user_script:8: WRONGTYPE Operation against a key", .unsupported),
+      ("ERR unknown command", .storeUnavailable),
+    ] as [(String, CacheError.Code)])
+  func codes(message: String, code: CacheError.Code) { #expect(RedisEngine.error(message).code == code) }
+
+  @Test("a server without AUTH is an error without the password", .enabled(if: RedisServer.isInstalled))
+  func withoutAuthentication() async throws {
+    let server = try await RedisServer(["--rename-command", "AUTH", ""])
+    let cache = try RedisCache(url: url("unix://cache:s3cret@localhost\(server.folder)/socket"), configuration: patient)
+    let error = await failure { _ = try await cache.entry(for: key) }
+    #expect(error?.code == .storeUnavailable)
+    #expect(error?.reason.contains("does not accept the credentials") == true)
+    #expect(error?.reason.contains("s3cret") == false)
+    await cache.close()
+  }
+
   @Test("databases of one server are separate", .enabled(if: RedisServer.isInstalled))
   func databases() async throws {
     let server = try await RedisServer()
-    let (zero, one) = (try server.cache(), try RedisCache(url: url("unix://\(server.folder)/socket?db=1")))
+    let (zero, one) = (
+      try server.cache(), try RedisCache(url: url("unix://\(server.folder)/socket?db=1"), configuration: patient)
+    )
     try await one.store(bytes(10), for: key, metadata: metadata())
     #expect(try await zero.bytes(key) == nil)
     #expect(try await one.bytes(key) == bytes(10))

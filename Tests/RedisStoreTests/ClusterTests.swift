@@ -16,6 +16,7 @@ struct ClusterTests {
     let cluster = try await RedisTestCluster()
     let cache = try cluster.cache()
     let key = CacheKey(resource: "https://example.com/a")
+    let variant = CacheKey(resource: key.resource, variant: "a=b")
     let entry = metadata()
     try await cache.store(bytes(200_000), for: key, metadata: entry)
     let slot = HashSlot.of(HashTag(key.resource).bytes)
@@ -25,8 +26,16 @@ struct ClusterTests {
       // The slot is being moved, and its keys are on both servers: the old one redirects for the missing keys.
       #expect(try await cache.bytes(key) == bytes(200_000))
       try await cache.store(bytes(100_000), for: key, metadata: entry)
+      // An entry that neither server has, and a small one in place of a large one.
+      try await cache.store(bytes(10), for: variant, metadata: entry)
+      #expect(try await cache.bytes(variant) == bytes(10))
+      try await cache.store(bytes(20), for: key.with(transform: "small"), metadata: entry)
     }
     #expect(try await cache.bytes(key) == bytes(100_000))
+    #expect(try await cache.bytes(variant) == bytes(10))
+    #expect(try await cache.bytes(key.with(transform: "small")) == bytes(20))
+    try await cache.remove(variant, ifRevision: nil)
+    try await cache.remove(key.with(transform: "small"), ifRevision: nil)
     #expect(try await cache.updateMetadata(of: key, to: entry, ifRevision: entry.revision))
     #expect(try await cache.entries().map(\.key) == [key])
     #expect(cache.counters.redirections > 0)

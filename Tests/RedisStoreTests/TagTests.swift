@@ -61,7 +61,7 @@ struct TagTests {
       try await cache.store(bytes(100), for: key(seconds), metadata: entry)
     }
     let index = try #require(try server.keys.first { $0.hasSuffix("g") })
-    #expect((900...1_000).contains(try #require(Int(server.run(["TTL", index]).dropFirst()))))
+    #expect((900...1_060).contains(try #require(Int(server.run(["TTL", index]).dropFirst()))))
     await cache.close()
   }
 

@@ -45,6 +45,22 @@ struct LayeredReadingTests {
     #expect(store.counters.promotions == 1)
   }
 
+  @Test("entries with a cache tag are listed as lookups find them, and not from below a newer entry without the tag")
+  func tagged() async throws {
+    let (upper, lower) = (VolatileStore(), VolatileStore())
+    let store = try LayeredStore([upper, lower])
+    let tag = try #require(HTTPField.Name("Cache-Tag"))
+    var tagged = metadata()
+    tagged.response.headerFields[tag] = "news"
+    let keys = (0..<3).map { CacheKey(resource: "https://example.com/\($0)") }
+    for key in keys { try await lower.store(Data("old".utf8), for: key, metadata: tagged) }
+    try await upper.store(Data("new".utf8), for: keys[0], metadata: metadata())
+    try await upper.store(Data("new".utf8), for: keys[1], metadata: tagged)
+    #expect(try await Set(store.entries(tagged: "news").map(\.key)) == Set(keys[1...]))
+    #expect(try await store.entries(tagged: "new").isEmpty)
+    #expect(try await ReadOnlyStore(lower).entries(tagged: "news").count == 3)
+  }
+
   @Test("the usage is the sum over the layers, and unknown if a layer does not count")
   func usage() async throws {
     let folder = try TemporaryFolder()

@@ -18,10 +18,14 @@ final class CommandQueue: Sendable {
     var isScheduled = false
     /// The number of callers that wait for replies.
     var pending = 0
+    /// The number of bytes that they have sent or will send.
+    var pendingBytes = 0
     var isOverdue = false
     var end: CacheError?
     var closeAction: (@Sendable (CacheError) -> Void)?
   }
+
+  private static let byteLimit = 64 << 20
 
   /// The name of the server in errors.
   private let server: String
@@ -37,9 +41,14 @@ final class CommandQueue: Sendable {
     try state.withLock { state throws(CacheError) in
       if let end = state.end { throw end }
       guard state.pending < limit else {
-        throw CacheError(.overloaded, reason: "\(limit) commands wait for a reply of the Redis server \(server)")
+        throw CacheError(.overloaded, reason: "\(limit) calls wait for a reply of the Redis server \(server)")
+      }
+      // A single call of any size is accepted.
+      guard state.pending == 0 || state.pendingBytes + outgoing.bytes.readableBytes <= Self.byteLimit else {
+        throw CacheError(.overloaded, reason: "\(Self.byteLimit) bytes wait for the Redis server \(server)")
       }
       state.pending += 1
+      state.pendingBytes += outgoing.bytes.readableBytes
       state.outgoing.append(outgoing)
       defer { state.isScheduled = true }
       return !state.isScheduled
@@ -54,7 +63,13 @@ final class CommandQueue: Sendable {
     }
   }
 
-  func complete() { state.withLock { $0.pending -= 1 } }
+  /// Records that a call of this size has its replies.
+  func complete(_ bytes: Int) {
+    state.withLock { state in
+      state.pending -= 1
+      state.pendingBytes -= bytes
+    }
+  }
 
   /// Records that a reply did not come in time.
   func noteOverdue() { state.withLock { $0.isOverdue = true } }

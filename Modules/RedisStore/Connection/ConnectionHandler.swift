@@ -10,6 +10,7 @@ final class ConnectionHandler: ChannelInboundHandler {
   private struct Waiting {
     let replies: PendingReplies
     let deadline: NIODeadline
+    let size: Int
     var values: [RESPValue] = []
   }
 
@@ -52,7 +53,7 @@ final class ConnectionHandler: ChannelInboundHandler {
       return
     }
     for command in outgoing {
-      waiting.append(Waiting(replies: command.replies, deadline: command.deadline))
+      waiting.append(Waiting(replies: command.replies, deadline: command.deadline, size: command.bytes.readableBytes))
       context.write(wrapOutboundOut(command.bytes), promise: nil)
     }
     context.flush()
@@ -82,7 +83,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     let first = waiting[waiting.startIndex]
     guard first.values.count == first.replies.count else { return }
     waiting.removeFirst()
-    queue.complete()
+    queue.complete(first.size)
     first.replies.finish(.success(first.values))
   }
 

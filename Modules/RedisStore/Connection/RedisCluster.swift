@@ -8,16 +8,20 @@ final class RedisCluster: RedisRouter {
   private struct State {
     var nodes: [RedisEndpoint: RedisNode] = [:]
     var slots: [RedisNode?] = Array(repeating: nil, count: HashSlot.count)
-    var isKnown = false
+    /// The nodes that the last map did not name. A node that two maps in a row do not name is closed.
+    var unused: Set<RedisEndpoint> = []
+    var lastLookup: ContinuousClock.Instant?
     var lookup: Task<Result<Void, CacheError>, Never>?
     var redirections = 0
     var isClosed = false
   }
 
-  /// The maximum number of times that commands are sent.
-  private static let attempts = 6
-  /// The interval before commands are sent again while the keys of one slot are moved.
+  /// The maximum number of redirections of a call.
+  private static let redirectionLimit = 6
+  /// The first interval before commands are sent again while the keys of one slot are moved. Each further one is twice as long.
   private static let retryInterval = Duration.milliseconds(5)
+  /// The minimum interval between two requests for the map of slots.
+  private static let lookupInterval = Duration.milliseconds(100)
 
   private let seeds: [RedisAddress]
   private let configuration: RedisCache.Configuration
@@ -48,10 +52,13 @@ final class RedisCluster: RedisRouter {
 
   func send(_ commands: [RedisCommand], for tag: HashTag) async throws(CacheError) -> [RESPValue] {
     let slot = HashSlot.of(tag.bytes)
+    let deadline = ContinuousClock.now + configuration.timeout
     var target = try await node(of: slot)
     var isAsking = false
-    var replies: [RESPValue] = []
-    for _ in 0..<Self.attempts {
+    var redirections = 0
+    var interval = Self.retryInterval
+    while true {
+      let replies: [RESPValue]
       do throws(CacheError) {
         replies = try await isAsking ? ask(target, commands) : target.send(commands)
       } catch {
@@ -61,19 +68,32 @@ final class RedisCluster: RedisRouter {
       }
       guard let redirection = replies.lazy.compactMap(Redirection.init).first else { return replies }
       state.withLock { $0.redirections += 1 }
+      if case .tryAgain = redirection {
+        guard ContinuousClock.now < deadline else {
+          throw CacheError(.storeUnavailable, reason: "the Redis cluster is moving the keys of the hash slot \(slot)")
+        }
+        try? await Task.sleep(for: interval)
+        if Task.isCancelled { throw .cancelled }
+        interval = interval * 2
+        continue
+      }
+      redirections += 1
+      guard redirections <= Self.redirectionLimit else {
+        throw CacheError(
+          .storeUnavailable, reason: "the Redis cluster redirected a call more than \(Self.redirectionLimit) times")
+      }
       switch redirection {
       case .moved(let endpoint):
         target = node(at: endpoint ?? target.address.endpoint)
         isAsking = false
         state.withLock { $0.slots[slot] = target }
-        startLookup()
+        startLookup(at: target.address.endpoint)
       case .ask(let endpoint):
         target = node(at: endpoint ?? target.address.endpoint)
         isAsking = true
-      case .tryAgain: try? await Task.sleep(for: Self.retryInterval)
+      case .tryAgain: break
       }
     }
-    throw CacheError(.storeUnavailable, reason: "the Redis cluster redirected a command more than \(Self.attempts) times")
   }
 
   /// Sends commands to a node that is importing the slot.
@@ -136,13 +156,22 @@ final class RedisCluster: RedisRouter {
     }
   }
 
-  @discardableResult
-  private func startLookup() -> Task<Result<Void, CacheError>, Never> {
+  /// Starts to read the map of slots, unless it was read a moment ago. `endpoint` is asked first.
+  private func startLookup(at endpoint: RedisEndpoint? = nil) {
+    let isRecent = state.withLock { $0.lastLookup.map { ContinuousClock.now - $0 < Self.lookupInterval } ?? false }
+    if !isRecent { _ = lookup(at: endpoint) }
+  }
+
+  /// Returns the running request for the map of slots, or starts one. Concurrent callers share it.
+  private func lookup(at endpoint: RedisEndpoint? = nil) -> Task<Result<Void, CacheError>, Never> {
     state.withLock { state in
       if let lookup = state.lookup { return lookup }
       let lookup = Task {
-        let result = await self.readSlots()
-        self.state.withLock { $0.lookup = nil }
+        let result = await self.readSlots(first: endpoint)
+        self.state.withLock { state in
+          state.lookup = nil
+          state.lastLookup = .now
+        }
         return result
       }
       state.lookup = lookup
@@ -150,13 +179,15 @@ final class RedisCluster: RedisRouter {
     }
   }
 
-  /// Reads the map of slots. Concurrent callers share one request.
-  private func lookUp() async throws(CacheError) { try await startLookup().value.get() }
+  private func lookUp() async throws(CacheError) { try await lookup().value.get() }
 
-  private func readSlots() async -> Result<Void, CacheError> {
-    let known = state.withLock { Array($0.nodes.keys) }
+  private func readSlots(first endpoint: RedisEndpoint?) async -> Result<Void, CacheError> {
+    var endpoints = endpoint.map { [$0] } ?? []
+    for other in state.withLock({ Array($0.nodes.keys) }) + seeds.map(\.endpoint) where !endpoints.contains(other) {
+      endpoints.append(other)
+    }
     var failure = CacheError(.storeUnavailable, reason: "no server of the Redis cluster is known")
-    for endpoint in known + seeds.map(\.endpoint) where !Task.isCancelled {
+    for endpoint in endpoints {
       do throws(CacheError) {
         let replies = try await node(at: endpoint).send([RedisCommand("CLUSTER", "SLOTS")])
         if case .error(let message) = replies[0] {
@@ -190,15 +221,20 @@ final class RedisCluster: RedisRouter {
       }
       for slot in Int(first)...Int(last) { slots[slot] = node }
     }
-    let unused = state.withLock { state in
+    let retired = state.withLock { state in
       state.slots = slots
       let used = Set(slots.compactMap { $0.map(ObjectIdentifier.init) })
       let seeds = Set(self.seeds.map(\.endpoint))
       let unused = state.nodes.filter { !used.contains(ObjectIdentifier($0.value)) && !seeds.contains($0.key) }
-      for endpoint in unused.keys { state.nodes[endpoint] = nil }
-      return unused.values
+      // A single map can be older than a redirection, or omit a node that is only importing slots.
+      let retired = unused.filter { state.unused.contains($0.key) }
+      for endpoint in retired.keys { state.nodes[endpoint] = nil }
+      state.unused = Set(unused.keys).subtracting(retired.keys)
+      return retired
     }
-    for node in unused { node.close() }
+    for (endpoint, node) in retired {
+      node.close(CacheError(.storeUnavailable, reason: "\(endpoint) is no longer a server of the Redis cluster"))
+    }
   }
 }
 #endif

@@ -21,7 +21,7 @@ final class RedisConnection: Sendable {
   static func connect(
     to endpoint: RedisEndpoint, _ configuration: RedisCache.Configuration, tls: NIOSSLContext?
   ) async throws(CacheError) -> RedisConnection {
-    let queue = CommandQueue(server: endpoint.description, limit: configuration.pendingCommandLimit)
+    let queue = CommandQueue(server: endpoint.description, limit: configuration.pendingCallLimit)
     let timeout = configuration.timeout
     let bootstrap = ClientBootstrap(group: configuration.eventLoopGroup)
       .connectTimeout(TimeAmount(configuration.connectTimeout))
@@ -70,6 +70,8 @@ final class RedisConnection: Sendable {
 
   /// Sets the action that runs once, when the connection has ended.
   func onClose(_ action: @escaping @Sendable (CacheError) -> Void) { queue.onClose(action) }
+
+  func waitUntilClosed() async { try? await channel.closeFuture.get() }
 
   /// Closes the connection. Callers that wait for replies get `error`.
   func close(_ error: CacheError) {

@@ -60,7 +60,7 @@ struct RedisAddress: Sendable {
     default: throw invalid("has the scheme '\(url.scheme ?? "")' instead of 'redis', 'rediss' or 'unix'")
     }
     guard let database = number.isEmpty ? 0 : Int(number), database >= 0 else {
-      throw invalid("does not end with the number of a database: '\(number)'")
+      throw invalid("does not end with the number of a database")
     }
     self.database = database
     let user = url.user(percentEncoded: false)

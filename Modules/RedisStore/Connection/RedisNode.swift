@@ -15,12 +15,18 @@ final class RedisNode: Sendable {
     var failure: CacheError?
     var nextWaiter = 0
     var waiters: [Int: CheckedContinuation<Result<RedisConnection, CacheError>, Never>] = [:]
-    var isClosed = false
+    /// The error for calls after the node is closed.
+    var end: CacheError?
     var lostConnections = 0
+    var lastRenewal: ContinuousClock.Instant?
   }
 
   /// The interval before the second attempt to reconnect.
   private static let firstRetryInterval = Duration.milliseconds(50)
+  /// The minimum interval between two connections that are closed because the server is read-only.
+  private static let renewalInterval = Duration.seconds(5)
+  /// A connection that ends earlier counts as a failed attempt.
+  private static let shortLife = Duration.seconds(1)
 
   let address: RedisAddress
   private let configuration: RedisCache.Configuration
@@ -45,12 +51,27 @@ final class RedisNode: Sendable {
     let connection: RedisConnection
     if let ready = try readyConnection() { connection = ready } else { connection = try await nextConnection() }
     let replies = try await connection.send(commands)
-    for case .error(let message) in replies where Self.concernsServer(message) {
-      let error = unavailable(message)
-      suspend(error)
-      throw error
+    for case .error(let message) in replies {
+      if Self.concernsServer(message) {
+        let error = unavailable(message)
+        suspend(error, because: connection)
+        throw error
+      }
+      if message.contains("READONLY") { renew(connection) }
     }
     return replies
+  }
+
+  /// Closes a connection to a server that has become a read-only replica, so that the address is resolved again. A permanent
+  /// replica still serves reads.
+  private func renew(_ connection: RedisConnection) {
+    let isDue = state.withLock { state in
+      let now = ContinuousClock.now
+      if let last = state.lastRenewal, now - last < Self.renewalInterval { return false }
+      state.lastRenewal = now
+      return true
+    }
+    if isDue { connection.close(CacheError(.storeUnavailable, reason: "the Redis server \(address.endpoint) is read-only")) }
   }
 
   /// Whether an error says that the server serves no commands for a while, or that the credentials are no longer valid.
@@ -61,7 +82,7 @@ final class RedisNode: Sendable {
   /// Returns a connection, or `nil` if the caller must wait for one.
   private func readyConnection() throws(CacheError) -> RedisConnection? {
     try state.withLock { state throws(CacheError) in
-      if state.isClosed { throw Self.closed }
+      if let end = state.end { throw end }
       guard !state.ready.isEmpty else {
         if let failure = state.failure { throw failure }
         return nil
@@ -81,9 +102,12 @@ final class RedisNode: Sendable {
       await withCheckedContinuation { continuation in
         let result: Result<RedisConnection, CacheError>? = state.withLock { state in
           if Task.isCancelled { return .failure(.cancelled) }
-          if state.isClosed { return .failure(Self.closed) }
+          if let end = state.end { return .failure(end) }
           if let connection = state.ready.first { return .success(connection) }
           if let failure = state.failure { return .failure(failure) }
+          guard state.waiters.count < configuration.pendingCallLimit else {
+            return .failure(CacheError(.overloaded, reason: "too many calls wait for a connection to \(address.endpoint)"))
+          }
           state.waiters[id] = continuation
           if state.tasks.isEmpty {
             state.tasks = (0..<configuration.connections).map { _ in Task { await self.keepConnected() } }
@@ -98,7 +122,7 @@ final class RedisNode: Sendable {
     return try result.get()
   }
 
-  private static let closed = CacheError(.closed, reason: "the store is closed")
+  static let closed = CacheError(.closed, reason: "the store is closed")
 
   // MARK: Connecting
 
@@ -107,8 +131,9 @@ final class RedisNode: Sendable {
     while !Task.isCancelled {
       do throws(CacheError) {
         let connection = try await connect()
-        interval = .zero
-        await ready(connection)
+        let start = ContinuousClock.now
+        let error = await ready(connection)
+        if ContinuousClock.now - start > Self.shortLife { interval = .zero } else { throw error }
       } catch {
         fail(error)
         interval = min(max(Self.firstRetryInterval, interval * 2), configuration.longestRetryInterval)
@@ -123,6 +148,10 @@ final class RedisNode: Sendable {
     do throws(CacheError) {
       let handshake = address.handshake
       let replies = try await connection.send(handshake + Script.allCases.map(\.loading))
+      // The reply to AUTH can repeat the password.
+      if address.password != nil, case .error(let message) = replies[0] {
+        throw unavailable("\(message.prefix { $0 != " " }), the server does not accept the credentials")
+      }
       for case .error(let message) in replies { throw unavailable(message) }
       for (script, reply) in zip(Script.allCases, replies.dropFirst(handshake.count)) {
         if let identifier = reply.text { scripts.record(identifier, of: script) }
@@ -138,8 +167,8 @@ final class RedisNode: Sendable {
     CacheError(.storeUnavailable, reason: "the Redis server \(address.endpoint) is not available: \(message)")
   }
 
-  /// Uses a connection until it has ended.
-  private func ready(_ connection: RedisConnection) async {
+  /// Uses a connection until it has ended, and returns the reason.
+  private func ready(_ connection: RedisConnection) async -> CacheError {
     let waiters = state.withLock { state in
       state.ready.append(connection)
       state.failure = nil
@@ -147,26 +176,28 @@ final class RedisNode: Sendable {
       return Array(state.waiters.values)
     }
     for waiter in waiters { waiter.resume(returning: .success(connection)) }
-    await withTaskCancellationHandler {
+    let error = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         connection.onClose { [weak self] error in
+          // A server that is late on one connection is late on all of them.
+          if connection.isOverdue { self?.suspend(error, because: connection) }
           self?.state.withLock { state in
             state.ready.removeAll { $0 === connection }
-            if !state.isClosed { state.lostConnections += 1 }
+            if state.end == nil { state.lostConnections += 1 }
           }
-          // A server that is late on one connection is late on all of them.
-          if connection.isOverdue { self?.suspend(error) }
-          continuation.resume()
+          continuation.resume(returning: error)
         }
       }
     } onCancel: {
       connection.close(Self.closed)
     }
+    if Task.isCancelled { await connection.waitUntilClosed() }
+    return error
   }
 
   private func fail(_ error: CacheError) {
     let waiters: [CheckedContinuation<Result<RedisConnection, CacheError>, Never>] = state.withLock { state in
-      guard state.ready.isEmpty, !state.isClosed else { return [] }
+      guard state.ready.isEmpty, state.end == nil else { return [] }
       state.failure = error
       defer { state.waiters = [:] }
       return Array(state.waiters.values)
@@ -176,9 +207,11 @@ final class RedisNode: Sendable {
 
   // MARK: The circuit breaker
 
-  /// Closes the connections. Calls fail with `error` until a probe succeeds.
-  func suspend(_ error: CacheError) {
-    let connections = state.withLock { state in
+  /// Closes the connections because of one of them, unless that one was replaced meanwhile. Calls fail with `error` until a probe
+  /// succeeds.
+  private func suspend(_ error: CacheError, because connection: RedisConnection) {
+    let connections: [RedisConnection] = state.withLock { state in
+      guard state.ready.contains(where: { $0 === connection }) else { return [] }
       state.failure = error
       defer { state.ready = [] }
       return state.ready
@@ -186,14 +219,14 @@ final class RedisNode: Sendable {
     for connection in connections { connection.close(error) }
   }
 
-  /// Closes the connections and ends all attempts to connect.
-  func close() {
+  /// Closes the connections and ends all attempts to connect. Later calls throw `error`.
+  func close(_ error: CacheError = closed) {
     let (waiters, tasks) = state.withLock { state in
-      state.isClosed = true
+      state.end = error
       defer { state.waiters = [:] }
       return (Array(state.waiters.values), state.tasks)
     }
-    for waiter in waiters { waiter.resume(returning: .failure(Self.closed)) }
+    for waiter in waiters { waiter.resume(returning: .failure(error)) }
     for task in tasks { task.cancel() }
   }
 

@@ -10,7 +10,7 @@ protocol RedisRouter: Sendable {
   /// The servers that together have all keys.
   func primaries() async throws(CacheError) -> [RedisNode]
 
-  /// The servers with a connection.
+  /// The servers that have been used.
   var nodes: [RedisNode] { get }
   var redirections: Int { get }
   func close()

@@ -26,12 +26,9 @@ enum BodyChunks {
     return EntryRecord.checksum(bytes, from: writer.bytes.withUnsafeBytes { EntryRecord.checksum($0) })
   }
 
-  /// Returns the commands that store bytes as chunks, starting with chunk `number`, and restart the time to live of the body.
-  static func commands(
-    _ bytes: Data, from number: Int64, _ id: String, _ tag: HashTag, _ names: KeyNames
-  ) -> [RedisCommand] {
-    let key = names.body(tag, id)
-    var arguments: [RedisCommand.Argument] = ["HSET", .bytes(key)]
+  /// Returns the arguments that store bytes as chunks, starting with chunk `number`: pairs of number and bytes.
+  static func arguments(_ bytes: Data, from number: Int64, _ id: String) -> [RedisCommand.Argument] {
+    var arguments: [RedisCommand.Argument] = []
     for (index, start) in stride(from: 0, to: bytes.count, by: size).enumerated() {
       let chunk = bytes.dropFirst(start).prefix(size)
       var framed = Data(capacity: chunk.count + 4)
@@ -40,7 +37,7 @@ enum BodyChunks {
       withUnsafeBytes(of: sum.littleEndian) { framed.append(contentsOf: $0) }
       arguments += [.number(number + Int64(index)), .data(framed)]
     }
-    return [RedisCommand(arguments), RedisCommand("PEXPIRE", .bytes(key), .milliseconds(RedisEngine.writeTimeout))]
+    return arguments
   }
 
   /// Reads and checks the bytes of `range` in a body of `length` bytes. Returns `nil` if a chunk is damaged or missing.

@@ -8,9 +8,9 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The stored form of an entry: a small body, the description (key and metadata), and a foot that a 304 leaves unchanged.
+/// The stored form of an entry: a small body, the description (key and metadata), and a trailer that a 304 leaves unchanged.
 ///
-/// The body comes first, so that it can be used where it lies. A large body is in chunks in a key of its own.
+/// The body comes first, so that it can be used without a copy. A large body is in chunks in a key of its own.
 ///
 /// | bytes | content |
 /// | --- | --- |
@@ -24,13 +24,13 @@ internal import Foundation
 /// | 8 | length of the body |
 /// | 4 | CRC32C of a body in the value |
 /// | 8 | time at which the body was stored |
-/// | 4 | CRC32C of the foot so far, without the size of the description |
+/// | 4 | CRC32C of the trailer so far, without the size of the description |
 /// | 4 | `ETR1` |
 ///
 /// Numbers are little-endian. The scripts count these positions from the end.
 struct EntryRecord: Sendable {
   static let magic = "ETR1"
-  private static let footSize = 61
+  private static let trailerSize = 61
   private static let sizeDigits = 8
   /// The maximum size in bytes of the key and the metadata.
   private static let descriptionLimit = 64 << 20
@@ -55,16 +55,16 @@ struct EntryRecord: Sendable {
     _ key: CacheKey, _ metadata: StoredMetadata, body: Data?, length: Int64, bodyID: String, storedAt: Timestamp
   ) throws(CacheError) -> Data {
     let description = try description(key, metadata)
-    var foot = ByteWriter()
-    foot.integer(UInt8(ascii: body == nil ? "C" : "I"))
-    foot.raw(bodyID.utf8)
-    foot.raw(bytes(of: metadata.revision))
-    foot.integer(length)
-    foot.integer(body.map { checksum($0) } ?? 0)
-    foot.integer(storedAt.nanoseconds)
-    foot.integer(foot.bytes.withUnsafeBytes { checksum($0) })
-    foot.raw(magic.utf8)
-    return (body ?? Data()) + description + digits(of: description.count) + foot.bytes
+    var trailer = ByteWriter()
+    trailer.integer(UInt8(ascii: body == nil ? "C" : "I"))
+    trailer.raw(bodyID.utf8)
+    trailer.raw(bytes(of: metadata.revision))
+    trailer.integer(length)
+    trailer.integer(body.map { checksum($0) } ?? 0)
+    trailer.integer(storedAt.nanoseconds)
+    trailer.integer(trailer.bytes.withUnsafeBytes { checksum($0) })
+    trailer.raw(magic.utf8)
+    return (body ?? Data()) + description + digits(of: description.count) + trailer.bytes
   }
 
   /// Returns the encoded key and metadata.
@@ -107,19 +107,19 @@ struct EntryRecord: Sendable {
 
   private static func decode(_ bytes: UnsafeRawBufferPointer) -> Decoded {
     guard bytes.suffix(4).elementsEqual(magic.utf8) else { return .foreign }
-    let (footStart, sizeStart) = (bytes.count - footSize, bytes.count - footSize - sizeDigits)
+    let (trailerStart, sizeStart) = (bytes.count - trailerSize, bytes.count - trailerSize - sizeDigits)
     guard sizeStart >= 0,
-      let size = Int(UnsafeRawBufferPointer(rebasing: bytes[sizeStart..<footStart]).utf8Text, radix: 16),
+      let size = Int(UnsafeRawBufferPointer(rebasing: bytes[sizeStart..<trailerStart]).utf8Text, radix: 16),
       size >= 4, size <= sizeStart,
       // Other spellings of the number, such as capital letters, mean that a byte has changed.
-      bytes[sizeStart..<footStart].elementsEqual(digits(of: size))
+      bytes[sizeStart..<trailerStart].elementsEqual(digits(of: size))
     else { return .damaged }
-    var foot = RawByteReader(UnsafeRawBufferPointer(rebasing: bytes[footStart...]))
-    guard let kind = foot.integer(UInt8.self), kind == UInt8(ascii: "C") || kind == UInt8(ascii: "I"),
-      let bodyID = foot.raw(16), let high = foot.integer(UInt64.self), let low = foot.integer(UInt64.self),
-      let length = foot.integer(Int64.self), length >= 0, let bodyChecksum = foot.integer(UInt32.self),
-      let storedAt = foot.integer(Int64.self),
-      foot.integer(UInt32.self) == checksum(UnsafeRawBufferPointer(rebasing: bytes[footStart..<(bytes.count - 8)]))
+    var trailer = RawByteReader(UnsafeRawBufferPointer(rebasing: bytes[trailerStart...]))
+    guard let kind = trailer.integer(UInt8.self), kind == UInt8(ascii: "C") || kind == UInt8(ascii: "I"),
+      let bodyID = trailer.raw(16), let high = trailer.integer(UInt64.self), let low = trailer.integer(UInt64.self),
+      let length = trailer.integer(Int64.self), length >= 0, let bodyChecksum = trailer.integer(UInt32.self),
+      let storedAt = trailer.integer(Int64.self),
+      trailer.integer(UInt32.self) == checksum(UnsafeRawBufferPointer(rebasing: bytes[trailerStart..<(bytes.count - 8)]))
     else { return .damaged }
     let revision = Revision(high: high, low: low)
     var description = RawByteReader(UnsafeRawBufferPointer(rebasing: bytes[(sizeStart - size)..<sizeStart]))

@@ -1,7 +1,7 @@
 #if Redis
 internal import CacheCore
 
-/// The part of a key's name that decides on which server of a cluster it lies: 32 hexadecimal digits.
+/// The part of a key's name that decides which server of a cluster has it: 32 hexadecimal digits.
 struct HashTag: Hashable, Sendable {
   let bytes: [UInt8]
 
@@ -27,7 +27,7 @@ struct HashTag: Hashable, Sendable {
 /// | `NAMESPACE:1:{TAG}v` | hash | the variants of a resource without a transform |
 /// | `NAMESPACE:1:{TAG}t` | hash | the transformed values of a resource |
 /// | `NAMESPACE:1:{TAG}bID` | hash | the chunks of one body, each with its number as the field |
-/// | `NAMESPACE:1:{TAG}g` | sorted set | the tags of the resources with one cache tag, by the time when they expire |
+/// | `NAMESPACE:1:{TAG}g` | sorted set | the digests of the resources with one cache tag, by the time of expiry |
 struct KeyNames: Sendable {
   private let prefix: [UInt8]
 

@@ -5,11 +5,15 @@ internal import CacheCore
 enum Script: String, CaseIterable, Sendable {
   /// Makes an entry visible and replaces the one before it.
   ///
-  /// Keys: the entries, the new body. Arguments: field, value, number of chunks (0 for a small body), time to live, first part of
-  /// the names of bodies, time to live of a replaced body. Times are in milliseconds.
+  /// Keys: the entries, and the new body unless it is small. Arguments: field, value, number of chunks (0 for a small body), time
+  /// to live, first part of the names of bodies, time to live of a replaced body. Times are in milliseconds.
   ///
   /// Returns 0 if a chunk is missing, because the server evicted the body.
   case commit
+  /// Stores chunks of a body, with a time to live.
+  ///
+  /// Keys: the body. Arguments: time to live, chunks as pairs of number and bytes.
+  case append
   /// Replaces the metadata of an entry.
   ///
   /// Keys: the entries. Arguments: field, revision, description, its size, time to live, first part of the names of bodies, time
@@ -30,7 +34,8 @@ enum Script: String, CaseIterable, Sendable {
   case list
   /// Adds a resource to the index of a cache tag.
   ///
-  /// Keys: the index. Arguments: the tag of the resource, the time when it expires, the time now.
+  /// Keys: the index. Arguments: the digest of the resource, the time until it expires. The scores are times of the server,
+  /// because the clocks of machines differ.
   case index
 
   /// The command that stores the script in the server.
@@ -46,15 +51,22 @@ enum Script: String, CaseIterable, Sendable {
         local chunks, ttl = tonumber(ARGV[3]), tonumber(ARGV[4])
         if chunks > 0 and redis.call('HLEN', KEYS[2]) ~= chunks then return 0 end
         if old then discard(old, ARGV[5], ARGV[6]) end
+        -- An entry that has expired replaces the old one and is removed at once.
+        if chunks > 0 then redis.call('PEXPIRE', KEYS[2], ARGV[4]) end
         if ttl <= 0 then
           redis.call('HDEL', KEYS[1], ARGV[1])
           return 1
         end
         redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-        if chunks > 0 then redis.call('PEXPIRE', KEYS[2], ARGV[4]) end
-        live(KEYS[1], ttl)
+        extendLifetime(KEYS[1], ttl)
         return 1
         """
+    case .append:
+      """
+      redis.call('HSET', KEYS[1], unpack(ARGV, 2))
+      redis.call('PEXPIRE', KEYS[1], ARGV[1])
+      return 1
+      """
     case .update:
       Self.shared + """
         local old = redis.call('HGET', KEYS[1], ARGV[1])
@@ -65,12 +77,12 @@ enum Script: String, CaseIterable, Sendable {
           discard(old, ARGV[6], ARGV[7])
           return 1
         end
-        if isChunked(old) and redis.call('PEXPIRE', ARGV[6] .. body(old), ARGV[5]) == 0 then
+        if isChunked(old) and redis.pcall('PEXPIRE', ARGV[6] .. body(old), ARGV[5]) == 0 then
           redis.call('HDEL', KEYS[1], ARGV[1])
           return 0
         end
         redis.call('HSET', KEYS[1], ARGV[1], string.sub(old, 1, start(old) - 1) .. ARGV[3] .. ARGV[4] .. string.sub(old, -61))
-        live(KEYS[1], ttl)
+        extendLifetime(KEYS[1], ttl)
         return 1
         """
     case .remove:
@@ -101,10 +113,13 @@ enum Script: String, CaseIterable, Sendable {
         """
     case .index:
       """
-      redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[3])
-      redis.call('ZADD', KEYS[1], 'GT', ARGV[2], ARGV[1])
-      local left = tonumber(ARGV[2]) - tonumber(ARGV[3])
-      if redis.call('PTTL', KEYS[1]) < left then redis.call('PEXPIRE', KEYS[1], string.format('%.0f', left)) end
+      local time = redis.call('TIME')
+      local now = time[1] * 1000 + math.floor(time[2] / 1000)
+      redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now - 60000))
+      redis.call('ZADD', KEYS[1], 'GT', string.format('%.0f', now + tonumber(ARGV[2])), ARGV[1])
+      if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) + 60000 then
+        redis.call('PEXPIRE', KEYS[1], string.format('%.0f', tonumber(ARGV[2]) + 60000))
+      end
       return 1
       """
     }
@@ -117,12 +132,13 @@ enum Script: String, CaseIterable, Sendable {
     local function revision(value) return string.sub(value, -44, -29) end
     -- The position after a small body.
     local function start(value) return #value - 68 - (tonumber(string.sub(value, -69, -62), 16) or 0) end
-    -- A reader may have opened the body.
+    -- A reader may have opened the body, so it is not removed at once. A cluster that moves the slot may have moved the body already,
+    -- and the call then fails.
     local function discard(value, bodies, ttl)
-      if isChunked(value) then redis.call('PEXPIRE', bodies .. body(value), ttl) end
+      if isChunked(value) then redis.pcall('PEXPIRE', bodies .. body(value), ttl) end
     end
     -- Another entry in the key may live longer.
-    local function live(key, ttl)
+    local function extendLifetime(key, ttl)
       if redis.call('HLEN', key) <= 1 or redis.call('PTTL', key) < ttl then
         redis.call('PEXPIRE', key, string.format('%.0f', ttl))
       end

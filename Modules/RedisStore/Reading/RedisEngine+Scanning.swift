@@ -55,7 +55,7 @@ extension RedisEngine {
       var rest = keys[...]
       var running = 0
       while running > 0 || !rest.isEmpty {
-        while running < Self.listWidth, let (tag, names) = rest.popFirst() {
+        while running < min(Self.listWidth, configuration.pendingCallLimit), let (tag, names) = rest.popFirst() {
           group.addTask { await Self.result { () throws(CacheError) in try await self.list(tag, names, where: isWanted) } }
           running += 1
         }
@@ -94,25 +94,47 @@ extension RedisEngine {
   // MARK: Cache tags
 
   /// Adds a resource to the index of each of its cache tags. This precedes the commit, so that every entry is in the index.
-  func index(_ metadata: StoredMetadata, _ resource: HashTag, until end: Timestamp) async throws(CacheError) {
-    for name in CacheTags(metadata.response.headerFields).names {
-      let (tag, key) = names.index(of: name)
-      _ = try await run(
-        .index, keys: [key], [.bytes(resource.bytes), .milliseconds(end), .milliseconds(now)], for: tag)
+  func index(_ metadata: StoredMetadata, _ resource: HashTag, for lifetime: Duration) async throws(CacheError) {
+    let cacheTags = CacheTags(metadata.response.headerFields).names
+    guard !cacheTags.isEmpty, lifetime > .zero else { return }
+    let failure = await withTaskGroup(of: CacheError?.self) { group in
+      for name in cacheTags {
+        group.addTask {
+          let (tag, key) = self.names.index(of: name)
+          do throws(CacheError) {
+            _ = try await self.run(.index, keys: [key], [.bytes(resource.bytes), .milliseconds(lifetime)], for: tag)
+            return nil
+          } catch {
+            return error
+          }
+        }
+      }
+      return await group.reduce(nil) { $0 ?? $1 }
     }
+    if let failure { throw failure }
   }
 
   func entries(tagged name: String) async throws(CacheError) -> [ListedEntry] {
     let isWanted: @Sendable (CacheKey, StoredMetadata) -> Bool = { CacheTags($1.response.headerFields).contains(name) }
     guard try await keepsIndices() else { return try await entries(where: isWanted) }
     let (tag, key) = names.index(of: name)
-    let members = try await send([RedisCommand("ZRANGE", .bytes(key), "0", "-1")], for: tag)[0].array ?? []
-    return try await list(
-      members.compactMap { member in
-        member.bytes.flatMap(HashTag.init).map { tag in
-          (tag, [names.entries(tag, isTransform: false), names.entries(tag, isTransform: true)])
-        }
-      }, where: isWanted)
+    var found: [CacheKey: ListedEntry] = [:]
+    var cursor = "0"
+    repeat {
+      let reply = try await send([RedisCommand("ZSCAN", .bytes(key), .text(cursor), "COUNT", .number(Self.scanStep))], for: tag)[
+        0]
+      guard let parts = reply.array, parts.count == 2, let next = parts[0].text, let members = parts[1].array else {
+        throw CacheError(.storeUnavailable, reason: "the Redis server sent no list of the entries with a cache tag")
+      }
+      // Each member precedes its score.
+      let resources = stride(from: 0, to: members.count, by: 2).compactMap { members[$0].bytes.flatMap(HashTag.init) }
+      let keys = resources.map { tag in
+        (tag, [names.entries(tag, isTransform: false), names.entries(tag, isTransform: true)])
+      }
+      for entry in try await list(keys, where: isWanted) { found[entry.key] = entry }
+      cursor = next
+    } while cursor != "0"
+    return Array(found.values)
   }
 
   /// Returns whether no server evicts keys. A server that does may have evicted an index and kept the entries.

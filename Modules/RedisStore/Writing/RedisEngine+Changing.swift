@@ -14,9 +14,8 @@ extension RedisEngine {
     let tag = HashTag(key.resource)
     var metadata = metadata
     metadata.revision = revision
-    let now = now
-    let lifetime = lifetime(of: metadata, at: now)
-    try await index(metadata, tag, until: now + lifetime)
+    let lifetime = end(of: metadata) - now
+    try await index(metadata, tag, for: lifetime)
     let description = try EntryRecord.description(key, metadata)
     let reply = try await run(
       .update, keys: [names.entries(tag, isTransform: !key.transform.isEmpty)],

@@ -30,8 +30,10 @@ struct RedisEntryStorage: SpoolStorage {
 
   func append(_ bytes: Data, at offset: Int64, to location: String?) async throws(CacheError) -> String {
     let id = location ?? Self.newID()
-    let commands = BodyChunks.commands(bytes, from: offset / Int64(BodyChunks.size), id, tag, engine.names)
-    _ = try await engine.send(commands, for: tag)
+    _ = try await engine.run(
+      .append, keys: [engine.names.body(tag, id)],
+      [.milliseconds(RedisEngine.writeTimeout)] + BodyChunks.arguments(bytes, from: offset / Int64(BodyChunks.size), id), for: tag
+    )
     return id
   }
 
@@ -45,22 +47,22 @@ struct RedisEntryStorage: SpoolStorage {
   func commit(_ metadata: StoredMetadata, tail: Data, at offset: Int64, in location: String?) async throws(CacheError) {
     let length = offset + Int64(tail.count)
     let isChunked = location != nil || tail.count > BodyChunks.size
-    let id = location ?? Self.newID()
+    // The chunks precede the commit, because a cluster that moves the slot runs no script with a key that does not exist yet.
+    let chunked = isChunked && !tail.isEmpty ? try await append(tail, at: offset, to: location) : location
+    let id = chunked ?? Self.newID()
     let now = engine.now
     let value = try EntryRecord.value(
       key, metadata, body: isChunked ? nil : tail, length: length, bodyID: id, storedAt: now)
-    let lifetime = engine.lifetime(of: metadata, at: now)
-    try await engine.index(metadata, tag, until: now + lifetime)
+    let lifetime = engine.end(of: metadata) - now
+    try await engine.index(metadata, tag, for: lifetime)
+    let entries = engine.names.entries(tag, isTransform: !key.transform.isEmpty)
     let isStored = try await engine.run(
-      .commit, keys: [engine.names.entries(tag, isTransform: !key.transform.isEmpty), engine.names.body(tag, id)],
+      .commit, keys: isChunked ? [entries, engine.names.body(tag, id)] : [entries],
       [
         .bytes(KeyNames.field(key)), .data(value), .number(isChunked ? BodyChunks.count(of: length) : 0),
         .milliseconds(lifetime), .bytes(engine.names.bodies(tag)),
         .milliseconds(engine.configuration.replacedBodyRetention),
-      ],
-      after: isChunked && !tail.isEmpty
-        ? BodyChunks.commands(tail, from: offset / Int64(BodyChunks.size), id, tag, engine.names) : [],
-      for: tag)
+      ], for: tag)
     guard isStored.integer == 1 else {
       throw CacheError(.damagedEntry, reason: "the Redis server has removed a part of the body before the commit")
     }
