@@ -26,13 +26,14 @@ extension RedisCache {
     public var longestRetryInterval = Duration.seconds(5)
     /// The number of connections to each server, from 1 to 64. Commands are pipelined.
     public var connections = 2
-    /// The maximum number of calls that wait for replies on one connection. Further calls fail with `CacheError.Code.overloaded`.
+    /// The maximum number of calls that wait for replies on one connection. Further calls fail with
+    /// `CacheError.Code.overloaded`.
     public var pendingCallLimit = 1_024
     /// The maximum size of one body in bytes. A larger body is refused with `CacheError.Code.entryTooLarge`. The default is
     /// 64 MiB.
     public var entrySizeLimit: Int64 = 64 << 20
-    /// The time to live of entries whose metadata states none, in addition to the one that follows from their freshness. It counts
-    /// from `StoredMetadata.responseTime`, so a 304 restarts it.
+    /// The time to live of entries whose metadata states none, in addition to the one that follows from their freshness. It
+    /// counts from `StoredMetadata.responseTime`, so a 304 restarts it.
     public var expiration = Expiration.never
     /// The time for which a stale entry remains in the server, so that it can be revalidated. It starts when the entry is no
     /// longer fresh and may no longer be served stale. The default is one day.

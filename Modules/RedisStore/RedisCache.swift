@@ -23,8 +23,10 @@ public final class RedisCache: CacheStore {
 
   /// Creates a cache on a single server. It connects at the first call.
   ///
-  /// - Parameter url: `redis://[[user]:password@]host[:port][/database]`, `rediss://…` for TLS, or `unix:///path[?db=database]`
-  ///   for a Unix domain socket.
+  /// - Parameters:
+  ///   - url: `redis://[[user]:password@]host[:port][/database]`, `rediss://…` for TLS, or `unix:///path[?db=database]` for a Unix
+  ///     domain socket.
+  ///   - configuration: The settings.
   /// - Throws: `CacheError.Code.invalidConfiguration` if the URL or a setting is invalid, or if a certificate cannot be read.
   public convenience init(url: URL, configuration: Configuration = Configuration()) throws(CacheError) {
     try self.init([try RedisAddress(url)], isCluster: false, configuration)
@@ -32,8 +34,10 @@ public final class RedisCache: CacheStore {
 
   /// Creates a cache on a cluster. It connects at the first call.
   ///
-  /// - Parameter urls: The URLs of one or more servers of the cluster, without a database. The others are found through them.
-  ///   All servers use the credentials and the scheme of the first URL.
+  /// - Parameters:
+  ///   - urls: The URLs of one or more servers of the cluster, without a database. The others are found through them. All servers
+  ///     use the credentials and the scheme of the first URL.
+  ///   - configuration: The settings.
   /// - Throws: `CacheError.Code.invalidConfiguration` if a URL or a setting is invalid, or if a certificate cannot be read.
   public convenience init(cluster urls: [URL], configuration: Configuration = Configuration()) throws(CacheError) {
     var addresses: [RedisAddress] = []
