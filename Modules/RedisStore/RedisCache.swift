@@ -16,16 +16,17 @@ public import Foundation
 /// ```
 ///
 /// The server needs Redis 6.2 or Valkey 7.2, or a later version. Scripts make each commit, metadata update and removal atomic.
-/// The server may evict any key at any time, and the entry is then a miss. After a failed attempt to reach the server, calls throw
-/// `CacheError.Code.storeUnavailable` at once until it replies to a probe. Loads continue without it. See <doc:RedisStore>.
+/// The server may evict any key at any time, and the entry is then a miss. After a failed attempt to reach the server, calls
+/// throw `CacheError.Code.storeUnavailable` at once until it replies to a probe. Loads continue without it. See
+/// <doc:RedisStore>.
 public final class RedisCache: CacheStore {
   let engine: RedisEngine
 
   /// Creates a cache on a single server. It connects at the first call.
   ///
   /// - Parameters:
-  ///   - url: `redis://[[user]:password@]host[:port][/database]`, `rediss://…` for TLS, or `unix:///path[?db=database]` for a Unix
-  ///     domain socket.
+  ///   - url: `redis://[[user]:password@]host[:port][/database]`, `rediss://…` for TLS, or `unix:///path[?db=database]` for a
+  ///     Unix domain socket.
   ///   - configuration: The settings.
   /// - Throws: `CacheError.Code.invalidConfiguration` if the URL or a setting is invalid, or if a certificate cannot be read.
   public convenience init(url: URL, configuration: Configuration = Configuration()) throws(CacheError) {

@@ -129,8 +129,8 @@ public protocol CacheStore: Component {
   ) async throws(CacheError) -> [ListedEntry]
   /// Returns the entries whose response has the cache tag `tag` in `Cache-Tag` or `Surrogate-Key`, including transformed values.
   ///
-  /// It must not miss an entry, because a purge relies on it. The default implementation filters ``entries(where:)``. A store with
-  /// an index by tag should implement it.
+  /// It must not miss an entry, because a purge relies on it. The default implementation filters ``entries(where:)``. A store
+  /// with an index by tag should implement it.
   func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry]
   /// Returns the number and size of the stored entries, or `nil` if the store does not count them. The default implementation
   /// returns `nil`.
