@@ -70,8 +70,13 @@ extension RedisEngine {
     }
     let count = try await send([RedisCommand("HLEN", .bytes(names.body(tag, record.bodyID)))], for: tag)
     guard count[0].integer == BodyChunks.count(of: record.length) else { return nil }
-    return ResourceBody(
-      length: range.upperBound - range.lowerBound, source: RedisBody(record, range, tag, self))
+    let source = ChunkedBody(range, trailers: record.metadata.trailers) { start throws(CacheError) in
+      let part = start..<min(range.upperBound, BodyChunks.endOfRead(from: start))
+      if let chunks = try await BodyChunks.read(part, of: record.length, record.bodyID, tag, self) { return chunks }
+      self.count { $0.damaged += 1 }
+      throw CacheError(.damagedEntry, reason: "the stored body is damaged, or the Redis server has removed it")
+    }
+    return ResourceBody(length: range.upperBound - range.lowerBound, source: source)
   }
 
   /// Removes an entry that is damaged or whose body was evicted, unless it has been replaced.

@@ -83,7 +83,10 @@ extension SQLiteEngine {
   ) throws -> StoredEntry? {
     let wanted = (range ?? 0..<row.length).clamped(to: 0..<row.length)
     guard row.length <= Self.inMemoryBodyLimit else {
-      let body = SQLiteBody(row, wanted, leases.lease(opening, row.id), self)
+      let lease = leases.lease(opening, row.id)
+      let body = ChunkedBody(wanted, trailers: row.metadata.trailers) { start throws(CacheError) in
+        [try await self.read(start..<min(wanted.upperBound, (start / Self.pull + 1) * Self.pull), of: row, lease)]
+      }
       return StoredEntry(
         key: row.key, metadata: row.metadata, body: ResourceBody(length: wanted.upperBound - wanted.lowerBound, source: body))
     }
@@ -92,6 +95,20 @@ extension SQLiteEngine {
       let bytes = range == nil ? whole : whole.subdata(in: Int(wanted.lowerBound)..<Int(wanted.upperBound))
       return StoredEntry(key: row.key, metadata: row.metadata, body: ResourceBody(bytes))
     }
+  }
+
+  /// The number of bytes that one read of a large body returns.
+  private static let pull = Int64(4 * ChunkTable.size)
+
+  private func read(_ range: Range<Int64>, of row: EntryRow, _ lease: EntryLeases.EntryLease) async throws(CacheError) -> Data {
+    let bytes = try await file.read { database, opening in
+      // A database that was recreated numbers its entries from one again.
+      guard opening === lease.opening else { return Data?.none }
+      return try ChunkTable.read(database, row.id, row.metadata.revision, range, of: row.length)
+    }
+    if let bytes { return bytes }
+    await discard(damaged: row.id, in: lease.opening)
+    throw CacheError(.damagedEntry, reason: "the stored body is damaged or was removed", path: file.path)
   }
 
   /// Removes an entry whose body was found damaged while it streamed.
