@@ -304,8 +304,7 @@ let package = Package(
     tests(
       "RedisStoreTests",
       [
-        "RedisStore", "StoreComposition", "CacheManager", "MemoryStore", "ETagValidation", "CacheTesting", "LoopbackOrigin",
-        httpTypes, product("NIOCore", of: "swift-nio", trait: "Redis"),
+        "RedisStore", "StoreComposition", "CacheManager", "ETagValidation", "CacheTesting", "LoopbackOrigin", httpTypes,
       ]),
     tests("StoreCompositionTests", ["StoreComposition", "CacheTesting", "DiskStore", "OwnBackend", httpTypes]),
     tests("CacheNetworkingTests", ["CacheNetworking", "CacheTesting", "LoopbackOrigin", httpTypes]),
