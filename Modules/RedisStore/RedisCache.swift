@@ -15,10 +15,10 @@ public import Foundation
 /// try await cache.store(bytes, for: key, metadata: metadata)
 /// ```
 ///
-/// The server needs Redis 6.2 or Valkey 7.2, or a later version. Scripts make each commit, metadata update and removal atomic.
-/// The server may evict any key at any time, and the entry is then a miss. After a failed attempt to reach the server, calls
-/// throw `CacheError.Code.storeUnavailable` at once until it replies to a probe. Loads continue without it. See
-/// <doc:RedisStore>.
+/// It is written for Redis 6.2, Valkey 7.2 and later versions, and tested with Redis 7.0. Scripts make each commit, metadata
+/// update and removal atomic. The server may evict any key at any time, and the entry is then a miss. After a failed attempt to
+/// reach the server, calls throw `CacheError.Code.storeUnavailable` at once until it replies to a probe. Loads continue without
+/// it. See <doc:RedisStore>.
 public final class RedisCache: CacheStore {
   let engine: RedisEngine
 

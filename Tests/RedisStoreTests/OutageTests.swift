@@ -156,13 +156,15 @@ struct OutageTests {
   @Test("a read-only replica refuses new entries by name and returns the stored ones")
   func replica() async throws {
     let server = try await RedisServer()
-    let cache = try server.cache()
+    let cache = try server.cache { $0.connections = 1 }
     try await cache.store(bytes(100), for: key, metadata: metadata())
     // No server listens there, so the replica keeps what it has.
     try server.run(["REPLICAOF", "127.0.0.1", "1"])
     #expect(await failure { try await cache.store(bytes(10), for: key, metadata: metadata()) }?.code == .readOnly)
     #expect(await failure { try await cache.remove(key, ifRevision: nil) }?.code == .readOnly)
     #expect(try await cache.bytes(key) == bytes(100))
+    // The connection was closed once, so that the address is resolved again.
+    #expect(cache.counters.lostConnections == 1)
     await cache.close()
   }
 

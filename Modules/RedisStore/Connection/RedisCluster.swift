@@ -194,7 +194,11 @@ final class RedisCluster: RedisRouter {
           throw CacheError(
             .storeUnavailable, reason: "the Redis server \(endpoint) cannot list the slots of a cluster: \(message)")
         }
-        use(replies[0].array ?? [], from: endpoint)
+        // A server that has left the cluster knows no slots.
+        guard let ranges = replies[0].array, !ranges.isEmpty else {
+          throw CacheError(.storeUnavailable, reason: "the Redis server \(endpoint) knows no slots of a cluster")
+        }
+        use(ranges, from: endpoint)
         return .success(())
       } catch {
         failure = error

@@ -17,14 +17,17 @@ final class RedisConnection: Sendable {
     (self.channel, self.handler, self.queue, self.timeout) = (channel, handler, queue, timeout)
   }
 
+  /// The longest timeout, because the sum of a deadline and SwiftNIO's longest time overflows.
+  private static let longestTimeout = Duration.seconds(86_400)
+
   /// Connects to a server. The connection is not authenticated yet.
   static func connect(
     to endpoint: RedisEndpoint, _ configuration: RedisCache.Configuration, tls: NIOSSLContext?
   ) async throws(CacheError) -> RedisConnection {
     let queue = CommandQueue(server: endpoint.description, limit: configuration.pendingCallLimit)
-    let timeout = configuration.timeout
+    let timeout = min(configuration.timeout, longestTimeout)
     let bootstrap = ClientBootstrap(group: configuration.eventLoopGroup)
-      .connectTimeout(TimeAmount(configuration.connectTimeout))
+      .connectTimeout(TimeAmount(min(configuration.connectTimeout, longestTimeout)))
       .channelOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 1_024, initial: 16_384, maximum: 262_144))
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
@@ -78,15 +81,6 @@ final class RedisConnection: Sendable {
     let (outgoing, reason) = queue.close(error)
     for command in outgoing { command.replies.finish(.failure(reason)) }
     channel.close(mode: .all, promise: nil)
-  }
-}
-
-extension TimeAmount {
-  /// Creates a time amount of at most a century.
-  init(_ duration: Duration) {
-    let century = Duration.seconds(3_155_760_000)
-    let (seconds, attoseconds) = min(max(duration, .zero), century).components
-    self = .nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
   }
 }
 #endif

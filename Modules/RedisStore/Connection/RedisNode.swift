@@ -71,7 +71,7 @@ final class RedisNode: Sendable {
       state.lastRenewal = now
       return true
     }
-    if isDue { connection.close(CacheError(.storeUnavailable, reason: "the Redis server \(address.endpoint) is read-only")) }
+    if isDue { connection.close(CacheError(.readOnly, reason: "the Redis server \(address.endpoint) is read-only")) }
   }
 
   /// Whether an error says that the server serves no commands for a while, or that the credentials are no longer valid.
@@ -133,7 +133,9 @@ final class RedisNode: Sendable {
         let connection = try await connect()
         let start = ContinuousClock.now
         let error = await ready(connection)
-        if ContinuousClock.now - start > Self.shortLife { interval = .zero } else { throw error }
+        // A connection to a read-only server worked.
+        guard ContinuousClock.now - start > Self.shortLife || error.code == .readOnly else { throw error }
+        interval = .zero
       } catch {
         fail(error)
         interval = min(max(Self.firstRetryInterval, interval * 2), configuration.longestRetryInterval)

@@ -108,12 +108,9 @@ struct EntryRecord: Sendable {
   private static func decode(_ bytes: UnsafeRawBufferPointer) -> Decoded {
     guard bytes.suffix(4).elementsEqual(magic.utf8) else { return .foreign }
     let (trailerStart, sizeStart) = (bytes.count - trailerSize, bytes.count - trailerSize - sizeDigits)
-    guard sizeStart >= 0,
-      let size = Int(UnsafeRawBufferPointer(rebasing: bytes[sizeStart..<trailerStart]).utf8Text, radix: 16),
-      size >= 4, size <= sizeStart,
-      // Other spellings of the number, such as capital letters, mean that a byte has changed.
-      bytes[sizeStart..<trailerStart].elementsEqual(digits(of: size))
-    else { return .damaged }
+    guard sizeStart >= 0, let size = number(bytes[sizeStart..<trailerStart]), size >= 4, size <= sizeStart else {
+      return .damaged
+    }
     var trailer = RawByteReader(UnsafeRawBufferPointer(rebasing: bytes[trailerStart...]))
     guard let kind = trailer.integer(UInt8.self), kind == UInt8(ascii: "C") || kind == UInt8(ascii: "I"),
       let bodyID = trailer.raw(16), let high = trailer.integer(UInt64.self), let low = trailer.integer(UInt64.self),
@@ -134,6 +131,19 @@ struct EntryRecord: Sendable {
         key: CacheKey(resource: resource.utf8Text, variant: variant.utf8Text, transform: transform.utf8Text),
         metadata: metadata, bodyID: bodyID.utf8Text, isChunked: kind == UInt8(ascii: "C"), length: length,
         bodyChecksum: bodyChecksum, storedAt: Timestamp(nanoseconds: storedAt)))
+  }
+
+  /// Returns the number of hexadecimal digits. Capital letters mean that a byte has changed.
+  private static func number(_ digits: Slice<UnsafeRawBufferPointer>) -> Int? {
+    var number = 0
+    for digit in digits {
+      switch digit {
+      case UInt8(ascii: "0")...UInt8(ascii: "9"): number = number << 4 | Int(digit - UInt8(ascii: "0"))
+      case UInt8(ascii: "a")...UInt8(ascii: "f"): number = number << 4 | Int(digit - UInt8(ascii: "a") + 10)
+      default: return nil
+      }
+    }
+    return number
   }
 
   /// Returns the body in the value that this record was decoded from, or `nil` if it is damaged.

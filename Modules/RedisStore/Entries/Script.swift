@@ -2,7 +2,7 @@
 internal import CacheCore
 
 /// A Lua script that the server runs in one atomic step. ``EntryRecord`` has the offsets of the record's parts.
-enum Script: String, CaseIterable, Sendable {
+enum Script: CaseIterable {
   /// Makes an entry visible and replaces the one before it.
   ///
   /// Keys: the entries, and the new body unless it is small. Arguments: field, value, number of chunks (0 for a small body), time
