@@ -206,6 +206,8 @@ extension CacheError.Code {
   public static let overloaded = Self(rawValue: "overloaded")
   /// The server of the store cannot be reached, does not reply in time, or refuses the operation. A load continues without it.
   public static let storeUnavailable = Self(rawValue: "storeUnavailable")
+  /// The entry was not stored, because another process may have stored a later response (``RequestLease``).
+  public static let superseded = Self(rawValue: "superseded")
   /// The component does not support the operation.
   public static let unsupported = Self(rawValue: "unsupported")
   /// A setting is invalid.

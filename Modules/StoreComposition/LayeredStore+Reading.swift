@@ -17,6 +17,42 @@ extension LayeredStore {
     return Array(found.values)
   }
 
+  /// Returns the latest response of each variant in all layers, by `StoredMetadata.responseTime`. An older response in a layer
+  /// above is updated if it has the same revision, and otherwise removed.
+  public func latestVariants(of resource: String) async throws(CacheError) -> [StoredEntry] {
+    var latest: [CacheKey: (entry: StoredEntry, index: Int)] = [:]
+    for (index, layer) in layers.enumerated() {
+      for entry in try await layer.variants(of: resource) {
+        let known = latest[entry.key]?.entry.metadata.responseTime
+        if known.map({ $0 < entry.metadata.responseTime }) ?? true { latest[entry.key] = (entry, index) }
+      }
+    }
+    for (entry, index) in latest.values where index > 0 {
+      if await replaceOlder(entry, above: index) { promote(entry, from: index, barrier.snapshot(resource)) }
+    }
+    return latest.values.map(\.entry)
+  }
+
+  /// Updates or removes the older responses in the layers above the one with a later response.
+  ///
+  /// - Returns: Whether a layer above lacks the later response.
+  private func replaceOlder(_ entry: StoredEntry, above index: Int) async -> Bool {
+    await barrier.beginChange(entry.key.resource)
+    defer { barrier.endChange(entry.key.resource) }
+    let (key, metadata) = (entry.key, entry.metadata)
+    var isMissing = false
+    for layer in layers[..<index] where !layer.isHidden(key) {
+      let known = (try? await layer.store.entry(for: key, range: 0..<0))?.metadata
+      // A change since the look-up may have stored an even later response.
+      if let known, known.responseTime >= metadata.responseTime { continue }
+      let isUpdated = try? await layer.store.updateMetadata(of: key, to: metadata, ifRevision: metadata.revision)
+      guard isUpdated != true else { continue }
+      isMissing = true
+      if known != nil { _ = await layer.remove(key) }
+    }
+    return isMissing
+  }
+
   /// Lists the transforms in all layers. A transform in two layers is listed from the upper one.
   public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     var found: [CacheKey: ListedEntry] = [:]

@@ -6,12 +6,26 @@ extension LayeredStore {
   /// - Throws: If no layer accepts the entry, the error of the first writable layer, or `CacheError.Code.readOnly` if there is
   ///   none.
   public func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    try await makeWriter(for: key, metadata, nil)
+  }
+
+  /// Starts an entry like ``makeWriter(for:metadata:)``. If one layer refuses the commit because of the lease, no layer stores
+  /// the entry. The lease does not apply to a layer that gets its copy later (``Writing/back``).
+  public func makeWriter(
+    for key: CacheKey, metadata: StoredMetadata, lease: any RequestLease
+  ) async throws(CacheError) -> any EntryWriter {
+    try await makeWriter(for: key, metadata, lease)
+  }
+
+  private func makeWriter(
+    for key: CacheKey, _ metadata: StoredMetadata, _ lease: (any RequestLease)?
+  ) async throws(CacheError) -> any EntryWriter {
     var writers: [Int: any EntryWriter] = [:]
     var deferredLayers: Range<Int> = 0..<0
     var refusal: CacheError?
     for (index, layer) in layers.enumerated() {
       do throws(CacheError) {
-        writers[index] = try await begin(key, metadata, in: layer)
+        writers[index] = try await begin(key, metadata, lease, in: layer)
       } catch {
         if error.isCancellation {
           for writer in writers.values { writer.abort() }
@@ -31,12 +45,14 @@ extension LayeredStore {
 
   /// Starts an entry in one layer. A layer that could not be emptied is emptied first, so that its old entries do not reappear.
   /// Call it outside of changes, because that is a change itself.
-  func begin(_ key: CacheKey, _ metadata: StoredMetadata, in layer: Layer) async throws(CacheError) -> any EntryWriter {
-    let writer = try await layer.makeWriter(for: key, metadata: metadata)
+  func begin(
+    _ key: CacheKey, _ metadata: StoredMetadata, _ lease: (any RequestLease)? = nil, in layer: Layer
+  ) async throws(CacheError) -> any EntryWriter {
+    let writer = try await layer.makeWriter(for: key, metadata: metadata, lease)
     guard layer.hidesAll else { return writer }
     writer.abort()
     try await sweep(layer)
-    return try await layer.makeWriter(for: key, metadata: metadata)
+    return try await layer.makeWriter(for: key, metadata: metadata, lease)
   }
 
   private func sweep(_ layer: Layer) async throws(CacheError) {

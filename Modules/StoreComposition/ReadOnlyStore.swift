@@ -55,6 +55,10 @@ public final class ReadOnlyStore: CacheStore {
 
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { try await store.variants(of: resource) }
 
+  public func latestVariants(of resource: String) async throws(CacheError) -> [StoredEntry] {
+    try await store.latestVariants(of: resource)
+  }
+
   public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     try await store.transforms(of: resource)
   }

@@ -83,6 +83,11 @@ public protocol CacheStore: Component {
   /// A load of bytes calls this first, on its caller's thread, so it must not wait for a disk or for a contended lock. It counts
   /// as a use of the entries. After `nil`, the load calls ``variants(of:)``. The default implementation returns `nil`.
   func variantsWithoutWaiting(of resource: String) -> [StoredEntry]?
+  /// Returns the result of ``variants(of:)`` with the latest response that any layer of the store has.
+  ///
+  /// A load with a ``CacheFleet`` calls this before it sends a request, because another process may have stored a response. The
+  /// default implementation calls ``variants(of:)``.
+  func latestVariants(of resource: String) async throws(CacheError) -> [StoredEntry]
   /// Returns the stored transformed values of a resource, those with a ``CacheKey/transform``, in all variants. It does not count
   /// as a use.
   ///
@@ -107,6 +112,13 @@ public protocol CacheStore: Component {
   ///
   /// It must not wait for I/O, because a load waits for it without a time limit. A store that cannot accept an entry now throws.
   func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter
+  /// Returns a writer for the response to a request that was sent under a lease.
+  ///
+  /// The commit throws ``CacheError/Code/superseded`` if a later lease has been granted. The default implementation calls
+  /// ``makeWriter(for:metadata:)``. A store that processes share should implement it. The writer does not retain the lease.
+  func makeWriter(
+    for key: CacheKey, metadata: StoredMetadata, lease: any RequestLease
+  ) async throws(CacheError) -> any EntryWriter
   /// Replaces the metadata of an entry after a 304, without rewriting the body.
   ///
   /// - Returns: `false` if the entry no longer exists or has another revision.
@@ -139,6 +151,16 @@ public protocol CacheStore: Component {
 
 extension CacheStore {
   public func variantsWithoutWaiting(of resource: String) -> [StoredEntry]? { nil }
+
+  public func latestVariants(of resource: String) async throws(CacheError) -> [StoredEntry] {
+    try await variants(of: resource)
+  }
+
+  public func makeWriter(
+    for key: CacheKey, metadata: StoredMetadata, lease: any RequestLease
+  ) async throws(CacheError) -> any EntryWriter {
+    try await makeWriter(for: key, metadata: metadata)
+  }
 
   public func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool

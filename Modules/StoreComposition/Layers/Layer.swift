@@ -24,9 +24,9 @@ final class Layer: Sendable {
 
   func show(_ key: CacheKey) { state.withLock { _ = $0.hidden.remove(key) } }
 
-  /// Counts a failure, except a refusal that is in the nature of the store: read-only, or an entry that is too large.
+  /// Counts a failure, except a refusal that is in the nature of the store or of the entry.
   func note(_ error: CacheError) {
-    guard error.code != .readOnly, error.code != .entryTooLarge else { return }
+    guard ![.readOnly, .entryTooLarge, .superseded].contains(error.code) else { return }
     state.withLock { $0.counters.failures += 1 }
   }
 
@@ -103,9 +103,12 @@ final class Layer: Sendable {
 
   // MARK: Changing
 
-  func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+  func makeWriter(
+    for key: CacheKey, metadata: StoredMetadata, _ lease: (any RequestLease)? = nil
+  ) async throws(CacheError) -> any EntryWriter {
     do throws(CacheError) {
-      return try await store.makeWriter(for: key, metadata: metadata)
+      guard let lease else { return try await store.makeWriter(for: key, metadata: metadata) }
+      return try await store.makeWriter(for: key, metadata: metadata, lease: lease)
     } catch {
       if !error.isCancellation { note(error) }
       throw error

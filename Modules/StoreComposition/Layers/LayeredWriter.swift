@@ -97,6 +97,11 @@ final class LayeredWriter: EntryWriter {
       } catch {
         store.layers[index].note(error)
         failure = error
+        // The layers above must not hide the later response either.
+        if error.code == .superseded {
+          for writer in writers.values { writer.abort() }
+          break
+        }
       }
     }
     if committed.isEmpty, let failure {

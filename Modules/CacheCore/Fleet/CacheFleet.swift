@@ -1,0 +1,58 @@
+/// The processes that share a durable store and act as one cache.
+///
+/// Without a fleet, each process sends its own request for a resource that is not cached. With a fleet, the process that holds
+/// the lease of the resource sends the request. The other processes wait and then read the response from the shared store.
+///
+/// ```swift
+/// let shared = try RedisCache(url: url)
+/// configuration.store = try LayeredStore([DiskCache(folder: folder), shared])
+/// configuration.fleet = RedisFleet(shared)
+/// ```
+public protocol CacheFleet: Sendable {
+  /// Requests the lease of a resource. It returns at once, even if another process holds the lease.
+  ///
+  /// - Parameters:
+  ///   - resource: The resource, as in ``CacheKey/resource``.
+  ///   - selection: The names and values of the request fields that are known to select a response of the resource. Each
+  ///     selection has a lease of its own.
+  ///   - known: The position of the last response that the caller has looked for, from ``LeaseReply/stored(position:)``, or
+  ///     `nil`.
+  /// - Throws: An error if the fleet cannot be reached. The caller then sends its request without a lease.
+  func requestLease(
+    of resource: String, selection: String, lookedUpAt known: UInt64?
+  ) async throws(CacheError) -> LeaseReply
+}
+
+/// The reply to a request for a lease.
+public enum LeaseReply: Sendable {
+  /// The caller holds the lease and sends the request.
+  case granted(any RequestLease)
+  /// Another process holds the lease. The caller asks again later.
+  case held
+  /// Another process has stored a response. The caller looks for it, and asks again with this position if it cannot use it.
+  case stored(position: UInt64)
+  /// The last response could not be shared. Every process sends its own request.
+  case notShared
+}
+
+/// The right of one process to send a request for a resource. It expires if the process ends.
+///
+/// Only the first of the three calls that end it has an effect. None of them waits. A lease that is released before ends as
+/// ``abandon()`` does.
+public protocol RequestLease: AnyObject, Sendable {
+  /// The resource of the lease.
+  var resource: String { get }
+  /// The fields that select the response. See ``CacheFleet``.
+  var selection: String { get }
+  /// A number that is larger for a later lease of the same name.
+  ///
+  /// A process that was paused may store its response after its lease has expired and another process has stored a later one. A
+  /// shared store compares the tokens and refuses the commit in that case.
+  var token: UInt64 { get }
+  /// Ends the lease. The response is in the shared store.
+  func endAsStored()
+  /// Ends the lease. Other processes cannot use the response. For `duration`, they send their own requests without waiting.
+  func endAsNotShared(for duration: Duration)
+  /// Ends the lease without a response. Another process sends the request instead.
+  func abandon()
+}

@@ -1,0 +1,124 @@
+import CacheCore
+import CacheTesting
+import HTTPTypes
+import StoreComposition
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Layered store: a layer that other processes change")
+struct LayeredFleetTests {
+  private let key = CacheKey(resource: "https://example.com/a")
+  private let upper = VolatileStore()
+  private let lower = VolatileStore()
+
+  /// Metadata of a response that is later than the one of ``metadata()``.
+  private func later(revision: Revision = .random()) -> StoredMetadata {
+    var later = metadata(revision: revision, at: Timestamp(seconds: 1_767_225_601))
+    later.freshness.freshUntil = Timestamp(seconds: 1_767_225_700)
+    return later
+  }
+
+  @Test("a later response in a lower layer replaces the older one above")
+  func replaced() async throws {
+    let store = try LayeredStore([upper, lower])
+    try await upper.store(Data("old".utf8), for: key, metadata: metadata())
+    let new = later()
+    try await lower.store(Data("new".utf8), for: key, metadata: new)
+    #expect(try await store.variants(of: key.resource).first?.metadata.revision != new.revision)
+    #expect(try await store.latestVariants(of: key.resource).map(\.metadata.revision) == [new.revision])
+    #expect(try await store.text(key) == "new")
+    await store.flush()
+    #expect(try await upper.text(key) == "new")
+  }
+
+  @Test("a later update of the same response reaches the layer above without its body")
+  func updated() async throws {
+    let store = try LayeredStore([upper, lower])
+    let old = metadata()
+    try await upper.store(Data("upper".utf8), for: key, metadata: old)
+    let new = later(revision: old.revision)
+    try await lower.store(Data("lower".utf8), for: key, metadata: new)
+    #expect(try await store.latestVariants(of: key.resource).map(\.metadata.freshness) == [new.freshness])
+    await store.flush()
+    #expect(try await upper.entry(for: key)?.metadata.freshness == new.freshness)
+    #expect(try await upper.text(key) == "upper")
+  }
+
+  @Test("a later response in the upper layer stays")
+  func upperIsLater() async throws {
+    let store = try LayeredStore([upper, lower])
+    let new = later()
+    try await upper.store(Data("new".utf8), for: key, metadata: new)
+    try await lower.store(Data("old".utf8), for: key, metadata: metadata())
+    #expect(try await store.latestVariants(of: key.resource).map(\.metadata.revision) == [new.revision])
+    await store.flush()
+    #expect(try await store.text(key) == "new")
+    #expect(try await ReadOnlyStore(store).latestVariants(of: key.resource).map(\.metadata.revision) == [new.revision])
+  }
+
+  @Test("no layer stores a response whose commit one layer refuses as superseded")
+  func superseded() async throws {
+    let store = try LayeredStore([upper, FencedStore(lower)])
+    let writer = try await store.makeWriter(for: key, metadata: metadata(), lease: TestLease(resource: key.resource))
+    try await writer.write(Data("late".utf8))
+    let error = await #expect(throws: CacheError.self) { try await writer.commit(trailers: nil) }
+    #expect(error?.code == .superseded)
+    #expect(try await store.text(key) == nil)
+    #expect(upper.keys.isEmpty && lower.keys.isEmpty)
+    #expect(store.counters.layers.map(\.failures) == [0, 0])
+    // Without a lease, the store accepts the response.
+    try await store.store(Data("a".utf8), for: key, metadata: metadata())
+    #expect(try await upper.text(key) == "a")
+  }
+}
+
+/// A store that refuses each commit under a lease, as if a later lease had been granted.
+private final class FencedStore: CacheStore {
+  let id = ComponentID.unique(FencedStore.self)
+  private let inner: VolatileStore
+
+  init(_ inner: VolatileStore) { self.inner = inner }
+
+  func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { try await inner.variants(of: resource) }
+
+  func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    try await inner.entry(for: key, range: range)
+  }
+
+  func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    try await inner.makeWriter(for: key, metadata: metadata)
+  }
+
+  func makeWriter(
+    for key: CacheKey, metadata: StoredMetadata, lease: any RequestLease
+  ) async throws(CacheError) -> any EntryWriter {
+    CollectingWriter(metadata) { _, _ throws(CacheError) in throw CacheError(.superseded, reason: "superseded") }
+  }
+
+  func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
+    try await inner.updateMetadata(of: key, to: metadata, ifRevision: ifRevision)
+  }
+
+  func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
+    try await inner.remove(key, ifRevision: ifRevision)
+  }
+
+  func removeAll() async throws(CacheError) { try await inner.removeAll() }
+}
+
+private final class TestLease: RequestLease {
+  let resource: String
+  let selection = ""
+  let token: UInt64 = 1
+
+  init(resource: String) { self.resource = resource }
+
+  func endAsStored() {}
+  func endAsNotShared(for duration: Duration) {}
+  func abandon() {}
+}
