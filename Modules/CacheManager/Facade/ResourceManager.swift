@@ -29,6 +29,8 @@ public final class ResourceManager: Sendable {
     public var memory: (any MemoryStoring)?
     /// The durable store.
     public var store: (any CacheStore)?
+    /// The processes that share the durable store, or `nil` if each process sends its own requests.
+    public var fleet: (any CacheFleet)?
     /// The validator, which makes the decisions of HTTP caching.
     public var validator: (any ResponseValidator)?
     /// The observer, which receives the events of all loads.
@@ -81,6 +83,9 @@ public final class ResourceManager: Sendable {
     /// The longest time that a request of `respond(to:)` waits for the response to an equal request, before it is sent to the
     /// origin itself (RFC 9111 §4). With `nil`, each request is sent at once. The wait ends with the head of that response. If a
     /// body of unknown length has to be complete first, the wait ends with its last byte.
+    ///
+    /// It is also the longest time that any request waits for another process of the ``fleet``. That wait ends when the whole
+    /// response is stored.
     public var collapseTimeout: Duration? = .seconds(5)
     /// The name of the cache in `Cache-Status` (RFC 9211), or `nil` to omit the field.
     public var cacheName: String? = "Etagere"

@@ -111,6 +111,33 @@ struct CacheTransaction: Sendable {
   }
 }
 
+/// Requests that may use the response to another request.
+extension CacheTransaction {
+  /// Whether a fresh response to an equal request would satisfy this one. A range may be far from the bytes that the other reader
+  /// reads first.
+  var isSatisfiedByFreshResponse: Bool {
+    guard head.method == .get || head.method == .head, !head.headerFields.contains(.range) else {
+      return false
+    }
+    // Only these fields can make a validator reject a fresh response.
+    let mayBeHeard = head.headerFields.contains { Self.limiting.contains($0.name.canonicalName) }
+    if request.validator != nil, request.policy == .standard, !mayBeHeard { return true }
+    var plainHead = head
+    for name in ConfidentialFields.credentials { plainHead.headerFields[name] = nil }
+    let now = request.clock.now
+    var plain = plainHead
+    plain.headerFields = [:]
+    let fresh = StoredMetadata(
+      request: plain, response: HTTPResponse(status: .ok), requestTime: now, responseTime: now,
+      revision: Revision(high: 0, low: 0), freshness: Freshness(generatedAt: now, freshUntil: .distantFuture))
+    guard case .use = planner.plan(plainHead, stored: [fresh]) else { return false }
+    return true
+  }
+
+  /// The fields that can reject a fresh response, in lower case (RFC 9111 §5.2.1, §5.4, §4.3.2).
+  private static let limiting = ["cache-control", "pragma", "if-match", "if-unmodified-since"]
+}
+
 extension TransactionResponse {
   /// A stored response with its content at the destination.
   init(stored candidate: Candidate, _ head: HTTPResponse, _ content: TieredCache.Content, _ status: CacheStatus) {

@@ -27,6 +27,7 @@ extension OriginRequest {
       await apply(changes)
       let status = received.response.head.status.code
       leader?.endWithoutSharing(.success(received.response.head), isTypical: status != 304 && status < 500)
+      lease?.endWithoutSharing(isTypical: status != 304 && status < 500)
       return .response(pass(received, isShareable: isShareable))
     case .refetch(let next):
       try await finish(received)
@@ -78,11 +79,11 @@ extension OriginRequest {
     if let length = body.length { candidate.metadata.bodyLength = length }
     // A redirect is not the original of a value.
     let omitsOriginal = request.representation.map { !$0.storesOriginal && request.isResult(metadata.response) } ?? false
-    let writer = omitsOriginal ? nil : try await cache.writer(candidate)
+    let writer = omitsOriginal ? nil : try await cache.writer(candidate, lease)
     let recording = RecordingBody(
       body, for: request,
       storing: .init(cache: cache, candidate: candidate, outdated: outdated, known: candidates, omitsOriginal: omitsOriginal),
-      writer: writer, leader: leader, reservation: reservation)
+      writer: writer, leader: leader, lease: lease, reservation: reservation)
     response.stored = response.stored ?? candidate
     response.recording = recording
     response.status.isStored = writer != nil || recording.mayFitInMemory
@@ -142,6 +143,7 @@ extension OriginRequest {
       return .resend(transaction.head, received)
     }
     await cache.confirm(confirmed, content)
+    if copy == nil { lease?.end(storing: confirmed.metadata, at: request.clock.now) }
     var response = TransactionResponse(
       stored: confirmed, reply.head, content, forwarded(received.response.head.status.code))
     if !request.destination.isStream { response.source = .revalidated }
@@ -224,6 +226,7 @@ extension OriginRequest {
   private func serveStale(_ index: Int, _ received: ReceivedResponse) async throws(CacheError) -> TransactionResponse {
     let head = received.response.head
     leader?.endWithoutSharing(.success(head), isTypical: false)
+    lease?.endWithoutSharing(isTypical: false)
     if request.destination.isStream {
       guard let stale = try await staleResponse(index, insteadOf: .success(head)) else {
         return response(received, source: origin)

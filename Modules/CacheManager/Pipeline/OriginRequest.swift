@@ -23,6 +23,8 @@ struct OriginRequest: Sendable {
   let storeFailure: CacheError.Code?
   /// The leader, which passes the outcome on to coalesced requests.
   var leader: CoalescingLeader?
+  /// The lease under which the request is sent, or `nil` if it is sent without one.
+  var lease: (any RequestLease)?
 
   init(
     _ transaction: CacheTransaction, _ candidates: [Candidate], fallback: Int?, reason: ForwardReason, selectsStored: Bool,
@@ -54,9 +56,19 @@ struct OriginRequest: Sendable {
     case resend(HTTPRequest, ReceivedResponse)
   }
 
-  /// Sends the request. If the response to the cache's own conditions cannot be used, sends the request once more without them.
+  /// Sends the request, or responds with the response that another process of the fleet has stored.
   func send(
     _ head: HTTPRequest, _ content: RequestContent = .none, _ retry: RetryState = RetryState()
+  ) async throws(CacheError) -> TransactionResponse {
+    guard let fleet = request.fleet, case .none = content, let selection = leaseSelection else {
+      return try await transmit(head, content, retry)
+    }
+    return try await send(head, retry, selecting: selection, of: fleet)
+  }
+
+  /// Sends the request. If the response to the cache's own conditions cannot be used, sends the request once more without them.
+  func transmit(
+    _ head: HTTPRequest, _ content: RequestContent, _ retry: RetryState
   ) async throws(CacheError) -> TransactionResponse {
     var (head, content, retry) = (head, content, retry)
     for round in 1...2 {
@@ -201,6 +213,7 @@ struct OriginRequest: Sendable {
   ) async throws(CacheError) -> TransactionResponse {
     guard !error.isCancellation, !Task.isCancelled else { throw .cancelled }
     leader?.endWithoutSharing(.failure(error), isTypical: false)
+    lease?.endWithoutSharing(isTypical: false)
     guard let response = try await staleResponse(insteadOf: .failure(error), sent: sent, requestTime: requestTime) else {
       throw request.destination.isStream ? forbidden(error) : error
     }

@@ -39,11 +39,12 @@ final class RecordingBody: ResourceBody.Source {
     /// `nil` while a chunk is being collected, and after the end.
     var collector: BodyCollector?
     var leader: CoalescingLeader?
+    var lease: (any RequestLease)?
     var count: Int64 = 0
     var isEnded = false
     var recording: Recording?
 
-    mutating func end() { (writer, collector, leader, isEnded) = (nil, nil, nil, true) }
+    mutating func end() { (writer, collector, leader, lease, isEnded) = (nil, nil, nil, nil, true) }
   }
 
   /// The announced length in bytes.
@@ -64,17 +65,19 @@ final class RecordingBody: ResourceBody.Source {
   ///   - storage: The entry to store, or `nil` to only collect the bytes.
   ///   - writer: The writer of the durable store, if that store is used.
   ///   - leader: The leader that informs coalesced requests of the end.
+  ///   - lease: The lease under which the request was sent.
   ///   - reservation: The part of the memory budget that the collected bytes use.
   init(
     _ base: ResourceBody, for request: ResolvedRequest, storing storage: Storage? = nil, writer: (any EntryWriter)? = nil,
-    leader: CoalescingLeader? = nil, reservation: MemoryReservation? = nil
+    leader: CoalescingLeader? = nil, lease: (any RequestLease)? = nil, reservation: MemoryReservation? = nil
   ) {
     self.request = request
     self.base = base
     self.storage = storage
     mayFitInMemory = storage != nil && BodyCollector.mayFitInMemory(base.length, request)
     state = Lock(
-      State(writer: writer, collector: BodyCollector(request, length: base.length, reservation), leader: leader))
+      State(
+        writer: writer, collector: BodyCollector(request, length: base.length, reservation), leader: leader, lease: lease))
   }
 
   deinit { abandon() }
@@ -199,6 +202,7 @@ final class RecordingBody: ResourceBody.Source {
   private struct Ending: Sendable {
     var writer: (any EntryWriter)?
     var leader: CoalescingLeader?
+    var lease: (any RequestLease)?
     var data: Data?
     var count: Int64
   }
@@ -208,7 +212,8 @@ final class RecordingBody: ResourceBody.Source {
     let ending = state.withLock { state -> Ending? in
       guard !state.isEnded else { return nil }
       defer { state.end() }
-      return Ending(writer: state.writer, leader: state.leader, data: state.collector?.data, count: state.count)
+      return Ending(
+        writer: state.writer, leader: state.leader, lease: state.lease, data: state.collector?.data, count: state.count)
     }
     guard let ending else { return }
     var recording = Recording(data: ending.data, count: ending.count)
@@ -241,6 +246,7 @@ final class RecordingBody: ResourceBody.Source {
     // The writer is not aborted, because coalesced requests may still read from it. It ends with its last reader.
     guard await !isSuperseded(complete, cache) else {
       ending.leader?.abandon()
+      ending.lease?.endAsStored()
       return .success(complete.metadata)
     }
     var candidate = complete
@@ -257,6 +263,10 @@ final class RecordingBody: ResourceBody.Source {
     }
     await cache.store(ending.data, candidate, isOnDisk: isOnDisk, replacing: storage.outdated, known: storage.known)
     ending.leader?.stored(candidate, status: nil)
+    // A purge may have removed the response. Another process then sends the request.
+    if cache.surviving(candidate) != nil {
+      ending.lease?.end(storing: isOnDisk ? candidate.metadata : nil, at: request.clock.now)
+    }
     return .success(candidate.metadata)
   }
 

@@ -144,7 +144,7 @@ extension ResponseOperation {
     _ originRequest: OriginRequest, _ sent: HTTPRequest, _ body: ResourceBody?, since arrival: Int
   ) async throws(CacheError) -> CachedResponse {
     var wait = wait
-    guard let limit = wait.left(at: request.clock.uptime), body == nil, isCoalescible else {
+    guard let limit = wait.left(at: request.clock.uptime), body == nil, transaction.isSatisfiedByFreshResponse else {
       return try await send(originRequest, sent, body)
     }
     let key = wait.key(of: request, originRequest.candidates)
@@ -239,30 +239,6 @@ extension ResponseOperation {
     return TransactionResponse(
       head: reply.head, body: content, source: .network, stored: candidate, status: transaction.hit(candidate.metadata))
   }
-
-  /// Whether a fresh response to an equal request would satisfy this one. A range may be far from the bytes that the other reader
-  /// reads first.
-  private var isCoalescible: Bool {
-    guard request.head.method == .get || request.head.method == .head, !request.head.headerFields.contains(.range) else {
-      return false
-    }
-    // Only these fields can make a validator reject a fresh response.
-    let mayBeHeard = request.head.headerFields.contains { Self.limiting.contains($0.name.canonicalName) }
-    if request.validator != nil, request.policy == .standard, !mayBeHeard { return true }
-    var head = request.head
-    for name in ConfidentialFields.credentials { head.headerFields[name] = nil }
-    let now = request.clock.now
-    var plain = head
-    plain.headerFields = [:]
-    let fresh = StoredMetadata(
-      request: plain, response: HTTPResponse(status: .ok), requestTime: now, responseTime: now,
-      revision: Revision(high: 0, low: 0), freshness: Freshness(generatedAt: now, freshUntil: .distantFuture))
-    guard case .use = planner.plan(head, stored: [fresh]) else { return false }
-    return true
-  }
-
-  /// The fields that can reject a fresh response, in lower case (RFC 9111 §5.2.1, §5.4, §4.3.2).
-  private static let limiting = ["cache-control", "pragma", "if-match", "if-unmodified-since"]
 
   /// Whether other requests may be able to use the response: it is whole or confirms a stored one, and it may be stored.
   private func mayLead(_ reason: ForwardReason) -> Bool {

@@ -132,6 +132,9 @@ struct RequestSettings: Sendable {
   var role = SourceRole.original
   var memory: (any MemoryStoring)?
   var store: (any CacheStore)?
+  let fleet: (any CacheFleet)?
+  /// The longest wait for another process of the fleet.
+  let leaseTimeout: Duration
   var validator: (any ResponseValidator)?
   let observation: LoadObservation?
   /// The interceptor, or `nil` if it has no stage for redirects.
@@ -208,6 +211,8 @@ struct RequestSettings: Sendable {
     resource = Self.resource(of: source, options)
     memory = options.memory.resolved(manager.memory)
     store = options.store.resolved(manager.store)
+    fleet = manager.collapseTimeout == nil ? nil : manager.fleet
+    leaseTimeout = manager.collapseTimeout ?? .zero
     validator = options.validator.resolved(manager.validator)
     observation = options.observer.resolved(manager.observer).map { LoadObservation($0, of: id) }
     redirectInterceptor = source.interceptor.flatMap { $0.interceptsRedirects ? $0 : nil }

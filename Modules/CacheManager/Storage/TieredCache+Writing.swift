@@ -169,10 +169,11 @@ extension TieredCache {
   /// Returns a writer of the durable store, or `nil` if the request does not write to it or the store refuses.
   ///
   /// - Throws: The store's error, if the store is the only destination.
-  func writer(_ candidate: Candidate) async throws(CacheError) -> (any EntryWriter)? {
+  func writer(_ candidate: Candidate, _ lease: (any RequestLease)? = nil) async throws(CacheError) -> (any EntryWriter)? {
     guard let disk = writableDisk else { return nil }
     do throws(CacheError) {
-      return try await disk.makeWriter(for: candidate.key, metadata: candidate.metadata)
+      guard let lease else { return try await disk.makeWriter(for: candidate.key, metadata: candidate.metadata) }
+      return try await disk.makeWriter(for: candidate.key, metadata: candidate.metadata, lease: lease)
     } catch {
       request.observe(.storeFailed(key: candidate.key, error: error))
       if request.destination.isStore { throw error }

@@ -1,0 +1,131 @@
+internal import CacheCore
+internal import HTTPTypes
+
+/// Sends a request under a lease, so that one process of a fleet sends it and the others read what it stores.
+extension OriginRequest {
+  /// The first and the longest interval between two requests for a lease that another process holds. Each interval is half as
+  /// long again as the one before.
+  private static let (firstInterval, longestInterval) = (Duration.milliseconds(5), Duration.milliseconds(100))
+
+  /// The request fields that select the response, as a part of the lease's name. Returns `nil` if other processes cannot use the
+  /// response.
+  ///
+  /// Requests with credentials, or with cookies that select a response, have no lease.
+  var leaseSelection: String? {
+    let fields = transaction.head.headerFields
+    guard transaction.head.method == .get, request.role == .original, request.reads.contains(.disk),
+      request.writes.contains(.disk), !fields.contains(.authorization),
+      fields[.cacheControl]?.lowercased().contains("no-store") != true,
+      reason == .stale || !ConfidentialFields.conditions.contains(where: { fields.contains($0) }),
+      transaction.isSatisfiedByFreshResponse
+    else { return nil }
+    let names = candidates.reduce(into: Set<HTTPField.Name>()) {
+      $0.formUnion(transaction.planner.sharingFields(of: $1.metadata))
+    }
+    guard !names.contains(.cookie) || !fields.contains(.cookie) else { return nil }
+    // A field that the request does not have is left out, so the name does not change when the first response is stored.
+    let selecting = names.filter { fields.contains($0) }
+    return selecting.map { "\($0.canonicalName): \(fields[values: $0])" }.sorted().joined(separator: "\n")
+  }
+
+  /// The next step after a look-up for a response that another process may have stored.
+  private enum Next {
+    case response(TransactionResponse)
+    case send(HTTPRequest, OriginRequest)
+  }
+
+  /// Requests the lease until it is granted, or until a stored response satisfies the request. Without the fleet, or after the
+  /// longest wait, the request is sent without a lease.
+  @inline(never)
+  func send(
+    _ head: HTTPRequest, _ retry: RetryState, selecting selection: String, of fleet: any CacheFleet
+  ) async throws(CacheError) -> TransactionResponse {
+    var (origin, sent, selection) = (self, head, selection)
+    // Without candidates, every layer of the store was read.
+    var (known, isLatest) = (UInt64?.none, candidates.isEmpty)
+    let (end, clock) = (request.clock.uptime + request.leaseTimeout, request.clock)
+    var interval = Self.firstInterval
+    while true {
+      switch try await reply(selection, known, fleet) {
+      case .granted(let lease):
+        if isLatest {
+          origin.lease = lease
+          return try await origin.transmit(sent, .none, retry)
+        }
+        switch try await lookUpAgain() {
+        case .response(let response): return response
+        case .send(let next, let latest):
+          isLatest = true
+          guard latest.leaseSelection == selection else {
+            guard let other = latest.leaseSelection else { return try await latest.transmit(next, .none, retry) }
+            (origin, sent, selection, known) = (latest, next, other, nil)
+            continue
+          }
+          origin = latest
+          origin.lease = lease
+          return try await origin.transmit(next, .none, retry)
+        }
+      case .stored(let position):
+        switch try await lookUpAgain() {
+        case .response(let response): return response
+        case .send(let next, let latest):
+          guard let other = latest.leaseSelection else { return try await latest.transmit(next, .none, retry) }
+          (origin, sent, isLatest) = (latest, next, true)
+          (selection, known) = (other, other == selection ? position : nil)
+        }
+      case .held:
+        guard clock.uptime < end else { return try await origin.transmit(sent, .none, retry) }
+        guard (try? await clock.sleep(for: interval)) != nil, !Task.isCancelled else { throw .cancelled }
+        interval = min(interval * 3 / 2, Self.longestInterval)
+      case .notShared, nil: return try await origin.transmit(sent, .none, retry)
+      }
+    }
+  }
+
+  /// Requests the lease. Returns `nil` if the fleet cannot be reached.
+  private func reply(
+    _ selection: String, _ known: UInt64?, _ fleet: any CacheFleet
+  ) async throws(CacheError) -> LeaseReply? {
+    do throws(CacheError) {
+      return try await fleet.requestLease(of: cache.resource, selection: selection, lookedUpAt: known)
+    } catch {
+      if error.isCancellation || Task.isCancelled { throw .cancelled }
+      request.observe(.readFailed(resource: cache.resource, error: error))
+      return nil
+    }
+  }
+
+  /// Looks for a response that another process may have stored.
+  private func lookUpAgain() async throws(CacheError) -> Next {
+    var next: (HTTPRequest, OriginRequest)
+    switch try await transaction.decide(try await cache.lookUp(transaction.head, isLatest: true)) {
+    case .stored(let response, nil):
+      if let stored = response.stored { leader?.stored(stored, status: nil) }
+      return .response(response)
+    case .stored(let response, let revalidation?):
+      // The caller has received a stale response already, or can wait for a fresh one.
+      response.reservation?.release()
+      response.body.source.cancel()
+      next = revalidation
+    case .requestOrigin(let sent, let origin): next = (sent, origin)
+    case .generated: next = (transaction.head, self)
+    }
+    next.1.leader = leader
+    return .send(next.0, next.1)
+  }
+}
+
+extension RequestLease {
+  /// Ends a lease whose response other processes cannot use.
+  ///
+  /// - Parameter isTypical: Whether the origin usually responds in this way. Other processes then do not wait for as long as
+  ///   requests of one process do not wait for each other. Otherwise the next process soon requests the lease again.
+  func endWithoutSharing(isTypical: Bool) {
+    endAsNotShared(for: isTypical ? ResponseCoalescer.markLifetime : .seconds(1))
+  }
+
+  /// Ends a lease after its response. Other processes cannot use one that must be revalidated at once, or is not stored.
+  func end(storing metadata: StoredMetadata?, at now: Timestamp) {
+    if metadata?.freshness.isFresh(at: now) == true { endAsStored() } else { endWithoutSharing(isTypical: true) }
+  }
+}

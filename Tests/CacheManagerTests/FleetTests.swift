@@ -1,0 +1,238 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Foundation
+import HTTPTypes
+import MemoryStore
+import Testing
+
+/// Managers of one fleet stand for processes. They share a store and the network, and each has its own memory.
+@Suite("Fleets")
+struct FleetTests {
+  private let fleet: LocalFleet
+  private let fixture: ManagerFixture
+  private let other: ResourceManager
+
+  init() throws {
+    let fleet = LocalFleet()
+    self.fleet = fleet
+    fixture = try ManagerFixture { $0.fleet = fleet }
+    var configuration = fixture.manager.configuration
+    configuration.memory = MemoryCache(limits: .init(cost: 10 << 20), clock: fixture.clock)
+    other = ResourceManager(configuration)
+  }
+
+  private var url: URL { fixture.url }
+
+  private func respond(_ manager: ResourceManager, _ fields: HTTPFields = [:]) async throws -> (head: HTTPResponse, text: String)
+  {
+    var request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/image.png")
+    request.headerFields = fields
+    let response = try await manager.respond(to: request)
+    return (response.head, String(decoding: try await response.body.collect(), as: UTF8.self))
+  }
+
+  /// Moves the clock until `work` has ended, so that waiting for a lease ends.
+  private func advancing<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
+    let hasEnded = Lock(false)
+    async let value = {
+      defer { hasEnded.withLock { $0 = true } }
+      return try await work()
+    }()
+    while !hasEnded.withLock({ $0 }) {
+      fixture.clock.advance(by: .milliseconds(1))
+      await Task.yield()
+    }
+    return try await value
+  }
+
+  @Test("one process sends the request and the others read its response")
+  func shared() async throws {
+    let gate = Gate()
+    fixture.network.respond(to: url, with: .ok("a", cacheControl: "max-age=60").held(by: gate))
+    async let first = fixture.manager.load(url)
+    await gate.arrived()
+    async let second = advancing { [other, url] in try await other.load(url) }
+    await fixture.clock.sleepers(1)
+    gate.open()
+    #expect(try await first.text == "a")
+    let resource = try await second
+    #expect(resource.text == "a")
+    #expect(resource.source == .disk)
+    #expect(fixture.network.requests.count == 1)
+    #expect(fleet.ends == [.stored])
+  }
+
+  @Test("responses for HTTP callers are shared between processes")
+  func responses() async throws {
+    let gate = Gate()
+    fixture.network.respond(to: url, with: .ok("a", cacheControl: "max-age=60").held(by: gate))
+    async let first = respond(fixture.manager)
+    await gate.arrived()
+    // The second request of the other process waits for the first one of that process, and not for the lease.
+    async let second = advancing { [self] in try await respond(other) }
+    async let third = respond(other)
+    await fixture.clock.sleepers(1)
+    gate.open()
+    #expect(try await first.text == "a")
+    #expect(try await second.text == "a")
+    #expect(try await third.text == "a")
+    #expect(fixture.network.requests.count == 1)
+  }
+
+  @Test("a process that stops before the end hands its request over")
+  func handedOver() async throws {
+    let gate = Gate()
+    fixture.network.respond(to: url, with: .ok("a").held(by: gate), .ok("b", cacheControl: "max-age=60"))
+    let first = Task { try await fixture.manager.load(url) }
+    await gate.arrived()
+    async let second = advancing { [other, url] in try await other.load(url) }
+    await fixture.clock.sleepers(1)
+    first.cancel()
+    #expect(try await second.text == "b")
+    #expect(fleet.ends == [.abandoned, .stored])
+    gate.open()
+  }
+
+  @Test("processes do not wait for each other if the response cannot be stored")
+  func notStored() async throws {
+    fixture.network.respond(
+      to: url, with: .ok("a", cacheControl: "no-store"), .ok("b", cacheControl: "no-store"), .ok("c", cacheControl: "no-store"))
+    #expect(try await fixture.manager.load(url).text == "a")
+    #expect(try await other.load(url).text == "b")
+    #expect(try await fixture.manager.load(url).text == "c")
+    #expect(fleet.granted == 1)
+    #expect(fleet.ends == [.notShared(for: .seconds(120))])
+  }
+
+  @Test("processes do not wait for each other if each use needs the origin")
+  func revalidatedEachTime() async throws {
+    fixture.network.respond(to: url, with: .ok("a", etag: "1", cacheControl: "no-cache"), .notModified(etag: "1"))
+    #expect(try await fixture.manager.load(url).text == "a")
+    #expect(try await other.load(url).validation == .notModified)
+    #expect(fleet.ends == [.notShared(for: .seconds(120))])
+  }
+
+  @Test("processes do not wait for each other after the origin has failed")
+  func failedOrigin() async throws {
+    fixture.network.respond(to: url, with: .failure(.connectionRefused), .failure(.connectionRefused))
+    for manager in [fixture.manager, other] {
+      let error = await #expect(throws: CacheError.self) { try await manager.load(url) }
+      #expect(error?.code == .connectionRefused)
+    }
+    #expect(fleet.granted == 1)
+    #expect(fleet.ends == [.notShared(for: .seconds(1))])
+  }
+
+  @Test("a stale response is revalidated by one process")
+  func stale() async throws {
+    fixture.network.respond(
+      to: url, with: .ok("a", etag: "1", cacheControl: "max-age=60"), .notModified(etag: "1", cacheControl: "max-age=60"))
+    #expect(try await fixture.manager.load(url).text == "a")
+    #expect(try await other.load(url).text == "a")
+    fixture.clock.advance(by: .seconds(61))
+    #expect(try await fixture.manager.load(url).validation == .notModified)
+    // Its memory has the stale response, and the store has a fresh one.
+    let resource = try await other.load(url)
+    #expect(resource.text == "a")
+    #expect(resource.source != .network)
+    #expect(fixture.network.requests.count == 2)
+  }
+
+  @Test("a background revalidation uses the response of another process")
+  func background() async throws {
+    fixture.network.respond(
+      to: url, with: .ok("a", etag: "1", cacheControl: "max-age=60, stale-while-revalidate=600"),
+      .ok("b", etag: "2", cacheControl: "max-age=60, stale-while-revalidate=600"))
+    #expect(try await respond(fixture.manager).text == "a")
+    #expect(try await respond(other).text == "a")
+    fixture.clock.advance(by: .seconds(61))
+    #expect(try await respond(fixture.manager).text == "a")
+    try await Turns.until { fleet.ends == [.stored, .stored] }
+    #expect(try await respond(other).text == "a")
+    try await Turns.until { try await respond(other).text == "b" }
+    #expect(fixture.network.requests.count == 2)
+  }
+
+  @Test("other variants have leases of their own")
+  func variants() async throws {
+    fixture.network.serve(url) { request in
+      .ok(
+        request.headerFields[.acceptLanguage] ?? "", cacheControl: "max-age=60", fields: .field("Vary", "Accept-Language"))
+    }
+    #expect(try await respond(fixture.manager, [.acceptLanguage: "de"]).text == "de")
+    #expect(try await respond(other, [.acceptLanguage: "fr"]).text == "fr")
+    #expect(try await respond(fixture.manager, [.acceptLanguage: "fr"]).text == "fr")
+    #expect(fixture.network.requests.count == 2)
+    #expect(fleet.names.contains { $0.selection.contains("fr") })
+  }
+
+  @Test(
+    "a request whose response is for one caller has no lease",
+    arguments: [
+      [.authorization: "Basic eDp5"], [.range: "bytes=0-1"], [.cacheControl: "no-store"], [.cacheControl: "no-cache"],
+      [.ifNoneMatch: "\"1\""],
+    ] as [HTTPFields])
+  func forOneCaller(fields: HTTPFields) async throws {
+    fixture.network.serve(url) { _ in .ok("a", cacheControl: "max-age=60") }
+    _ = try await respond(fixture.manager, fields)
+    #expect(fleet.names.isEmpty)
+  }
+
+  @Test("a load that must reach the origin has no lease", arguments: [LoadPolicy.reload, .memoryElseReload, .revalidate()])
+  func mustReachOrigin(policy: LoadPolicy) async throws {
+    fixture.network.serve(url) { _ in .ok("a", cacheControl: "max-age=60") }
+    #expect(try await fixture.manager.load(url, options: .policy(policy)).text == "a")
+    #expect(fleet.names.isEmpty)
+  }
+
+  @Test("requests are sent without a lease if the fleet cannot be reached")
+  func unreachable() async throws {
+    fleet.failure = CacheError(.storeUnavailable, reason: "no server")
+    fixture.network.respond(to: url, with: .ok("a", cacheControl: "max-age=60"))
+    #expect(try await fixture.manager.load(url).text == "a")
+    let failures = fixture.observer.events.filter {
+      if case .readFailed(_, let error) = $0 { error.code == .storeUnavailable } else { false }
+    }
+    #expect(failures.count == 1)
+  }
+
+  @Test("a request does not wait longer than the limit")
+  func limited() async throws {
+    let gate = Gate()
+    fixture.network.respond(
+      to: url, with: .ok("a", cacheControl: "max-age=60").held(by: gate), .ok("b", cacheControl: "max-age=60"))
+    async let first = fixture.manager.load(url)
+    await gate.arrived()
+    let start = fixture.clock.uptime
+    let second = try await advancing { [other, url] in try await other.load(url) }
+    #expect(second.text == "b")
+    #expect(fixture.clock.uptime - start >= .seconds(5))
+    gate.open()
+    #expect(try await first.text == "a")
+  }
+
+  @Test("a cancelled load stops waiting for the lease")
+  func cancelled() async throws {
+    let gate = Gate()
+    fixture.network.respond(to: url, with: .ok("a", cacheControl: "max-age=60").held(by: gate))
+    async let first = fixture.manager.load(url)
+    await gate.arrived()
+    let second = Task { [other, url] in try await other.load(url) }
+    await fixture.clock.sleepers(1)
+    second.cancel()
+    let error = await #expect(throws: CacheError.self) { try await second.value }
+    #expect(error?.isCancellation == true)
+    gate.open()
+    #expect(try await first.text == "a")
+  }
+
+  @Test("processes do not wait for a response that the shared store refuses")
+  func refusedByStore() async throws {
+    fixture.disk.refusesWrites = true
+    fixture.network.respond(to: url, with: .ok("a", cacheControl: "max-age=60"), .ok("b", cacheControl: "max-age=60"))
+    #expect(try await fixture.manager.load(url).text == "a")
+    #expect(try await other.load(url).text == "b")
+    #expect(fleet.ends == [.notShared(for: .seconds(120))])
+  }
+}

@@ -1,0 +1,89 @@
+import CacheCore
+
+/// A fleet within the process. Its leases never expire.
+final class LocalFleet: CacheFleet {
+  private enum Status {
+    case held(UInt64)
+    case ended(UInt64, End)
+  }
+
+  /// The end of a lease.
+  enum End: Equatable {
+    case stored
+    case notShared(for: Duration)
+    case abandoned
+  }
+
+  struct Name: Hashable {
+    var resource, selection: String
+  }
+
+  private struct State {
+    var leases: [Name: Status] = [:]
+    var token: UInt64 = 0
+    var granted = 0
+    var ends: [End] = []
+    var failure: CacheError?
+  }
+
+  private let state = Lock(State())
+
+  /// The number of granted leases.
+  var granted: Int { state.withLock { $0.granted } }
+
+  /// The names of all leases so far.
+  var names: Set<Name> { state.withLock { Set($0.leases.keys) } }
+
+  /// The ends of leases, in order.
+  var ends: [End] { state.withLock { $0.ends } }
+
+  /// The error that each request for a lease throws, or `nil`.
+  var failure: CacheError? {
+    get { state.withLock { $0.failure } }
+    set { state.withLock { $0.failure = newValue } }
+  }
+
+  func requestLease(
+    of resource: String, selection: String, lookedUpAt known: UInt64?
+  ) async throws(CacheError) -> LeaseReply {
+    let name = Name(resource: resource, selection: selection)
+    return try state.withLock { state throws(CacheError) in
+      if let failure = state.failure { throw failure }
+      switch state.leases[name] {
+      case .held: return .held
+      case .ended(_, .notShared): return .notShared
+      case .ended(let token, .stored) where token > known ?? 0: return .stored(position: token)
+      case .ended, nil: break
+      }
+      state.token += 1
+      state.granted += 1
+      state.leases[name] = .held(state.token)
+      return .granted(Lease(name, state.token, self))
+    }
+  }
+
+  private func end(_ name: Name, _ token: UInt64, _ end: End) {
+    state.withLock { state in
+      guard case .held(token) = state.leases[name] else { return }
+      state.leases[name] = .ended(token, end)
+      state.ends.append(end)
+    }
+  }
+
+  private final class Lease: RequestLease {
+    private let name: Name
+    let token: UInt64
+    private let fleet: LocalFleet
+
+    init(_ name: Name, _ token: UInt64, _ fleet: LocalFleet) { (self.name, self.token, self.fleet) = (name, token, fleet) }
+
+    deinit { abandon() }
+
+    var resource: String { name.resource }
+    var selection: String { name.selection }
+
+    func endAsStored() { fleet.end(name, token, .stored) }
+    func endAsNotShared(for duration: Duration) { fleet.end(name, token, .notShared(for: duration)) }
+    func abandon() { fleet.end(name, token, .abandoned) }
+  }
+}
