@@ -23,6 +23,15 @@ extension RedisCache {
     try SpooledWriter(metadata, RedisEntryStorage(key, engine))
   }
 
+  /// Starts an entry like ``makeWriter(for:metadata:)``.
+  ///
+  /// - Throws: `CacheError.Code.entryTooLarge`. The commit throws `CacheError.Code.superseded` if a later lease has been granted.
+  public func makeWriter(
+    for key: CacheKey, metadata: StoredMetadata, lease: any RequestLease
+  ) async throws(CacheError) -> any EntryWriter {
+    try SpooledWriter(metadata, RedisEntryStorage(key, engine, lease: lease))
+  }
+
   /// Replaces the metadata in one atomic step, without sending the body. The entry keeps its revision and the length of its body.
   public func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision revision: Revision)
     async throws(CacheError) -> Bool

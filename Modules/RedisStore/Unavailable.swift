@@ -9,5 +9,11 @@ public struct RedisCache {
 
 /// Unavailable without the trait `Redis`.
 @available(*, unavailable, message: "enable the trait 'Redis' of the package etagere")
+public struct RedisFleet {
+  public init(_ cache: Any, leaseDuration: Any = ()) {}
+}
+
+/// Unavailable without the trait `Redis`.
+@available(*, unavailable, message: "enable the trait 'Redis' of the package etagere")
 public struct RedisCounters {}
 #endif

@@ -72,7 +72,7 @@ struct AccessTests {
     try server.run([
       "ACL", "SETUSER", "cache", "on", ">s3cret", "resetkeys", "~etagere:1:*", "-@all", "+auth", "+select", "+ping", "+info",
       "+scan", "+unlink", "+hget", "+hvals", "+hmget", "+hlen", "+hset", "+hdel", "+pexpire", "+pttl", "+zadd", "+zscan",
-      "+zremrangebyscore", "+time", "+eval", "+evalsha", "+script|load",
+      "+zremrangebyscore", "+get", "+set", "+time", "+eval", "+evalsha", "+script|load",
     ])
     try server.run(["ACL", "SETUSER", "default", "off"])
     let cache = try RedisCache(url: url("unix://cache:s3cret@localhost\(server.folder)/socket"), configuration: patient)

@@ -27,6 +27,7 @@ struct HashTag: Hashable, Sendable {
 /// | `NAMESPACE:1:{TAG}v` | hash | the variants of a resource without a transform |
 /// | `NAMESPACE:1:{TAG}t` | hash | the transformed values of a resource |
 /// | `NAMESPACE:1:{TAG}bID` | hash | the chunks of one body, each with its number as the field |
+/// | `NAMESPACE:1:{TAG}lSELECTION` | string | the state and the token of a lease |
 /// | `NAMESPACE:1:{TAG}g` | sorted set | the digests of the resources with one cache tag, by the time of expiry |
 struct KeyNames: Sendable {
   private let prefix: [UInt8]
@@ -51,6 +52,13 @@ struct KeyNames: Sendable {
 
   /// The first part of the keys of all bodies of a resource, which scripts complete with an identifier.
   func bodies(_ tag: HashTag) -> [UInt8] { name(tag, "b") }
+
+  /// The key of a lease.
+  func lease(_ resource: String, _ selection: String) -> [UInt8] {
+    let digest = SipHash.digest(
+      selection, key: SipHash.Key(first: 0x4574_6167_6572_6531, second: 0x4C65_6173_6573_2121))
+    return name(HashTag(resource), "l" + Hexadecimal.text(digest.0))
+  }
 
   /// The key of the index of a cache tag.
   func index(of cacheTag: String) -> (HashTag, [UInt8]) {

@@ -5,10 +5,11 @@ internal import CacheCore
 enum Script: CaseIterable {
   /// Makes an entry visible and replaces the one before it.
   ///
-  /// Keys: the entries, and the new body unless it is small. Arguments: field, value, number of chunks (0 for a small body), time
-  /// to live, first part of the names of bodies, time to live of a replaced body. Times are in milliseconds.
+  /// Keys: the entries, the new body unless it is small, and the lease if there is a token. Arguments: field, value, number of
+  /// chunks (0 for a small body), time to live, first part of the names of bodies, time to live of a replaced body, token of the
+  /// lease if there is one. Times are in milliseconds.
   ///
-  /// Returns 0 if a chunk is missing, because the server evicted the body.
+  /// Returns 0 if a chunk is missing, because the server evicted the body. Returns -1 if a later lease has been granted.
   case commit
   /// Stores chunks of a body, with a time to live.
   ///
@@ -32,6 +33,18 @@ enum Script: CaseIterable {
   case peek
   /// Returns the entries of several keys without their bodies.
   case list
+  /// Grants a lease if no process holds it.
+  ///
+  /// Keys: the lease. Arguments: time to live, position of the last response that the caller has looked for, or 0.
+  ///
+  /// Returns the state and the token: `G` if the lease is granted, otherwise the state of another process's lease.
+  case acquire
+  /// Replaces the state of a lease, unless another process has been granted it.
+  ///
+  /// Keys: the lease. Arguments: token, new state, time to live.
+  ///
+  /// Returns 0 if the caller no longer holds the lease.
+  case changeLease
   /// Adds a resource to the index of a cache tag.
   ///
   /// Keys: the index. Arguments: the digest of the resource, the time until it expires. The scores are times of the server,
@@ -49,6 +62,10 @@ enum Script: CaseIterable {
         local old = redis.call('HGET', KEYS[1], ARGV[1])
         if old and not isOurs(old) then return redis.error_reply('FOREIGN the key has an entry of another schema') end
         local chunks, ttl = tonumber(ARGV[3]), tonumber(ARGV[4])
+        if ARGV[7] then
+          local lease = redis.call('GET', KEYS[#KEYS])
+          if lease and tonumber(string.sub(lease, 2)) > tonumber(ARGV[7]) then return -1 end
+        end
         if chunks > 0 and redis.call('HLEN', KEYS[2]) ~= chunks then return 0 end
         if old then discard(old, ARGV[5], ARGV[6]) end
         -- An entry that has expired replaces the old one and is removed at once.
@@ -111,6 +128,30 @@ enum Script: CaseIterable {
         end
         return found
         """
+    case .acquire:
+      // A token is the server's time in microseconds, so it also increases after the server has lost its data.
+      """
+      local known = redis.call('GET', KEYS[1])
+      local last = 0
+      if known then
+        local state = string.sub(known, 1, 1)
+        last = tonumber(string.sub(known, 2))
+        if state == '\(LeaseState.held)' or state == '\(LeaseState.notShared)' then return {state, string.sub(known, 2)} end
+        if state == '\(LeaseState.stored)' and last > tonumber(ARGV[2]) then return {state, string.sub(known, 2)} end
+      end
+      local time = redis.call('TIME')
+      local token = string.format('%.0f', math.max(time[1] * 1000000 + time[2], last + 1))
+      redis.call('SET', KEYS[1], '\(LeaseState.held)' .. token, 'PX', ARGV[1])
+      return {'\(LeaseState.granted)', token}
+      """
+    case .changeLease:
+      """
+      -- A lease that has expired belongs to the caller until another process requests it.
+      local known = redis.call('GET', KEYS[1])
+      if known and known ~= '\(LeaseState.held)' .. ARGV[1] then return 0 end
+      redis.call('SET', KEYS[1], ARGV[2] .. ARGV[1], 'PX', ARGV[3])
+      return 1
+      """
     case .index:
       """
       local time = redis.call('TIME')

@@ -14,9 +14,15 @@ struct RedisEntryStorage: SpoolStorage {
   private let key: CacheKey
   private let tag: HashTag
   private let engine: RedisEngine
+  /// The key and the token of the lease, or `nil` without one.
+  private let lease: (key: [UInt8], token: UInt64)?
 
-  init(_ key: CacheKey, _ engine: RedisEngine) {
+  init(_ key: CacheKey, _ engine: RedisEngine, lease: (any RequestLease)? = nil) {
     (self.key, self.engine) = (key, engine)
+    // A lease of another resource may be on another server.
+    self.lease = lease.flatMap { lease in
+      lease.resource == key.resource ? (engine.names.lease(lease.resource, lease.selection), lease.token) : nil
+    }
     tag = HashTag(key.resource)
   }
 
@@ -56,14 +62,18 @@ struct RedisEntryStorage: SpoolStorage {
     let lifetime = engine.end(of: metadata) - now
     try await engine.index(metadata, tag, for: lifetime)
     let entries = engine.names.entries(tag, isTransform: !key.transform.isEmpty)
-    let isStored = try await engine.run(
-      .commit, keys: isChunked ? [entries, engine.names.body(tag, id)] : [entries],
+    let keys = [entries] + (isChunked ? [engine.names.body(tag, id)] : []) + (lease.map { [$0.key] } ?? [])
+    let reply = try await engine.run(
+      .commit, keys: keys,
       [
         .bytes(KeyNames.field(key)), .data(value), .number(isChunked ? BodyChunks.count(of: length) : 0),
         .milliseconds(lifetime), .bytes(engine.names.bodies(tag)),
         .milliseconds(engine.configuration.replacedBodyRetention),
-      ], for: tag)
-    guard isStored.integer == 1 else {
+      ] + (lease.map { [.text("\($0.token)")] } ?? []), for: tag)
+    guard reply.integer != -1 else {
+      throw CacheError(.superseded, reason: "the lease of the response has expired, and another process has been granted it")
+    }
+    guard reply.integer == 1 else {
       throw CacheError(.damagedEntry, reason: "the Redis server has removed a part of the body before the commit")
     }
     engine.count { $0.writes += 1 }
