@@ -102,7 +102,8 @@ final class RedisServer: Sendable {
     }
     guard let process, process.isRunning else { return }
     signal(process, SIGKILL)
-    process.waitUntilExit()
+    // Foundation's `waitUntilExit` can hang when several threads call it.
+    while (try? run(["PING"])) != nil { usleep(1_000) }
     unlink(folder + "/socket")
   }
 
