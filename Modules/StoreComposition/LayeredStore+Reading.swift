@@ -17,14 +17,14 @@ extension LayeredStore {
     return Array(found.values)
   }
 
-  /// Returns the latest response of each variant in all layers, by `StoredMetadata.responseTime`. An older response in a layer
-  /// above is updated if it has the same revision, and otherwise removed.
+  /// Returns the latest response of each variant in all layers, by `StoredMetadata.responseTime`. Of equal times, the lowest
+  /// layer decides. Another response in a layer above is updated if it has the same revision, and otherwise removed.
   public func latestVariants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     var latest: [CacheKey: (entry: StoredEntry, index: Int)] = [:]
     for (index, layer) in layers.enumerated() {
       for entry in try await layer.variants(of: resource) {
-        let known = latest[entry.key]?.entry.metadata.responseTime
-        if known.map({ $0 < entry.metadata.responseTime }) ?? true { latest[entry.key] = (entry, index) }
+        let known = latest[entry.key]?.entry.metadata
+        if known?.isOutdated(by: entry.metadata) ?? true { latest[entry.key] = (entry, index) }
       }
     }
     for (entry, index) in latest.values where index > 0 {
@@ -44,7 +44,7 @@ extension LayeredStore {
     for layer in layers[..<index] where !layer.isHidden(key) {
       let known = (try? await layer.store.entry(for: key, range: 0..<0))?.metadata
       // A change since the look-up may have stored an even later response.
-      if let known, known.responseTime >= metadata.responseTime { continue }
+      if let known, !known.isOutdated(by: metadata) { continue }
       let isUpdated = try? await layer.store.updateMetadata(of: key, to: metadata, ifRevision: metadata.revision)
       guard isUpdated != true else { continue }
       isMissing = true
@@ -139,5 +139,12 @@ extension LayeredStore {
   private func isBehindAnother(_ key: CacheKey, in index: Int) async throws(CacheError) -> Bool {
     for above in layers[..<index] where try await above.revision(of: key) != nil { return true }
     return false
+  }
+}
+
+extension StoredMetadata {
+  /// Whether the metadata of a lower layer replaces this metadata.
+  fileprivate func isOutdated(by lower: StoredMetadata) -> Bool {
+    responseTime < lower.responseTime || (responseTime == lower.responseTime && freshness != lower.freshness)
   }
 }

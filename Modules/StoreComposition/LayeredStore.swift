@@ -14,8 +14,8 @@ public import CacheCore
 /// Change the layers only through this object. A copy in progress can overwrite other changes.
 public final class LayeredStore: CacheStore {
   let layers: [Layer]
-  let barrier = CopyBarrier()
-  let copyTable = CopyTable()
+  let barrier: CopyBarrier
+  let copyTable: CopyTable
   private let counted: Lock<LayeredCounters>
 
   /// The configuration that the store was created with.
@@ -31,8 +31,22 @@ public final class LayeredStore: CacheStore {
     try configuration.validate()
     guard !stores.isEmpty else { throw CacheError(.invalidConfiguration, reason: "a layered store needs a layer") }
     layers = stores.map(Layer.init)
+    (barrier, copyTable) = (CopyBarrier(), CopyTable())
     self.configuration = configuration
     counted = Lock(LayeredCounters(layers: stores.count))
+  }
+
+  /// Creates a view of some layers of a store.
+  private init(_ layers: [Layer], of store: LayeredStore) {
+    self.layers = layers
+    (barrier, copyTable, configuration) = (store.barrier, store.copyTable, store.configuration)
+    counted = Lock(LayeredCounters(layers: layers.count))
+  }
+
+  /// The layers that the machine does not share, or `nil` if all are shared. A layer with a shared part counts as shared.
+  public var unsharedPart: (any CacheStore)? {
+    let unshared = layers.filter { $0.store.unsharedPart?.id == $0.store.id }
+    return unshared.isEmpty ? nil : LayeredStore(unshared, of: self)
   }
 
   /// The operations of this store since it was created.

@@ -24,6 +24,8 @@ final class LocalFleet: CacheFleet {
     var granted = 0
     var ends: [End] = []
     var failure: CacheError?
+    var members: [Member] = []
+    var isConnected = true
   }
 
   private let state = Lock(State())
@@ -60,6 +62,49 @@ final class LocalFleet: CacheFleet {
       state.leases[name] = .held(state.token)
       return .granted(Lease(name, state.token, self))
     }
+  }
+
+  func join(
+    receive: @escaping @Sendable (String) async -> Void, missed: @escaping @Sendable () async -> Void
+  ) -> any FleetMembership {
+    let member = Member(self, receive, missed)
+    state.withLock { $0.members.append(member) }
+    return member
+  }
+
+  /// Whether the managers are current. Without contact, messages do not arrive.
+  var isConnected: Bool {
+    get { state.withLock { $0.isConnected } }
+    set { state.withLock { $0.isConnected = newValue } }
+  }
+
+  /// Restores the contact, after which members learn that they have missed messages.
+  func reconnect() async {
+    for member in state.withLock({ $0.members }) { await member.missed() }
+    isConnected = true
+  }
+
+  private func broadcast(_ message: String, from sender: Member) async throws(CacheError) {
+    guard isConnected else { throw CacheError(.storeUnavailable, reason: "no contact") }
+    for member in state.withLock({ $0.members }) where member !== sender { await member.receive(message) }
+  }
+
+  private final class Member: FleetMembership {
+    private let fleet: LocalFleet
+    let receive: @Sendable (String) async -> Void
+    let missed: @Sendable () async -> Void
+
+    init(
+      _ fleet: LocalFleet, _ receive: @escaping @Sendable (String) async -> Void, _ missed: @escaping @Sendable () async -> Void
+    ) {
+      (self.fleet, self.receive, self.missed) = (fleet, receive, missed)
+    }
+
+    var isCurrent: Bool { fleet.isConnected }
+
+    func broadcast(_ message: String) async throws(CacheError) { try await fleet.broadcast(message, from: self) }
+
+    func leave() {}
   }
 
   private func end(_ name: Name, _ token: UInt64, _ end: End) {

@@ -75,11 +75,25 @@ struct LayeredFleetTests {
     try await store.store(Data("a".utf8), for: key, metadata: metadata())
     #expect(try await upper.text(key) == "a")
   }
+
+  @Test("the unshared part has the layers that other machines do not change")
+  func unshared() async throws {
+    let shared = FencedStore(lower)
+    let store = try LayeredStore([upper, shared])
+    try await store.store(Data("a".utf8), for: key, metadata: metadata())
+    let part = try #require(store.unsharedPart)
+    try await part.remove(key, ifRevision: nil)
+    #expect(upper.keys.isEmpty)
+    #expect(lower.keys == [key])
+    #expect(try LayeredStore([shared]).unsharedPart == nil)
+    #expect(ReadOnlyStore(upper).unsharedPart != nil)
+  }
 }
 
-/// A store that refuses each commit under a lease, as if a later lease had been granted.
+/// A shared store that refuses each commit under a lease, as if a later lease had been granted.
 private final class FencedStore: CacheStore {
   let id = ComponentID.unique(FencedStore.self)
+  var unsharedPart: (any CacheStore)? { nil }
   private let inner: VolatileStore
 
   init(_ inner: VolatileStore) { self.inner = inner }

@@ -1,7 +1,8 @@
 /// The processes that share a durable store and act as one cache.
 ///
 /// Without a fleet, each process sends its own request for a resource that is not cached. With a fleet, the process that holds
-/// the lease of the resource sends the request. The other processes wait and then read the response from the shared store.
+/// the lease of the resource sends the request. The other processes wait and then read the response from the shared store. A
+/// purge reaches the memory and the disk of every process.
 ///
 /// ```swift
 /// let shared = try RedisCache(url: url)
@@ -21,6 +22,30 @@ public protocol CacheFleet: Sendable {
   func requestLease(
     of resource: String, selection: String, lookedUpAt known: UInt64?
   ) async throws(CacheError) -> LeaseReply
+
+  /// Joins the fleet until the membership is released or left.
+  ///
+  /// - Parameters:
+  ///   - receive: Handles a message of another member. The messages arrive in order, one at a time.
+  ///   - missed: Called when messages may have been lost, and before the first message if earlier ones are unknown.
+  func join(
+    receive: @escaping @Sendable (_ message: String) async -> Void, missed: @escaping @Sendable () async -> Void
+  ) -> any FleetMembership
+}
+
+/// The membership of one manager in a ``CacheFleet``.
+public protocol FleetMembership: AnyObject, Sendable {
+  /// Whether this member has handled every message for which ``broadcast(_:)`` has returned.
+  ///
+  /// It is `false` after a time without contact with the fleet. The manager then revalidates every stored response. It is read
+  /// for each load, so it must not wait.
+  var isCurrent: Bool { get }
+  /// Sends a message to the other members. It returns when every member has handled the message or is no longer current.
+  ///
+  /// - Throws: An error if the fleet cannot be reached. Members may have received the message.
+  func broadcast(_ message: String) async throws(CacheError)
+  /// Leaves the fleet. It does not wait. The member is not current any more.
+  func leave()
 }
 
 /// The reply to a request for a lease.

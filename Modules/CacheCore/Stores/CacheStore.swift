@@ -144,6 +144,10 @@ public protocol CacheStore: Component {
   /// It must not miss an entry, because a purge relies on it. The default implementation filters ``entries(where:)``. A store
   /// with an index by tag should implement it.
   func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry]
+  /// The part of the store that the machine does not share with others, or `nil` if all of it is shared.
+  ///
+  /// A process that receives the purge of another one applies it to this part. The default implementation returns the store.
+  var unsharedPart: (any CacheStore)? { get }
   /// Returns the number and size of the stored entries, or `nil` if the store does not count them. The default implementation
   /// returns `nil`.
   func usage() async throws(CacheError) -> StoreUsage?
@@ -176,6 +180,8 @@ extension CacheStore {
   public func entries() async throws(CacheError) -> [ListedEntry] { try await entries { _, _ in true } }
 
   public func usage() async throws(CacheError) -> StoreUsage? { nil }
+
+  public var unsharedPart: (any CacheStore)? { self }
 
   /// Filters ``entries(where:)``. The result is empty for a store that cannot list its entries.
   public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {

@@ -19,6 +19,9 @@ extension ResourceManager {
   /// After the call, no new load gets a purged response, and no running load brings one back. A response that was requested
   /// before the purge still reaches its waiters. It is not stored, or it is stored as a stale response.
   ///
+  /// With a ``Configuration/fleet``, the call returns when no process serves a purged response without revalidating it. Processes
+  /// that cannot be reached revalidate every stored response before they use it.
+  ///
   /// A URL or a key in one partition costs one look-up. Every other selection lists and examines everything in the stores. On
   /// disk, this reads a part of every file.
   ///
@@ -28,7 +31,8 @@ extension ResourceManager {
   ///   - scope: The partitions to purge. `.partition(nil)` is the partition of loads that name none.
   /// - Returns: The number of purged responses. Each variant of a resource counts once, even if it is stored in both layers.
   /// - Throws: `CacheError.Code.invalidURL`, `CacheError.Code.unsupported` if a store cannot list its entries, or the error of a
-  ///   store, with path and reason. The purge continues after an error, so every other matching response is purged.
+  ///   store, with path and reason. The purge continues after an error, so every other matching response is purged. If the fleet
+  ///   cannot be reached, the error is `CacheError.Code.storeUnavailable`, and the purge must be repeated.
   @discardableResult
   public func purge(
     _ selection: PurgeSelection, _ mode: PurgeMode = .hard, in scope: PurgeScope = .partition(nil)
@@ -37,8 +41,9 @@ extension ResourceManager {
     let purge = try Purge(selection, mode, in: scope) { kind throws(CacheError) in try uri(of: kind) }
     let purger = Purger(
       purge: purge, memory: configuration.memory.map(MemoryTier.init), store: configuration.store,
-      clock: configuration.clock, core: core)
-    return try await purger.run()
+      clock: configuration.clock, invalidations: core.invalidations, coalescer: core.coalescer)
+    guard let member = core.fleetMember else { return try await purger.run() }
+    return try await member.run(purger)
   }
 
   /// Returns the URI under which the responses of a URL are stored. A prefix is not a request, so the interceptor does not

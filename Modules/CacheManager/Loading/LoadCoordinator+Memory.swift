@@ -143,7 +143,8 @@ extension LoadCoordinator {
       request.options.interceptor.resolved(configuration.interceptor)?.interceptsLookups != true,
       policy == .standard || policy == .staleWhileRevalidate, request.options.reads.contains(.memory),
       request.options.validator.resolved(configuration.validator) != nil,
-      let store = request.options.memory.resolved(configuration.memory), let uri = ResourceID.plainURI(of: request.url)
+      let store = request.options.memory.resolved(configuration.memory), let uri = ResourceID.plainURI(of: request.url),
+      fleetMember?.isCurrent ?? true
     else { return .undecided }
     let memory = MemoryTier(store: store)
     let key = CacheKey(resource: ResourceID.make(uri: uri, partition: request.options.partition))

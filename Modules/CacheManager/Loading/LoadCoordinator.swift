@@ -34,12 +34,16 @@ final class LoadCoordinator: Sendable {
   let workSlots: PrioritySemaphore
   /// The memory that loads may use at once.
   let budget: MemoryBudget
+  /// The manager as a member of its fleet, or `nil` without one.
+  let fleetMember: FleetMember?
 
   init(_ configuration: ResourceManager.Configuration) {
     self.configuration = configuration
     writeDeadline = StoreWriteDeadline(clock: configuration.clock, limit: configuration.storeWriteTimeout)
     workSlots = PrioritySemaphore(configuration.maximumConcurrentTransforms)
     budget = MemoryBudget(configuration.memoryBudget)
+    let (invalidations, coalescer) = (invalidations, coalescer)
+    fleetMember = configuration.fleet.map { FleetMember($0, configuration, invalidations, coalescer) }
   }
 
   /// Starts a load that ``begin(_:_:)`` does not end, or joins it to a running load. `sink.end` is called exactly once.
@@ -180,6 +184,7 @@ final class LoadCoordinator: Sendable {
     await coalescer.close()
     await revalidations.close()
     await writeDeadline.idle()
+    fleetMember?.leave()
   }
 
   /// - Returns: Whether everything ended within `limit`.

@@ -12,7 +12,22 @@ struct Planner {
   }
 
   func plan(_ head: HTTPRequest, stored: [StoredMetadata]) -> ValidationPlan {
-    plan(head, stored: stored, at: request.clock.now)
+    let now = request.clock.now
+    guard request.fleetMember?.isCurrent == false else { return plan(head, stored: stored, at: now) }
+    return plan(head, stored: untrusted(stored, at: now), at: now)
+  }
+
+  /// Returns the metadata of responses that other processes may have purged. They must be revalidated before their use.
+  @inline(never)
+  private func untrusted(_ stored: [StoredMetadata], at now: Timestamp) -> [StoredMetadata] {
+    // Without a validator, a response cannot be revalidated.
+    guard request.validator != nil else { return policy == .cacheFirst || policy == .cacheOnly ? stored : [] }
+    return stored.map {
+      var metadata = $0
+      metadata.freshness.requiresRevalidation = true
+      metadata.freshness.staleWhileRevalidateUntil = nil
+      return metadata
+    }
   }
 
   /// Decides about a response that the origin sent or confirmed after the request had arrived. The request needs no validation of

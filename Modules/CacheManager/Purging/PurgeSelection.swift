@@ -42,7 +42,7 @@ extension PurgeSelection: CustomStringConvertible {
 }
 
 /// The effect of a purge on the responses that it matches.
-public enum PurgeMode: String, Hashable, Sendable, CaseIterable {
+public enum PurgeMode: String, Hashable, Codable, Sendable, CaseIterable {
   /// Removes the responses.
   case hard
   /// Marks the responses stale. The next use revalidates them, and the origin may confirm them with a 304. Until then, they are
@@ -54,7 +54,7 @@ public enum PurgeMode: String, Hashable, Sendable, CaseIterable {
 }
 
 /// The partitions that a purge affects.
-public enum PurgeScope: Hashable, Sendable {
+public enum PurgeScope: Hashable, Codable, Sendable {
   /// The responses of this partition (`RequestOptions.partition`). `nil` means the responses without a partition.
   case partition(String?)
   /// The responses of all partitions.

@@ -10,7 +10,11 @@ struct Purger: Sendable {
   let memory: MemoryTier?
   let store: (any CacheStore)?
   let clock: any CacheClock
-  let core: LoadCoordinator
+  let invalidations: InvalidationLog
+  let coalescer: RequestCoalescer
+
+  /// The number of entries that are removed at once.
+  private static let concurrency = 64
 
   /// Runs the purge. If an entry fails, the purge continues with the others.
   ///
@@ -19,17 +23,22 @@ struct Purger: Sendable {
   func run() async throws(CacheError) -> Int {
     var met: Set<CacheKey> = []
     var failure: CacheError?
-    core.invalidations.advance(with: purge)
-    // Includes loads that a redirect leads to a purged resource, because their names do not show it.
-    core.coalescer.closeToOthers()
+    prepare()
     purgeMemory(&met, &failure)
     if let store {
       await purge(store, &met, &failure)
-      core.invalidations.advance()
+      invalidations.advance()
       purgeMemory(&met, &failure)
     }
     if let failure { throw failure }
     return met.count
+  }
+
+  /// Prevents running loads from storing responses that the purge selects.
+  func prepare() {
+    invalidations.advance(with: purge)
+    // Includes loads that a redirect leads to a purged resource, because their names do not show it.
+    coalescer.closeToOthers()
   }
 
   private func purgeMemory(_ met: inout Set<CacheKey>, _ failure: inout CacheError?) {
@@ -49,20 +58,37 @@ struct Purger: Sendable {
       failure = failure ?? error
       return
     }
-    for entry in listed {
-      do throws(CacheError) {
-        // A response that has replaced the listed one was requested after the purge, or is checked when it is stored.
-        let revision = entry.metadata.revision
-        switch purge.mode {
-        case .hard: try await store.remove(entry.key, ifRevision: revision)
-        case .soft:
-          let stale = entry.metadata.markedStale(at: clock.now)
-          guard try await store.updateMetadata(of: entry.key, to: stale, ifRevision: revision) else { continue }
+    // A store on a server takes most of the time to reply, so the entries do not wait for each other.
+    await withTaskGroup(of: Result<CacheKey?, CacheError>.self) { group in
+      func note(_ result: Result<CacheKey?, CacheError>) {
+        switch result {
+        case .success(let key?): met.insert(key)
+        case .success(nil): break
+        case .failure(let error): failure = failure ?? error
         }
-        met.insert(entry.key.with(transform: ""))
-      } catch {
-        failure = failure ?? error
       }
+      for (number, entry) in listed.enumerated() {
+        if number >= Self.concurrency, let result = await group.next() { note(result) }
+        group.addTask { await purge(entry, in: store) }
+      }
+      for await result in group { note(result) }
+    }
+  }
+
+  /// Purges one entry. Returns its key, or `nil` if another response has replaced it.
+  private func purge(_ entry: ListedEntry, in store: any CacheStore) async -> Result<CacheKey?, CacheError> {
+    do throws(CacheError) {
+      // A response that has replaced the listed one was requested after the purge, or is checked when it is stored.
+      let revision = entry.metadata.revision
+      switch purge.mode {
+      case .hard: try await store.remove(entry.key, ifRevision: revision)
+      case .soft:
+        let stale = entry.metadata.markedStale(at: clock.now)
+        guard try await store.updateMetadata(of: entry.key, to: stale, ifRevision: revision) else { return .success(nil) }
+      }
+      return .success(entry.key.with(transform: ""))
+    } catch {
+      return .failure(error)
     }
   }
 
@@ -86,8 +112,8 @@ extension StoredMetadata {
 }
 
 /// A purge as a predicate on the keys and metadata of stored responses.
-struct Purge: Sendable {
-  private enum Subject: Sendable {
+struct Purge: Codable, Sendable {
+  private enum Subject: Codable, Sendable {
     case uri(String)
     case key(String)
     case prefix(String)
@@ -118,10 +144,12 @@ struct Purge: Sendable {
   }
 
   /// A purge of everything in all partitions.
-  static let everything = Purge(.everything, in: .all)
+  static let everything = Purge(.everything, .hard, in: .all)
+  /// A purge that marks everything in all partitions stale.
+  static let everythingSoft = Purge(.everything, .soft, in: .all)
 
-  private init(_ subject: Subject, in scope: PurgeScope) {
-    mode = .hard
+  private init(_ subject: Subject, _ mode: PurgeMode, in scope: PurgeScope) {
+    self.mode = mode
     self.subject = subject
     self.scope = scope
   }

@@ -133,6 +133,7 @@ struct RequestSettings: Sendable {
   var memory: (any MemoryStoring)?
   var store: (any CacheStore)?
   let fleet: (any CacheFleet)?
+  let fleetMember: FleetMember?
   /// The longest wait for another process of the fleet.
   let leaseTimeout: Duration
   var validator: (any ResponseValidator)?
@@ -213,6 +214,7 @@ struct RequestSettings: Sendable {
     store = options.store.resolved(manager.store)
     fleet = manager.collapseTimeout == nil ? nil : manager.fleet
     leaseTimeout = manager.collapseTimeout ?? .zero
+    fleetMember = core.fleetMember
     validator = options.validator.resolved(manager.validator)
     observation = options.observer.resolved(manager.observer).map { LoadObservation($0, of: id) }
     redirectInterceptor = source.interceptor.flatMap { $0.interceptsRedirects ? $0 : nil }

@@ -1,0 +1,109 @@
+internal import CacheCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A manager as a member of its fleet. It sends its purges to the other members, and applies theirs.
+///
+/// A purge has two steps. First, each member prevents its running loads from storing what the purge selects. Then the shared
+/// store is purged, and after it the memory and the disk of each member. In the opposite order, a member could copy a response
+/// from the shared store again.
+final class FleetMember: Sendable {
+  /// A message to the other members.
+  private struct Message: Codable {
+    enum Step: String, Codable {
+      /// Running loads must not store what the purge selects.
+      case prepare
+      /// The shared store is purged.
+      case purge
+    }
+
+    var step: Step
+    var purge: Purge
+  }
+
+  private let membership: any FleetMembership
+
+  init(
+    _ fleet: any CacheFleet, _ configuration: ResourceManager.Configuration, _ invalidations: InvalidationLog,
+    _ coalescer: RequestCoalescer
+  ) {
+    let memory = configuration.memory.map(MemoryTier.init)
+    let (store, clock) = (configuration.store, configuration.clock)
+    let purger: @Sendable (Purge) -> Purger = { purge in
+      Purger(
+        purge: purge, memory: memory, store: store?.unsharedPart, clock: clock, invalidations: invalidations,
+        coalescer: coalescer)
+    }
+    // Every stored response of this machine may be outdated. It stays in the shared store, and is marked stale here.
+    let missed: @Sendable () async -> Void = {
+      // An entry that cannot be marked is removed with its layer, because it must not be served.
+      do throws(CacheError) {
+        _ = try await purger(.everythingSoft).run()
+      } catch {
+        memory?.store.removeAll()
+        try? await store?.unsharedPart?.removeAll()
+      }
+    }
+    membership = fleet.join(
+      receive: { message in
+        guard let message = Self.message(message) else { return await missed() }
+        switch message.step {
+        case .prepare: purger(message.purge).prepare()
+        case .purge:
+          do throws(CacheError) {
+            _ = try await purger(message.purge).run()
+          } catch {
+            await missed()
+          }
+        }
+      }, missed: missed)
+  }
+
+  /// Whether the memory and the disk of this process have no response that another process has purged.
+  var isCurrent: Bool { membership.isCurrent }
+
+  func leave() { membership.leave() }
+
+  /// Runs a purge in every member.
+  ///
+  /// - Returns: The number of responses that matched in this process.
+  /// - Throws: The first error. The purge continues after an error.
+  func run(_ purger: Purger) async throws(CacheError) -> Int {
+    var failure: CacheError?
+    var count = 0
+    do throws(CacheError) {
+      try await broadcast(.prepare, purger.purge)
+    } catch {
+      failure = error
+    }
+    do throws(CacheError) {
+      count = try await purger.run()
+    } catch {
+      failure = failure ?? error
+    }
+    do throws(CacheError) {
+      try await broadcast(.purge, purger.purge)
+    } catch {
+      failure = failure ?? error
+    }
+    if let failure { throw failure }
+    return count
+  }
+
+  private func broadcast(_ step: Message.Step, _ purge: Purge) async throws(CacheError) {
+    let text: String
+    do {
+      text = String(decoding: try JSONEncoder().encode(Message(step: step, purge: purge)), as: UTF8.self)
+    } catch {
+      throw CacheError(.misuse, reason: "the purge cannot be sent to other processes", underlying: error)
+    }
+    try await membership.broadcast(text)
+  }
+
+  /// Returns the message, or `nil` if another version of this package sent it in a form that this version does not know.
+  private static func message(_ text: String) -> Message? { try? JSONDecoder().decode(Message.self, from: Data(text.utf8)) }
+}

@@ -1,0 +1,157 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Foundation
+import HTTPTypes
+import MemoryStore
+import Testing
+
+/// Managers of one fleet stand for processes. Each has a memory and a disk of its own.
+@Suite("Purges in a fleet")
+struct FleetPurgeTests {
+  private let fleet = LocalFleet()
+  private let fixture: ManagerFixture
+  private let other: ResourceManager
+
+  init() throws {
+    fixture = try ManagerFixture { [fleet] in $0.fleet = fleet }
+    var configuration = fixture.manager.configuration
+    configuration.memory = MemoryCache(limits: .init(cost: 10 << 20), clock: fixture.clock)
+    configuration.store = VolatileStore(clock: fixture.clock)
+    other = ResourceManager(configuration)
+  }
+
+  private var url: URL { fixture.url }
+
+  private func serve(_ fields: HTTPFields = [:]) {
+    let count = Lock(0)
+    fixture.network.serve(url) { request in
+      let number = count.withLock { count in
+        count += 1
+        return count
+      }
+      guard request.headerFields[.ifNoneMatch] == nil else { return .notModified(etag: "1", cacheControl: "max-age=60") }
+      return .ok("\(number)", etag: "1", cacheControl: "max-age=60", fields: fields)
+    }
+  }
+
+  @Test(
+    "a purge removes responses from the memory and the disk of every process",
+    arguments: [.everything, .tag("news")] as [PurgeSelection])
+  func hard(selection: PurgeSelection) async throws {
+    serve(.field("Cache-Tag", "news"))
+    #expect(try await fixture.manager.load(url).text == "1")
+    #expect(try await other.load(url).text == "2")
+    #expect(try await fixture.manager.purge(selection) == 1)
+    #expect(try await !other.contains(url))
+    #expect(try await other.load(url).text == "3")
+  }
+
+  @Test("a purge by URL, key or prefix reaches every process, and only its partition")
+  func selections() async throws {
+    serve()
+    let key = RequestOptions { $0.key = "k" }
+    let partition = RequestOptions { $0.partition = "p" }
+    for (selection, options) in [(.url(url), RequestOptions()), (.key("k"), key), (.prefix(url), RequestOptions())]
+      as [(PurgeSelection, RequestOptions)]
+    {
+      _ = try await other.load(url, options: options)
+      _ = try await other.load(url, options: partition)
+      try await fixture.manager.purge(selection)
+      #expect(try await !other.contains(url, options: options), "\(selection)")
+      #expect(try await other.contains(url, options: partition), "\(selection)")
+    }
+    try await fixture.manager.purge(.url(url), in: .partition("p"))
+    #expect(try await !other.contains(url, options: partition))
+  }
+
+  @Test("after a soft purge, every process revalidates the response")
+  func soft() async throws {
+    serve()
+    #expect(try await other.load(url).text == "1")
+    try await fixture.manager.purge(.everything, .soft)
+    let resource = try await other.load(url)
+    #expect(resource.text == "1")
+    #expect(resource.validation == .notModified)
+  }
+
+  @Test("a response that another process requested before the purge is not stored")
+  func running() async throws {
+    let gate = Gate()
+    fixture.network.respond(
+      to: url, with: .ok("old", cacheControl: "max-age=60").held(by: gate), .ok("new", cacheControl: "max-age=60"))
+    async let old = other.load(url)
+    await gate.arrived()
+    try await fixture.manager.purge(.url(url))
+    gate.open()
+    #expect(try await old.text == "old")
+    #expect(try await other.load(url).text == "new")
+  }
+
+  @Test("a process without contact revalidates each response, and uses it again after the contact is restored")
+  func withoutContact() async throws {
+    serve()
+    #expect(try await other.load(url).text == "1")
+    fleet.isConnected = false
+    for _ in 0..<2 { #expect(try await other.load(url).validation == .notModified) }
+    #expect(other.cachedInMemory(url) == nil)
+    #expect(fixture.network.requests.count == 3)
+    await fleet.reconnect()
+    // It may have missed a purge.
+    #expect(try await other.load(url).validation == .notModified)
+    #expect(try await other.load(url).source == .memory)
+    #expect(fixture.network.requests.count == 4)
+  }
+
+  @Test("a process without contact serves a stored response if the origin fails as well")
+  func withoutContactAndOrigin() async throws {
+    fixture.network.respond(
+      to: url, with: .ok("a", etag: "1", cacheControl: "max-age=60"), .failure(.connectionRefused))
+    #expect(try await other.load(url).text == "a")
+    fleet.isConnected = false
+    let resource = try await other.load(url)
+    #expect(resource.text == "a")
+    #expect(resource.fallbackReason?.code == .connectionRefused)
+  }
+
+  @Test("a process without contact and without a validator does not use its responses")
+  func withoutValidator() async throws {
+    serve()
+    var configuration = other.configuration
+    configuration.validator = nil
+    let plain = ResourceManager(configuration)
+    #expect(try await plain.load(url).text == "1")
+    fleet.isConnected = false
+    #expect(try await plain.load(url).text == "2")
+    #expect(try await plain.load(url, options: .policy(.cacheFirst)).text == "2")
+  }
+
+  @Test("a purge without contact is an error, and it is carried out in its own process")
+  func unreachable() async throws {
+    serve()
+    _ = try await fixture.manager.load(url)
+    fleet.isConnected = false
+    let error = await #expect(throws: CacheError.self) { try await fixture.manager.purge(.everything) }
+    #expect(error?.code == .storeUnavailable)
+    #expect(fixture.disk.keys.isEmpty)
+  }
+
+  @Test("an unknown message makes every stored response stale")
+  func unknown() async throws {
+    serve()
+    _ = try await other.load(url)
+    let sender = fleet.join(receive: { _ in }, missed: {})
+    try await sender.broadcast("{\"step\":\"later\"}")
+    #expect(try await other.load(url).validation == .notModified)
+  }
+
+  @Test("a process whose disk fails during a purge does not serve what the purge selects")
+  func failingDisk() async throws {
+    serve()
+    _ = try await other.load(url)
+    let disk = try #require(other.configuration.store as? VolatileStore)
+    disk.failure = CacheError(.fileSystem, reason: "the disk fails")
+    try await fixture.manager.purge(.url(url))
+    #expect(other.cachedInMemory(url) == nil)
+  }
+}
