@@ -10,7 +10,7 @@ public struct RedisCache {
 /// Unavailable without the trait `Redis`.
 @available(*, unavailable, message: "enable the trait 'Redis' of the package etagere")
 public struct RedisFleet {
-  public init(_ cache: Any, leaseDuration: Any = ()) {}
+  public init(_ cache: Any, leaseDuration: Any = (), memberTimeout: Any = (), member: Any = ()) {}
 }
 
 /// Unavailable without the trait `Redis`.

@@ -72,7 +72,8 @@ struct AccessTests {
     try server.run([
       "ACL", "SETUSER", "cache", "on", ">s3cret", "resetkeys", "~etagere:1:*", "-@all", "+auth", "+select", "+ping", "+info",
       "+scan", "+unlink", "+hget", "+hvals", "+hmget", "+hlen", "+hset", "+hdel", "+pexpire", "+pttl", "+zadd", "+zscan",
-      "+zremrangebyscore", "+get", "+set", "+time", "+eval", "+evalsha", "+script|load",
+      "+zremrangebyscore", "+get", "+set", "+del", "+hgetall", "+hincrby", "+xadd", "+xrange", "+time",
+      "+eval", "+evalsha", "+script|load",
     ])
     try server.run(["ACL", "SETUSER", "default", "off"])
     let cache = try RedisCache(url: url("unix://cache:s3cret@localhost\(server.folder)/socket"), configuration: patient)
@@ -85,6 +86,16 @@ struct AccessTests {
     try await cache.store(bytes(200_000), for: key, metadata: metadata(tags: "a"))
     try await cache.removeAll()
     #expect(try await cache.bytes(key) == nil)
+    let fleet = RedisFleet(cache, memberTimeout: .seconds(10))
+    guard case .granted(let lease) = try await fleet.requestLease(of: key.resource, selection: "", lookedUpAt: nil) else {
+      throw CacheError(.other, reason: "the lease was not granted")
+    }
+    try await cache.makeWriter(for: key, metadata: metadata(), lease: lease).commit(trailers: nil)
+    lease.endAsStored()
+    let member = fleet.join(receive: { _ in }, missed: {})
+    try await Turns.until { member.isCurrent }
+    try await member.broadcast("a")
+    member.leave()
     await cache.close()
 
     let wrong = try RedisCache(url: url("unix://cache:wr0ng@localhost\(server.folder)/socket"), configuration: patient)

@@ -28,6 +28,8 @@ struct HashTag: Hashable, Sendable {
 /// | `NAMESPACE:1:{TAG}t` | hash | the transformed values of a resource |
 /// | `NAMESPACE:1:{TAG}bID` | hash | the chunks of one body, each with its number as the field |
 /// | `NAMESPACE:1:{TAG}lSELECTION` | string | the state and the token of a lease |
+/// | `NAMESPACE:1:{TAG}f` | hash | the members of the fleet and the number of the last message |
+/// | `NAMESPACE:1:{TAG}m` | stream | the latest messages of the fleet |
 /// | `NAMESPACE:1:{TAG}g` | sorted set | the digests of the resources with one cache tag, by the time of expiry |
 struct KeyNames: Sendable {
   private let prefix: [UInt8]
@@ -58,6 +60,12 @@ struct KeyNames: Sendable {
     let digest = SipHash.digest(
       selection, key: SipHash.Key(first: 0x4574_6167_6572_6531, second: 0x4C65_6173_6573_2121))
     return name(HashTag(resource), "l" + Hexadecimal.text(digest.0))
+  }
+
+  /// The keys of the fleet: its members, and its messages.
+  var fleet: (tag: HashTag, keys: [[UInt8]]) {
+    let tag = HashTag("fleet")
+    return (tag, [name(tag, "f"), name(tag, "m")])
   }
 
   /// The key of the index of a cache tag.

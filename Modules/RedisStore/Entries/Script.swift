@@ -45,6 +45,26 @@ enum Script: CaseIterable {
   ///
   /// Returns 0 if the caller no longer holds the lease.
   case changeLease
+  /// Returns the messages of a fleet that a member has not handled, and records the messages that it has.
+  ///
+  /// Keys: the members, the messages. Arguments: member, epoch or an empty string, number of the last handled message, maximum
+  /// number of messages, time for which the member is current.
+  ///
+  /// Returns the epoch, the number of the last message, the number before the returned messages, and the messages. That number is
+  /// -1 if the member is unknown or the epoch is another one.
+  case pollFleet
+  /// Adds a message to a fleet.
+  ///
+  /// Keys: the members, the messages. Arguments: message, number of messages to keep. Returns the epoch and the number.
+  case sendToFleet
+  /// Returns the number of members that have not handled a message, or -1 if the epoch is another one.
+  ///
+  /// Keys: the members. Arguments: sender, epoch, number, time for which the sender is current.
+  case awaitFleet
+  /// Removes a member, or marks it as not current if it has a name.
+  ///
+  /// Keys: the members. Arguments: member, whether it has a name (0 or 1).
+  case leaveFleet
   /// Adds a resource to the index of a cache tag.
   ///
   /// Keys: the index. Arguments: the digest of the resource, the time until it expires. The scores are times of the server,
@@ -152,6 +172,52 @@ enum Script: CaseIterable {
       redis.call('SET', KEYS[1], ARGV[2] .. ARGV[1], 'PX', ARGV[3])
       return 1
       """
+    case .pollFleet:
+      Self.fleet + """
+        local member, number = 'm' .. ARGV[1], tonumber(ARGV[3])
+        if ARGV[2] == '' then
+          local known = redis.call('HGET', KEYS[1], member)
+          number = known and tonumber(string.match(known, '^%d+')) or -1
+        elseif ARGV[2] ~= epoch then
+          number = -1
+        end
+        if number < 0 then return {epoch, last, -1, {}} end
+        redis.call('HSET', KEYS[1], member, string.format('%.0f %.0f ', number, now) .. ARGV[5])
+        return {epoch, last, number, redis.call('XRANGE', KEYS[2], string.format('%.0f', number + 1), '+', 'COUNT', ARGV[4])}
+        """
+    case .sendToFleet:
+      Self.fleet + """
+        last = redis.call('HINCRBY', KEYS[1], 'last', 1)
+        redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[2], string.format('%.0f-0', last), 't', ARGV[1])
+        return {epoch, last}
+        """
+    case .awaitFleet:
+      Self.fleet + """
+        if ARGV[2] ~= epoch then return -1 end
+        local waiting = 0
+        -- Members may have used the data before this one, which the server has lost.
+        if now - tonumber(epoch) < tonumber(ARGV[4]) then waiting = 1 end
+        local all = redis.call('HGETALL', KEYS[1])
+        for i = 1, #all, 2 do
+          local number, time, timeout = string.match(all[i + 1], '^(%d+) (%d+) (%d+)$')
+          if number then
+            local age = now - tonumber(time)
+            if all[i] ~= 'm' .. ARGV[1] and tonumber(number) < tonumber(ARGV[3]) and age < tonumber(timeout) then
+              waiting = waiting + 1
+            end
+            if age > 604800000 then redis.call('HDEL', KEYS[1], all[i]) end
+          end
+        end
+        return waiting
+        """
+    case .leaveFleet:
+      """
+      local known = redis.call('HGET', KEYS[1], 'm' .. ARGV[1])
+      if not known then return 0 end
+      if ARGV[2] == '0' then return redis.call('HDEL', KEYS[1], 'm' .. ARGV[1]) end
+      redis.call('HSET', KEYS[1], 'm' .. ARGV[1], string.match(known, '^%d+') .. ' 0 0')
+      return 1
+      """
     case .index:
       """
       local time = redis.call('TIME')
@@ -165,6 +231,21 @@ enum Script: CaseIterable {
       """
     }
   }
+
+  /// The epoch is the server's time at which the fleet's data was created, in milliseconds. Members and the number of the last
+  /// message share one key, so the server evicts them together.
+  private static let fleet = """
+    local time = redis.call('TIME')
+    local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    local epoch = redis.call('HGET', KEYS[1], 'epoch')
+    if not epoch then
+      epoch = string.format('%.0f', now)
+      redis.call('DEL', KEYS[1], KEYS[2])
+      redis.call('HSET', KEYS[1], 'epoch', epoch, 'last', 0)
+    end
+    local last = tonumber(redis.call('HGET', KEYS[1], 'last'))
+
+    """
 
   private static let shared = """
     local function isOurs(value) return string.sub(value, -4) == '\(EntryRecord.magic)' end

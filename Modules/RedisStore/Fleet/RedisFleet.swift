@@ -1,7 +1,8 @@
 #if Redis
 public import CacheCore
 
-/// The processes that share a ``RedisCache``. While one of them requests a resource, the others wait for its response.
+/// The processes that share a ``RedisCache``. While one of them requests a resource, the others wait for its response. A purge
+/// reaches all of them.
 ///
 /// ```swift
 /// let shared = try RedisCache(url: url)
@@ -10,12 +11,18 @@ public import CacheCore
 /// ```
 ///
 /// If a process ends during its request, its lease expires, and another process sends the request. If the server cannot be
-/// reached, every process sends its own requests.
+/// reached, every process sends its own requests. After ``memberTimeout``, it also revalidates each stored response before its
+/// use, because another process may have purged the response.
 public final class RedisFleet: CacheFleet {
   private let engine: RedisEngine
 
   /// The time after which the lease of a process that has ended expires. A running process renews its leases.
   public let leaseDuration: Duration
+  /// The time after which a process without contact with the server revalidates each stored response. A purge waits for no
+  /// process longer than that.
+  public let memberTimeout: Duration
+  /// The name of this process, or `nil`.
+  public let member: String?
 
   /// Creates a fleet of the processes that use the servers and the namespace of a cache.
   ///
@@ -23,9 +30,24 @@ public final class RedisFleet: CacheFleet {
   ///   - cache: The shared cache. The fleet uses its connections.
   ///   - leaseDuration: The time after which the lease of a process that has ended expires, at least 10 ms. It should be longer
   ///     than the pauses of a process, and shorter than the manager's `collapseTimeout`.
-  public init(_ cache: RedisCache, leaseDuration: Duration = .seconds(3)) {
+  ///   - memberTimeout: The time after which a process without contact with the server revalidates each stored response, at least
+  ///     20 ms. The process asks the server for messages 20 times in this time.
+  ///   - member: A name for this process that stays the same when it is restarted, and that no other process has. A process with
+  ///     a name catches up with the purges since its last run. Without one, it marks all responses on its disk stale when it
+  ///     starts.
+  public init(
+    _ cache: RedisCache, leaseDuration: Duration = .seconds(3), memberTimeout: Duration = .seconds(1), member: String? = nil
+  ) {
     engine = cache.engine
     self.leaseDuration = max(leaseDuration, .milliseconds(10))
+    self.memberTimeout = max(memberTimeout, .milliseconds(20))
+    self.member = member
+  }
+
+  public func join(
+    receive: @escaping @Sendable (String) async -> Void, missed: @escaping @Sendable () async -> Void
+  ) -> any FleetMembership {
+    RedisMembership(member, engine, timeout: memberTimeout, receive: receive, missed: missed)
   }
 
   public func requestLease(
