@@ -274,7 +274,8 @@ let package = Package(
       name: "Benchmarks",
       dependencies: [
         "CacheCore", "CacheManager", "CacheNetworking", "CacheTesting", "CacheTransport", "DiskStore", "ETagValidation",
-        "ImageCodecs", "LoopbackOrigin", "MemoryStore", "AsyncHTTPNetworking", "CacheTelemetry", "RedisStore", "CAllocationCount",
+        "ImageCodecs", "LoopbackOrigin", "MemoryStore", "AsyncHTTPNetworking", "CacheTelemetry", "RedisStore", "StoreComposition",
+        "CAllocationCount",
         "CPlainVIPS",
         httpTypes,
         product("Metrics", of: "swift-metrics", trait: "Metrics"),

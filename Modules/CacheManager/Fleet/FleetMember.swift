@@ -36,7 +36,7 @@ final class FleetMember: Sendable {
     let purger: @Sendable (Purge) -> Purger = { purge in
       Purger(
         purge: purge, memory: memory, store: store?.unsharedPart, clock: clock, invalidations: invalidations,
-        coalescer: coalescer)
+        coalescer: coalescer, removesAnyRevision: true)
     }
     // Every stored response of this machine may be outdated. It stays in the shared store, and is marked stale here.
     let missed: @Sendable () async -> Void = {

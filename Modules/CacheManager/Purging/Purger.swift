@@ -12,6 +12,9 @@ struct Purger: Sendable {
   let clock: any CacheClock
   let invalidations: InvalidationLog
   let coalescer: RequestCoalescer
+  /// Whether the store has copies of a shared store that was purged. A later response may then be removed with them, because the
+  /// shared store still has it, and comparing its revision takes most of the time.
+  var removesAnyRevision = false
 
   /// The number of entries that are removed at once.
   private static let concurrency = 64
@@ -81,7 +84,7 @@ struct Purger: Sendable {
       // A response that has replaced the listed one was requested after the purge, or is checked when it is stored.
       let revision = entry.metadata.revision
       switch purge.mode {
-      case .hard: try await store.remove(entry.key, ifRevision: revision)
+      case .hard: try await store.remove(entry.key, ifRevision: removesAnyRevision ? nil : revision)
       case .soft:
         let stale = entry.metadata.markedStale(at: clock.now)
         guard try await store.updateMetadata(of: entry.key, to: stale, ifRevision: revision) else { return .success(nil) }

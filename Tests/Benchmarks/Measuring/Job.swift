@@ -24,6 +24,9 @@ enum Jobs {
     #if Redis
     all.append(RedisJob.self)
     #endif
+    #if Redis && Origin
+    all.append(FleetJob.self)
+    #endif
     #if AsyncHTTP
     all += [StaleJob.self, ScreenJob.self] as [any Job.Type]
     #endif

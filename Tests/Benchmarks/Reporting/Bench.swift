@@ -117,6 +117,9 @@ enum Scenario: String, CaseIterable {
   #if Redis
   case redis
   #endif
+  #if Redis && Origin
+  case fleet
+  #endif
 
   func run(_ bench: Bench) async throws -> ScenarioReport {
     switch self {
@@ -149,6 +152,9 @@ enum Scenario: String, CaseIterable {
     #endif
     #if Redis
     case .redis: try await RedisScenario(bench: bench).run()
+    #endif
+    #if Redis && Origin
+    case .fleet: try await FleetScenario(bench: bench).run()
     #endif
     }
   }
