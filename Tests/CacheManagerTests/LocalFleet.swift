@@ -65,7 +65,8 @@ final class LocalFleet: CacheFleet {
   }
 
   func join(
-    receive: @escaping @Sendable (String) async -> Void, missed: @escaping @Sendable () async -> Void
+    receive: @escaping @Sendable (String) async throws(CacheError) -> Void,
+    missed: @escaping @Sendable () async throws(CacheError) -> Void
   ) -> any FleetMembership {
     let member = Member(self, receive, missed)
     state.withLock { $0.members.append(member) }
@@ -80,27 +81,41 @@ final class LocalFleet: CacheFleet {
 
   /// Restores the contact, after which members learn that they have missed messages.
   func reconnect() async {
-    for member in state.withLock({ $0.members }) { await member.missed() }
+    for member in state.withLock({ $0.members }) { await member.attempt { () throws(CacheError) in try await member.missed() } }
     isConnected = true
   }
 
   private func broadcast(_ message: String, from sender: Member) async throws(CacheError) {
     guard isConnected else { throw CacheError(.storeUnavailable, reason: "no contact") }
-    for member in state.withLock({ $0.members }) where member !== sender { await member.receive(message) }
+    for member in state.withLock({ $0.members }) where member !== sender {
+      await member.attempt { () throws(CacheError) in try await member.receive(message) }
+    }
   }
 
   private final class Member: FleetMembership {
     private let fleet: LocalFleet
-    let receive: @Sendable (String) async -> Void
-    let missed: @Sendable () async -> Void
+    let receive: @Sendable (String) async throws(CacheError) -> Void
+    let missed: @Sendable () async throws(CacheError) -> Void
+    private let hasFailed = Lock(false)
 
     init(
-      _ fleet: LocalFleet, _ receive: @escaping @Sendable (String) async -> Void, _ missed: @escaping @Sendable () async -> Void
+      _ fleet: LocalFleet, _ receive: @escaping @Sendable (String) async throws(CacheError) -> Void,
+      _ missed: @escaping @Sendable () async throws(CacheError) -> Void
     ) {
       (self.fleet, self.receive, self.missed) = (fleet, receive, missed)
     }
 
-    var isCurrent: Bool { fleet.isConnected }
+    var isCurrent: Bool { fleet.isConnected && !hasFailed.withLock { $0 } }
+
+    /// Calls the manager. If it throws, the member is not current until a later call succeeds.
+    func attempt(_ call: () async throws(CacheError) -> Void) async {
+      do throws(CacheError) {
+        try await call()
+        hasFailed.withLock { $0 = false }
+      } catch {
+        hasFailed.withLock { $0 = true }
+      }
+    }
 
     func broadcast(_ message: String) async throws(CacheError) { try await fleet.broadcast(message, from: self) }
 

@@ -139,6 +139,32 @@ struct MembershipTests {
     for member in [sender, slow] { await member.close() }
   }
 
+  @Test("a message that could not be handled is repeated, and until then the member is not current")
+  func repeated() async throws {
+    let server = try await RedisServer()
+    let sender = try await Member(server, timeout: .milliseconds(100)).current()
+    let cache = try server.cache()
+    let failures = Lock(3)
+    let received = Gate(isOpen: true)
+    let failing = RedisFleet(cache, memberTimeout: .milliseconds(100)).join(
+      receive: { _ throws(CacheError) in
+        let isFailing = failures.withLock { left in
+          left -= 1
+          return left >= 0
+        }
+        if isFailing { throw CacheError(.fileSystem, reason: "failing") }
+        await received.pass()
+      }, missed: {})
+    try await Turns.until { failing.isCurrent }
+    try await sender.send("a")
+    await received.arrived()
+    try await Turns.until { failing.isCurrent }
+    #expect(failures.withLock { $0 } == -1)
+    failing.leave()
+    await sender.close()
+    await cache.close()
+  }
+
   @Test("a member with a name catches up with the messages since its last run")
   func named() async throws {
     let server = try await RedisServer()

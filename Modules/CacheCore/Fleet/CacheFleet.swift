@@ -26,10 +26,13 @@ public protocol CacheFleet: Sendable {
   /// Joins the fleet until the membership is released or left.
   ///
   /// - Parameters:
-  ///   - receive: Handles a message of another member. The messages arrive in order, one at a time.
-  ///   - missed: Called when messages may have been lost, and before the first message if earlier ones are unknown.
+  ///   - receive: Handles a message of another member. The messages arrive in order, one at a time. If it throws, the member is
+  ///     not current, and the message is repeated.
+  ///   - missed: Called when messages may have been lost, and before the first message if earlier ones are unknown. If it throws,
+  ///     the member is not current, and the call is repeated.
   func join(
-    receive: @escaping @Sendable (_ message: String) async -> Void, missed: @escaping @Sendable () async -> Void
+    receive: @escaping @Sendable (_ message: String) async throws(CacheError) -> Void,
+    missed: @escaping @Sendable () async throws(CacheError) -> Void
   ) -> any FleetMembership
 }
 

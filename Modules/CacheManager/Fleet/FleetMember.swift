@@ -38,29 +38,27 @@ final class FleetMember: Sendable {
         purge: purge, memory: memory, store: store?.unsharedPart, clock: clock, invalidations: invalidations,
         coalescer: coalescer, removesAnyRevision: true)
     }
-    // Every stored response of this machine may be outdated. It stays in the shared store, and is marked stale here.
-    let missed: @Sendable () async -> Void = {
-      // An entry that cannot be marked is removed with its layer, because it must not be served.
+    let run: @Sendable (Purge) async throws(CacheError) -> Void = { purge throws(CacheError) in
       do throws(CacheError) {
-        _ = try await purger(.everythingSoft).run()
+        _ = try await purger(purge).run()
       } catch {
+        // A store that cannot list its entries is emptied.
+        guard error.code == .unsupported else { throw error }
         memory?.store.removeAll()
-        try? await store?.unsharedPart?.removeAll()
+        try await store?.unsharedPart?.removeAll()
       }
     }
     membership = fleet.join(
-      receive: { message in
-        guard let message = Self.message(message) else { return await missed() }
-        switch message.step {
-        case .prepare: purger(message.purge).prepare()
-        case .purge:
-          do throws(CacheError) {
-            _ = try await purger(message.purge).run()
-          } catch {
-            await missed()
-          }
+      receive: { text throws(CacheError) in
+        switch Self.message(text) {
+        case let message? where message.step == .prepare: purger(message.purge).prepare()
+        case let message?: try await run(message.purge)
+        // Another version of this package sent the message.
+        case nil: try await run(.everythingSoft)
         }
-      }, missed: missed)
+      },
+      // Every response of this machine may be outdated. The shared store or the origin confirms it at its next use.
+      missed: { () throws(CacheError) in try await run(.everythingSoft) })
   }
 
   /// Whether the memory and the disk of this process have no response that another process has purged.

@@ -45,7 +45,8 @@ public final class RedisFleet: CacheFleet {
   }
 
   public func join(
-    receive: @escaping @Sendable (String) async -> Void, missed: @escaping @Sendable () async -> Void
+    receive: @escaping @Sendable (String) async throws(CacheError) -> Void,
+    missed: @escaping @Sendable () async throws(CacheError) -> Void
   ) -> any FleetMembership {
     RedisMembership(member, engine, timeout: memberTimeout, receive: receive, missed: missed)
   }

@@ -34,8 +34,9 @@ final class RedisMembership: FleetMembership {
   private let polling = Lock<Task<Void, Never>?>(nil)
 
   init(
-    _ name: String?, _ engine: RedisEngine, timeout: Duration, receive: @escaping @Sendable (String) async -> Void,
-    missed: @escaping @Sendable () async -> Void
+    _ name: String?, _ engine: RedisEngine, timeout: Duration,
+    receive: @escaping @Sendable (String) async throws(CacheError) -> Void,
+    missed: @escaping @Sendable () async throws(CacheError) -> Void
   ) {
     self.name = name ?? Hexadecimal.text(Revision.random().low)
     isNamed = name != nil
@@ -81,7 +82,8 @@ final class RedisMembership: FleetMembership {
   ///
   /// - Returns: Whether the member has to ask again at once, because there are more messages or to confirm the handled ones.
   private func poll(
-    _ position: inout Position?, _ receive: (String) async -> Void, _ missed: () async -> Void
+    _ position: inout Position?, _ receive: (String) async throws(CacheError) -> Void,
+    _ missed: () async throws(CacheError) -> Void
   ) async throws(CacheError) -> Bool {
     let sent = ContinuousClock.now
     let (tag, keys) = engine.names.fleet
@@ -104,11 +106,13 @@ final class RedisMembership: FleetMembership {
     }
     guard known >= 0, known == last || !messages.isEmpty else {
       // The server does not know this member, or it has lost messages.
-      await missed()
+      try await missed()
       position = Position(epoch: epoch, number: last)
       return true
     }
-    for message in messages { await receive(message) }
+    // If a message cannot be handled, the server repeats those after the last confirmed one.
+    position = nil
+    for message in messages { try await receive(message) }
     position = Position(epoch: epoch, number: known + Int64(messages.count))
     guard messages.isEmpty else { return true }
     state.withLock { if !$0.isLeft { $0.currentUntil = sent + timeout } }
