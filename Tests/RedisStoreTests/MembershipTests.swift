@@ -165,6 +165,21 @@ struct MembershipTests {
     await cache.close()
   }
 
+  @Test("a call does not wait for a member that cannot handle the message, and that member is not current")
+  func failing() async throws {
+    let server = try await RedisServer()
+    let sender = try await Member(server, timeout: .milliseconds(200)).current()
+    let cache = try server.cache()
+    let failing = RedisFleet(cache, memberTimeout: .milliseconds(200)).join(
+      receive: { _ throws(CacheError) in throw CacheError(.fileSystem, reason: "failing") }, missed: {})
+    try await Turns.until { failing.isCurrent }
+    try await sender.send("a")
+    #expect(!failing.isCurrent)
+    failing.leave()
+    await sender.close()
+    await cache.close()
+  }
+
   @Test("a member with a name catches up with the messages since its last run")
   func named() async throws {
     let server = try await RedisServer()

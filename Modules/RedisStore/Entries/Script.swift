@@ -55,7 +55,7 @@ enum Script: CaseIterable {
   case pollFleet
   /// Adds a message to a fleet.
   ///
-  /// Keys: the members, the messages. Arguments: message, number of messages to keep. Returns the epoch and the number.
+  /// Keys: the members, the messages. Arguments: message, number of messages to keep, sender. Returns the epoch and the number.
   case sendToFleet
   /// Returns the number of members that have not handled a message, or -1 if the epoch is another one.
   ///
@@ -182,13 +182,15 @@ enum Script: CaseIterable {
           number = -1
         end
         if number < 0 then return {epoch, last, -1, {}} end
-        redis.call('HSET', KEYS[1], member, string.format('%.0f %.0f ', number, now) .. ARGV[5])
+        -- A member without a position is not current yet, so no message waits for it.
+        local timeout = ARGV[2] == '' and '0' or ARGV[5]
+        redis.call('HSET', KEYS[1], member, string.format('%.0f %.0f ', number, now) .. timeout)
         return {epoch, last, number, redis.call('XRANGE', KEYS[2], string.format('%.0f', number + 1), '+', 'COUNT', ARGV[4])}
         """
     case .sendToFleet:
       Self.fleet + """
         last = redis.call('HINCRBY', KEYS[1], 'last', 1)
-        redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[2], string.format('%.0f-0', last), 't', ARGV[1])
+        redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[2], string.format('%.0f-0', last), ARGV[3], ARGV[1])
         return {epoch, last}
         """
     case .awaitFleet:
@@ -215,7 +217,7 @@ enum Script: CaseIterable {
       local known = redis.call('HGET', KEYS[1], 'm' .. ARGV[1])
       if not known then return 0 end
       if ARGV[2] == '0' then return redis.call('HDEL', KEYS[1], 'm' .. ARGV[1]) end
-      redis.call('HSET', KEYS[1], 'm' .. ARGV[1], string.match(known, '^%d+') .. ' 0 0')
+      redis.call('HSET', KEYS[1], 'm' .. ARGV[1], string.match(known, '^%d+ %d+') .. ' 0')
       return 1
       """
     case .index:

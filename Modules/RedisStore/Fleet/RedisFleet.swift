@@ -14,7 +14,9 @@ public import CacheCore
 /// reached, every process sends its own requests. After ``memberTimeout``, it also revalidates each stored response before its
 /// use, because another process may have purged the response.
 public final class RedisFleet: CacheFleet {
-  private let engine: RedisEngine
+  /// The cache, which closes its connections when it is released.
+  private let cache: RedisCache
+  private var engine: RedisEngine { cache.engine }
 
   /// The time after which the lease of a process that has ended expires. A running process renews its leases.
   public let leaseDuration: Duration
@@ -38,7 +40,7 @@ public final class RedisFleet: CacheFleet {
   public init(
     _ cache: RedisCache, leaseDuration: Duration = .seconds(3), memberTimeout: Duration = .seconds(1), member: String? = nil
   ) {
-    engine = cache.engine
+    self.cache = cache
     self.leaseDuration = max(leaseDuration, .milliseconds(10))
     self.memberTimeout = max(memberTimeout, .milliseconds(20))
     self.member = member

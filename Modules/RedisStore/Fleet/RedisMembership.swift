@@ -96,32 +96,41 @@ final class RedisMembership: FleetMembership {
     guard case .array(let parts) = reply, parts.count == 4, let epoch = parts[0].text, let last = parts[1].integer,
       let known = parts[2].integer, let entries = parts[3].array
     else { throw CacheError(.storeUnavailable, reason: "the Redis server sent an unexpected reply about the fleet") }
-    var messages: [String] = []
+    var messages: [(sender: String, text: String)] = []
     for entry in entries {
-      // The number and the fields of an entry of a stream.
-      guard let parts = entry.array, parts.count == 2, let number = parts[0].text, let text = parts[1].array?.last?.text,
-        number == "\(known + Int64(messages.count) + 1)-0"
+      // An entry of the stream has a number and one field: the sender and the text.
+      guard let parts = entry.array, parts.count == 2, let number = parts[0].text, let field = parts[1].array, field.count == 2,
+        let sender = field[0].text, let text = field[1].text, number == "\(known + Int64(messages.count) + 1)-0"
       else { break }
-      messages.append(text)
+      messages.append((sender, text))
     }
     guard known >= 0, known == last || !messages.isEmpty else {
       // The server does not know this member, or it has lost messages.
+      position = nil
       try await missed()
       position = Position(epoch: epoch, number: last)
       return true
     }
-    // If a message cannot be handled, the server repeats those after the last confirmed one.
-    position = nil
-    for message in messages { try await receive(message) }
+    let hasJoined = position != nil
+    do throws(CacheError) {
+      // After a restart, the member may not have carried out its own messages.
+      for message in messages where message.sender != name || !hasJoined { try await receive(message.text) }
+    } catch {
+      // The server repeats the messages after the last confirmed one, and no broadcast waits for a member that is not current.
+      state.withLock { $0.currentUntil = nil }
+      position = nil
+      throw error
+    }
     position = Position(epoch: epoch, number: known + Int64(messages.count))
-    guard messages.isEmpty else { return true }
+    guard messages.isEmpty, hasJoined else { return true }
     state.withLock { if !$0.isLeft { $0.currentUntil = sent + timeout } }
     return false
   }
 
   func broadcast(_ message: String) async throws(CacheError) {
     let (tag, keys) = engine.names.fleet
-    let reply = try await engine.run(.sendToFleet, keys: keys, [.text(message), .number(Self.messageLimit)], for: tag)
+    let reply = try await engine.run(
+      .sendToFleet, keys: keys, [.text(message), .number(Self.messageLimit), .text(name)], for: tag)
     guard case .array(let parts) = reply, parts.count == 2, let epoch = parts[0].text, let number = parts[1].integer else {
       throw CacheError(.storeUnavailable, reason: "the Redis server sent an unexpected reply about the fleet")
     }
