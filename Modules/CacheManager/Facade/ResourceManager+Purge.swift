@@ -19,8 +19,8 @@ extension ResourceManager {
   /// After the call, no new load gets a purged response, and no running load brings one back. A response that was requested
   /// before the purge still reaches its waiters. It is not stored, or it is stored as a stale response.
   ///
-  /// With a ``Configuration/fleet``, the call returns when no process serves a purged response without revalidating it. Processes
-  /// that cannot be reached revalidate every stored response before they use it.
+  /// With a ``Configuration/fleet``, the purge reaches every process. After the call, each process revalidates a purged response
+  /// before it uses it, with the exceptions in <doc:/Etagere/SeveralMachines>. The count is that of this process.
   ///
   /// A URL or a key in one partition costs one look-up. Every other selection lists and examines everything in the stores. On
   /// disk, this reads a part of every file.
