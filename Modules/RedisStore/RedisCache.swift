@@ -66,8 +66,8 @@ public final class RedisCache: CacheStore {
   /// An identifier that is equal for caches with the same servers, namespace and time to live that use the system clock.
   public let id: ComponentID
 
-  /// `nil`, because other machines use the same server.
-  public var unsharedPart: (any CacheStore)? { nil }
+  /// Returns `nil`, because other machines use the same server.
+  public func unsharedPart() async -> (any CacheStore)? { nil }
 
   /// The configuration that the cache was created with.
   public var configuration: Configuration { engine.configuration }

@@ -21,6 +21,7 @@ extension LayeredStore {
   /// layer decides. Another response in a layer above is updated if it has the same revision, and otherwise removed.
   public func latestVariants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     var latest: [CacheKey: (entry: StoredEntry, index: Int)] = [:]
+    let snapshot = barrier.snapshot(resource)
     for (index, layer) in layers.enumerated() {
       for entry in try await layer.variants(of: resource) {
         let known = latest[entry.key]?.entry.metadata
@@ -28,7 +29,7 @@ extension LayeredStore {
       }
     }
     for (entry, index) in latest.values where index > 0 {
-      if await replaceOlder(entry, above: index) { promote(entry, from: index, barrier.snapshot(resource)) }
+      if await replaceOlder(entry, above: index, snapshot) { promote(entry, from: index, snapshot) }
     }
     return latest.values.map(\.entry)
   }
@@ -36,19 +37,23 @@ extension LayeredStore {
   /// Updates or removes the older responses in the layers above the one with a later response.
   ///
   /// - Returns: Whether a layer above lacks the later response.
-  private func replaceOlder(_ entry: StoredEntry, above index: Int) async -> Bool {
-    await barrier.beginChange(entry.key.resource)
-    defer { barrier.endChange(entry.key.resource) }
+  private func replaceOlder(_ entry: StoredEntry, above index: Int, _ snapshot: CopyBarrier.Watch) async -> Bool {
+    // A change since the look-up, such as a purge, is later than the entry that was found.
+    guard barrier.beginCommit(snapshot) else { return false }
+    defer { barrier.endCommit(snapshot) }
     let (key, metadata) = (entry.key, entry.metadata)
     var isMissing = false
     for layer in layers[..<index] where !layer.isHidden(key) {
       let known = (try? await layer.store.entry(for: key, range: 0..<0))?.metadata
-      // A change since the look-up may have stored an even later response.
-      if let known, !known.isOutdated(by: metadata) { continue }
+      guard let known else {
+        isMissing = true
+        continue
+      }
+      guard known.isOutdated(by: metadata) else { continue }
       let isUpdated = try? await layer.store.updateMetadata(of: key, to: metadata, ifRevision: metadata.revision)
       guard isUpdated != true else { continue }
       isMissing = true
-      if known != nil { _ = await layer.remove(key) }
+      _ = await layer.remove(key)
     }
     return isMissing
   }

@@ -43,9 +43,13 @@ public final class LayeredStore: CacheStore {
     counted = Lock(LayeredCounters(layers: layers.count))
   }
 
-  /// The layers that the machine does not share, or `nil` if all are shared. A layer with a shared part counts as shared.
-  public var unsharedPart: (any CacheStore)? {
-    let unshared = layers.filter { $0.store.unsharedPart?.id == $0.store.id }
+  /// Returns the layers that other machines do not use, or `nil` if they use all. A layer with a shared part counts as shared.
+  public func unsharedPart() async -> (any CacheStore)? {
+    // Copies that have begun do not commit after this.
+    await barrier.beginSweep()
+    defer { barrier.endSweep() }
+    var unshared: [Layer] = []
+    for layer in layers where await layer.store.unsharedPart()?.id == layer.store.id { unshared.append(layer) }
     return unshared.isEmpty ? nil : LayeredStore(unshared, of: self)
   }
 

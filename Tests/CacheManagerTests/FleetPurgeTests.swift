@@ -140,7 +140,7 @@ struct FleetPurgeTests {
   func unknown() async throws {
     serve()
     _ = try await other.load(url)
-    let sender = fleet.join(receive: { _ in }, missed: {})
+    let sender = fleet.join(receive: { _, _ in }, missed: {})
     try await sender.broadcast("{\"step\":\"later\"}")
     #expect(try await other.load(url).validation == .notModified)
   }
@@ -165,38 +165,10 @@ struct FleetPurgeTests {
   func cannotList() async throws {
     serve()
     var configuration = other.configuration
-    configuration.store = UnlistedStore(VolatileStore(clock: fixture.clock))
+    configuration.store = UnlistedStore()
     let manager = ResourceManager(configuration)
     #expect(try await manager.load(url).text == "1")
     try await fixture.manager.purge(.tag("other"))
     #expect(try await !manager.contains(url))
   }
-}
-
-/// A store without the optional lists.
-private final class UnlistedStore: CacheStore {
-  let id = ComponentID.unique(UnlistedStore.self)
-  private let inner: VolatileStore
-
-  init(_ inner: VolatileStore) { self.inner = inner }
-
-  func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { try await inner.variants(of: resource) }
-
-  func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
-    try await inner.entry(for: key, range: range)
-  }
-
-  func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
-    try await inner.makeWriter(for: key, metadata: metadata)
-  }
-
-  func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
-    try await inner.updateMetadata(of: key, to: metadata, ifRevision: ifRevision)
-  }
-
-  func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
-    try await inner.remove(key, ifRevision: ifRevision)
-  }
-
-  func removeAll() async throws(CacheError) { try await inner.removeAll() }
 }

@@ -207,7 +207,7 @@ struct FleetTests {
     let start = fixture.clock.uptime
     let second = try await advancing { [other, url] in try await other.load(url) }
     #expect(second.text == "b")
-    #expect(fixture.clock.uptime - start >= .seconds(5))
+    #expect(fixture.clock.uptime - start >= .milliseconds(2_500))
     gate.open()
     #expect(try await first.text == "a")
   }
@@ -227,6 +227,53 @@ struct FleetTests {
     #expect(try await first.text == "a")
   }
 
+  @Test("processes do not wait for the body of a response that they cannot use")
+  func longBody() async throws {
+    let gate = Gate()
+    fixture.network.respond(
+      to: url, with: .ok("a", etag: "1", cacheControl: "no-cache").bodyHeld(by: gate), .ok("b", cacheControl: "no-cache"))
+    async let first = fixture.manager.load(url)
+    await gate.arrived()
+    #expect(fleet.ends == [.notShared(for: .seconds(120))])
+    #expect(try await other.load(url).text == "b")
+    gate.open()
+    #expect(try await first.text == "a")
+  }
+
+  @Test("a response that was superseded by another process is not stored, and the later one stays")
+  func superseded() async throws {
+    let later = SupersedingStore(fixture.disk)
+    var configuration = fixture.manager.configuration
+    configuration.store = later
+    let manager = ResourceManager(configuration)
+    fixture.network.respond(to: url, with: .ok("old", etag: "1", cacheControl: "max-age=1"))
+    _ = try await other.load(url)
+    fixture.clock.advance(by: .seconds(2))
+    fixture.network.respond(to: url, with: .ok("late", etag: "2", cacheControl: "max-age=60"))
+    #expect(try await manager.load(url).text == "late")
+    #expect(later.superseded == 1)
+    #expect(manager.cachedInMemory(url) == nil)
+    let stored = try await fixture.disk.entries()
+    #expect(stored.map { $0.metadata.response.headerFields[.eTag] } == ["\"later\""])
+    #expect(try await manager.load(url).response.headerFields[.eTag] == "\"later\"")
+  }
+
+  @Test("a response that was requested after a purge is stored, although its request waited since before it")
+  func purgedMeanwhile() async throws {
+    let gate = Gate()
+    fixture.network.respond(
+      to: url, with: .ok("a", cacheControl: "max-age=60").held(by: gate), .ok("b", cacheControl: "max-age=60"))
+    let first = Task { try await fixture.manager.load(url) }
+    await gate.arrived()
+    async let second = advancing { [other, url] in try await other.load(url) }
+    await fixture.clock.sleepers(1)
+    try await other.purge(.everything)
+    first.cancel()
+    #expect(try await second.text == "b")
+    #expect(try await other.contains(url))
+    gate.open()
+  }
+
   @Test("processes do not wait for a response that the shared store refuses")
   func refusedByStore() async throws {
     fixture.disk.refusesWrites = true
@@ -234,5 +281,56 @@ struct FleetTests {
     #expect(try await fixture.manager.load(url).text == "a")
     #expect(try await other.load(url).text == "b")
     #expect(fleet.ends == [.notShared(for: .seconds(120))])
+  }
+}
+
+/// A store in which another process stores a later response just before each commit under a lease.
+private final class SupersedingStore: CacheStore {
+  let id = ComponentID.unique(SupersedingStore.self)
+  private let inner: VolatileStore
+  private let count = Lock(0)
+
+  init(_ inner: VolatileStore) { self.inner = inner }
+
+  /// The number of refused commits.
+  var superseded: Int { count.withLock { $0 } }
+
+  func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { try await inner.variants(of: resource) }
+
+  func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    try await inner.entry(for: key, range: range)
+  }
+
+  func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    try await inner.makeWriter(for: key, metadata: metadata)
+  }
+
+  func makeWriter(
+    for key: CacheKey, metadata: StoredMetadata, lease: any RequestLease
+  ) async throws(CacheError) -> any EntryWriter {
+    CollectingWriter(metadata) { [self] metadata, _ throws(CacheError) in
+      var later = metadata
+      later.revision = .random()
+      later.response.headerFields[.eTag] = "\"later\""
+      try await inner.store(Data("later".utf8), for: key, metadata: later)
+      count.withLock { $0 += 1 }
+      throw CacheError(.superseded, reason: "superseded")
+    }
+  }
+
+  func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
+    try await inner.updateMetadata(of: key, to: metadata, ifRevision: ifRevision)
+  }
+
+  func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
+    try await inner.remove(key, ifRevision: ifRevision)
+  }
+
+  func removeAll() async throws(CacheError) { try await inner.removeAll() }
+
+  func entries(
+    where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
+  ) async throws(CacheError) -> [ListedEntry] {
+    try await inner.entries(where: isWanted)
   }
 }

@@ -65,7 +65,7 @@ final class LocalFleet: CacheFleet {
   }
 
   func join(
-    receive: @escaping @Sendable (String) async throws(CacheError) -> Void,
+    receive: @escaping @Sendable (String, Bool) async throws(CacheError) -> Void,
     missed: @escaping @Sendable () async throws(CacheError) -> Void
   ) -> any FleetMembership {
     let member = Member(self, receive, missed)
@@ -88,18 +88,18 @@ final class LocalFleet: CacheFleet {
   private func broadcast(_ message: String, from sender: Member) async throws(CacheError) {
     guard isConnected else { throw CacheError(.storeUnavailable, reason: "no contact") }
     for member in state.withLock({ $0.members }) where member !== sender {
-      await member.attempt { () throws(CacheError) in try await member.receive(message) }
+      await member.attempt { () throws(CacheError) in try await member.receive(message, !member.isCurrent) }
     }
   }
 
   private final class Member: FleetMembership {
     private let fleet: LocalFleet
-    let receive: @Sendable (String) async throws(CacheError) -> Void
+    let receive: @Sendable (String, Bool) async throws(CacheError) -> Void
     let missed: @Sendable () async throws(CacheError) -> Void
     private let hasFailed = Lock(false)
 
     init(
-      _ fleet: LocalFleet, _ receive: @escaping @Sendable (String) async throws(CacheError) -> Void,
+      _ fleet: LocalFleet, _ receive: @escaping @Sendable (String, Bool) async throws(CacheError) -> Void,
       _ missed: @escaping @Sendable () async throws(CacheError) -> Void
     ) {
       (self.fleet, self.receive, self.missed) = (fleet, receive, missed)
@@ -119,7 +119,7 @@ final class LocalFleet: CacheFleet {
 
     func broadcast(_ message: String) async throws(CacheError) { try await fleet.broadcast(message, from: self) }
 
-    func leave() {}
+    func leave() async {}
   }
 
   private func end(_ name: Name, _ token: UInt64, _ end: End) {

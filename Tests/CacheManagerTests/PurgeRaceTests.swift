@@ -209,7 +209,7 @@ struct PurgeFailureTests {
 }
 
 /// A store that does not implement listing.
-private final class UnlistedStore: CacheStore {
+final class UnlistedStore: CacheStore {
   let id = ComponentID.unique(UnlistedStore.self)
   private let base = VolatileStore()
 

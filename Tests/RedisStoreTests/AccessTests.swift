@@ -72,7 +72,7 @@ struct AccessTests {
     try server.run([
       "ACL", "SETUSER", "cache", "on", ">s3cret", "resetkeys", "~etagere:1:*", "-@all", "+auth", "+select", "+ping", "+info",
       "+scan", "+unlink", "+hget", "+hvals", "+hmget", "+hlen", "+hset", "+hdel", "+pexpire", "+pttl", "+zadd", "+zscan",
-      "+zremrangebyscore", "+get", "+set", "+del", "+hgetall", "+hincrby", "+xadd", "+xrange", "+time",
+      "+zremrangebyscore", "+get", "+set", "+del", "+hgetall", "+hexists", "+xadd", "+xrange", "+time",
       "+eval", "+evalsha", "+script|load",
     ])
     try server.run(["ACL", "SETUSER", "default", "off"])
@@ -92,10 +92,10 @@ struct AccessTests {
     }
     try await cache.makeWriter(for: key, metadata: metadata(), lease: lease).commit(trailers: nil)
     lease.endAsStored()
-    let member = fleet.join(receive: { _ in }, missed: {})
+    let member = fleet.join(receive: { _, _ in }, missed: {})
     try await Turns.until { member.isCurrent }
     try await member.broadcast("a")
-    member.leave()
+    await member.leave()
     await cache.close()
 
     let wrong = try RedisCache(url: url("unix://cache:wr0ng@localhost\(server.folder)/socket"), configuration: patient)

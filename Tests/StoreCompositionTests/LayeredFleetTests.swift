@@ -61,6 +61,20 @@ struct LayeredFleetTests {
     #expect(try await ReadOnlyStore(store).latestVariants(of: key.resource).map(\.metadata.revision) == [new.revision])
   }
 
+  @Test("a copy that began before the unshared part is purged is not completed")
+  func overtakenCopy() async throws {
+    let held = HeldStore()
+    let store = try LayeredStore([held, FencedStore(lower)])
+    try await lower.store(Data("purged".utf8), for: key, metadata: metadata())
+    #expect(try await store.variants(of: key.resource).count == 1)
+    await held.gate.arrived()
+    try await lower.remove(key, ifRevision: nil)
+    #expect(await store.unsharedPart() != nil)
+    held.gate.open()
+    await store.flush()
+    #expect(held.inner.keys.isEmpty)
+  }
+
   @Test("no layer stores a response whose commit one layer refuses as superseded")
   func superseded() async throws {
     let store = try LayeredStore([upper, FencedStore(lower)])
@@ -81,19 +95,18 @@ struct LayeredFleetTests {
     let shared = FencedStore(lower)
     let store = try LayeredStore([upper, shared])
     try await store.store(Data("a".utf8), for: key, metadata: metadata())
-    let part = try #require(store.unsharedPart)
+    let part = try #require(await store.unsharedPart())
     try await part.remove(key, ifRevision: nil)
     #expect(upper.keys.isEmpty)
     #expect(lower.keys == [key])
-    #expect(try LayeredStore([shared]).unsharedPart == nil)
-    #expect(ReadOnlyStore(upper).unsharedPart != nil)
+    #expect(try await LayeredStore([shared]).unsharedPart() == nil)
+    #expect(await ReadOnlyStore(upper).unsharedPart() != nil)
   }
 }
 
 /// A shared store that refuses each commit under a lease, as if a later lease had been granted.
 private final class FencedStore: CacheStore {
   let id = ComponentID.unique(FencedStore.self)
-  var unsharedPart: (any CacheStore)? { nil }
   private let inner: VolatileStore
 
   init(_ inner: VolatileStore) { self.inner = inner }
@@ -123,6 +136,8 @@ private final class FencedStore: CacheStore {
   }
 
   func removeAll() async throws(CacheError) { try await inner.removeAll() }
+
+  func unsharedPart() async -> (any CacheStore)? { nil }
 }
 
 private final class TestLease: RequestLease {

@@ -1,4 +1,4 @@
-/// The processes that share a durable store and act as one cache.
+/// A group of processes that share a durable store and act as one cache.
 ///
 /// Without a fleet, each process sends its own request for a resource that is not cached. With a fleet, the process that holds
 /// the lease of the resource sends the request. The other processes wait and then read the response from the shared store. A
@@ -7,7 +7,7 @@
 /// ```swift
 /// let shared = try RedisCache(url: url)
 /// configuration.store = try LayeredStore([DiskCache(folder: folder), shared])
-/// configuration.fleet = RedisFleet(shared)
+/// configuration.fleet = RedisFleet(shared, member: "web-1")
 /// ```
 public protocol CacheFleet: Sendable {
   /// Requests the lease of a resource. It returns at once, even if another process holds the lease.
@@ -26,12 +26,13 @@ public protocol CacheFleet: Sendable {
   /// Joins the fleet until the membership is released or left.
   ///
   /// - Parameters:
-  ///   - receive: Handles a message of another member. The messages arrive in order, one at a time. If it throws, the member is
-  ///     not current, and the message is repeated.
+  ///   - receive: Handles a message of another member. The messages arrive in order, one at a time. `isLate` tells that the
+  ///     member was not current, so the sender has not waited for it. If the call throws, the member is not current, and the
+  ///     message is repeated.
   ///   - missed: Called when messages may have been lost, and before the first message if earlier ones are unknown. If it throws,
   ///     the member is not current, and the call is repeated.
   func join(
-    receive: @escaping @Sendable (_ message: String) async throws(CacheError) -> Void,
+    receive: @escaping @Sendable (_ message: String, _ isLate: Bool) async throws(CacheError) -> Void,
     missed: @escaping @Sendable () async throws(CacheError) -> Void
   ) -> any FleetMembership
 }
@@ -47,8 +48,8 @@ public protocol FleetMembership: AnyObject, Sendable {
   ///
   /// - Throws: An error if the fleet cannot be reached. Members may have received the message.
   func broadcast(_ message: String) async throws(CacheError)
-  /// Leaves the fleet. It does not wait. The member is not current any more.
-  func leave()
+  /// Leaves the fleet. The member is not current any more.
+  func leave() async
 }
 
 /// The reply to a request for a lease.
@@ -65,8 +66,8 @@ public enum LeaseReply: Sendable {
 
 /// The right of one process to send a request for a resource. It expires if the process ends.
 ///
-/// Only the first of the three calls that end it has an effect. None of them waits. A lease that is released before ends as
-/// ``abandon()`` does.
+/// Only the first of the three calls that end it has an effect. None of them waits. Releasing a
+/// lease that has not ended has the effect of ``abandon()``.
 public protocol RequestLease: AnyObject, Sendable {
   /// The resource of the lease.
   var resource: String { get }

@@ -83,7 +83,7 @@ public protocol CacheStore: Component {
   /// A load of bytes calls this first, on its caller's thread, so it must not wait for a disk or for a contended lock. It counts
   /// as a use of the entries. After `nil`, the load calls ``variants(of:)``. The default implementation returns `nil`.
   func variantsWithoutWaiting(of resource: String) -> [StoredEntry]?
-  /// Returns the result of ``variants(of:)`` with the latest response that any layer of the store has.
+  /// Returns the variants of a resource like ``variants(of:)``. If several layers have a variant, it returns the latest one.
   ///
   /// A load with a ``CacheFleet`` calls this before it sends a request, because another process may have stored a response. The
   /// default implementation calls ``variants(of:)``.
@@ -115,7 +115,8 @@ public protocol CacheStore: Component {
   /// Returns a writer for the response to a request that was sent under a lease.
   ///
   /// The commit throws ``CacheError/Code/superseded`` if a later lease has been granted. The default implementation calls
-  /// ``makeWriter(for:metadata:)``. A store that processes share should implement it. The writer does not retain the lease.
+  /// ``makeWriter(for:metadata:)``. A store that processes share should implement it. The writer must not
+  /// retain the lease, because releasing the lease ends it.
   func makeWriter(
     for key: CacheKey, metadata: StoredMetadata, lease: any RequestLease
   ) async throws(CacheError) -> any EntryWriter
@@ -144,10 +145,12 @@ public protocol CacheStore: Component {
   /// It must not miss an entry, because a purge relies on it. The default implementation filters ``entries(where:)``. A store
   /// with an index by tag should implement it.
   func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry]
-  /// The part of the store that the machine does not share with others, or `nil` if all of it is shared.
+  /// Returns the part of the store that other machines do not use, or `nil` if they use all of it.
   ///
-  /// A process that receives the purge of another one applies it to this part. The default implementation returns the store.
-  var unsharedPart: (any CacheStore)? { get }
+  /// A process that receives the purge of another one applies it to this part, so a store that is shared as a whole must return
+  /// `nil`. Copies from the shared part that have begun before the call must not be completed after it. The default
+  /// implementation returns the store.
+  func unsharedPart() async -> (any CacheStore)?
   /// Returns the number and size of the stored entries, or `nil` if the store does not count them. The default implementation
   /// returns `nil`.
   func usage() async throws(CacheError) -> StoreUsage?
@@ -181,7 +184,7 @@ extension CacheStore {
 
   public func usage() async throws(CacheError) -> StoreUsage? { nil }
 
-  public var unsharedPart: (any CacheStore)? { self }
+  public func unsharedPart() async -> (any CacheStore)? { self }
 
   /// Filters ``entries(where:)``. The result is empty for a store that cannot list its entries.
   public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {

@@ -20,7 +20,8 @@ extension ResourceManager {
   /// before the purge still reaches its waiters. It is not stored, or it is stored as a stale response.
   ///
   /// With a ``Configuration/fleet``, the purge reaches every process. After the call, each process revalidates a purged response
-  /// before it uses it, with the exceptions in <doc:/Etagere/SeveralMachines>. The count is that of this process.
+  /// before it uses it, with the exceptions in <doc:/Etagere/SeveralMachines>. The count is that of this process and of
+  /// the shared store.
   ///
   /// A URL or a key in one partition costs one look-up. Every other selection lists and examines everything in the stores. On
   /// disk, this reads a part of every file.

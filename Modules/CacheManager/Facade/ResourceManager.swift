@@ -84,8 +84,8 @@ public final class ResourceManager: Sendable {
     /// origin itself (RFC 9111 §4). With `nil`, each request is sent at once. The wait ends with the head of that response. If a
     /// body of unknown length has to be complete first, the wait ends with its last byte.
     ///
-    /// It is also the longest time that any request waits for another process of the ``fleet``. That wait ends when the whole
-    /// response is stored.
+    /// With a ``fleet``, any request waits for another process at most half as long, until the whole response is stored. With
+    /// `nil`, no request waits for another process.
     public var collapseTimeout: Duration? = .seconds(5)
     /// The name of the cache in `Cache-Status` (RFC 9211), or `nil` to omit the field.
     public var cacheName: String? = "Etagere"

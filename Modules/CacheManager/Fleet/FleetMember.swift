@@ -33,38 +33,41 @@ final class FleetMember: Sendable {
   ) {
     let memory = configuration.memory.map(MemoryTier.init)
     let (store, clock) = (configuration.store, configuration.clock)
-    let purger: @Sendable (Purge) -> Purger = { purge in
+    let purger: @Sendable (Purge, (any CacheStore)?, Bool) -> Purger = { purge, store, isCopy in
       Purger(
-        purge: purge, memory: memory, store: store?.unsharedPart, clock: clock, invalidations: invalidations,
-        coalescer: coalescer, removesAnyRevision: true)
+        purge: purge, memory: memory, store: store, clock: clock, invalidations: invalidations, coalescer: coalescer,
+        removesAnyRevision: isCopy)
     }
-    let run: @Sendable (Purge) async throws(CacheError) -> Void = { purge throws(CacheError) in
+    let run: @Sendable (Purge, Bool) async throws(CacheError) -> Void = { purge, isLate throws(CacheError) in
+      let unshared = await store?.unsharedPart()
+      // Between its return and a late message, this process may have stored a purged response in the shared store.
+      let purger = isLate ? purger(purge, store, false) : purger(purge, unshared, true)
       do throws(CacheError) {
-        _ = try await purger(purge).run()
+        _ = try await purger.run()
       } catch {
         // A store that cannot list its entries is emptied.
         guard error.code == .unsupported else { throw error }
         memory?.store.removeAll()
-        try await store?.unsharedPart?.removeAll()
+        try await unshared?.removeAll()
       }
     }
     membership = fleet.join(
-      receive: { text throws(CacheError) in
+      receive: { text, isLate throws(CacheError) in
         switch Self.message(text) {
-        case let message? where message.step == .prepare: purger(message.purge).prepare()
-        case let message?: try await run(message.purge)
+        case let message? where message.step == .prepare: purger(message.purge, nil, true).prepare()
+        case let message?: try await run(message.purge, isLate)
         // Another version of this package sent the message.
-        case nil: try await run(.everythingSoft)
+        case nil: try await run(.everythingSoft, false)
         }
       },
       // Every response of this machine may be outdated. The shared store or the origin confirms it at its next use.
-      missed: { () throws(CacheError) in try await run(.everythingSoft) })
+      missed: { () throws(CacheError) in try await run(.everythingSoft, false) })
   }
 
   /// Whether the memory and the disk of this process have no response that another process has purged.
   var isCurrent: Bool { membership.isCurrent }
 
-  func leave() { membership.leave() }
+  func leave() async { await membership.leave() }
 
   /// Runs a purge in every member.
   ///

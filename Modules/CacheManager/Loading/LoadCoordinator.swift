@@ -184,7 +184,7 @@ final class LoadCoordinator: Sendable {
     await coalescer.close()
     await revalidations.close()
     await writeDeadline.idle()
-    fleetMember?.leave()
+    await fleetMember?.leave()
   }
 
   /// - Returns: Whether everything ended within `limit`.

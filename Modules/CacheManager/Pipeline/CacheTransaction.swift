@@ -45,6 +45,13 @@ struct CacheTransaction: Sendable {
 
   var planner: Planner { Planner(request) }
 
+  /// The same transaction from now on: responses that were removed before are not affected by the removal.
+  var restarted: CacheTransaction {
+    CacheTransaction(
+      request, head: head, redirectedURL: redirectedURL, priority: priority,
+      cache: TieredCache(request, resource: cache.resource))
+  }
+
   /// Looks into the stores and decides.
   ///
   /// - Parameter known: The result of an immediately preceding look-up, or `nil` if there was none.

@@ -28,8 +28,8 @@ extension OriginRequest {
     return selecting.map { "\($0.canonicalName): \(fields[values: $0])" }.sorted().joined(separator: "\n")
   }
 
-  /// The next step after a look-up for a response that another process may have stored.
-  private enum Next {
+  /// The result of a look-up for a response that another process may have stored.
+  private enum RepeatedLookup {
     case response(TransactionResponse)
     case send(HTTPRequest, OriginRequest)
   }
@@ -42,52 +42,42 @@ extension OriginRequest {
   ) async throws(CacheError) -> TransactionResponse {
     var (origin, sent, selection) = (self, head, selection)
     // Without candidates, every layer of the store was read.
-    var (known, isLatest) = (UInt64?.none, candidates.isEmpty)
+    var (position, isLatest) = (UInt64?.none, candidates.isEmpty)
     let (end, clock) = (request.clock.uptime + request.leaseTimeout, request.clock)
     var interval = Self.firstInterval
     while true {
-      switch try await reply(selection, known, fleet) {
-      case .granted(let lease):
-        if isLatest {
-          origin.lease = lease
-          return try await origin.transmit(sent, .none, retry)
-        }
-        switch try await lookUpAgain() {
-        case .response(let response): return response
-        case .send(let next, let latest):
-          isLatest = true
-          guard latest.leaseSelection == selection else {
-            guard let other = latest.leaseSelection else { return try await latest.transmit(next, .none, retry) }
-            (origin, sent, selection, known) = (latest, next, other, nil)
-            continue
-          }
-          origin = latest
-          origin.lease = lease
-          return try await origin.transmit(next, .none, retry)
-        }
-      case .stored(let position):
-        switch try await lookUpAgain() {
-        case .response(let response): return response
-        case .send(let next, let latest):
-          guard let other = latest.leaseSelection else { return try await latest.transmit(next, .none, retry) }
-          (origin, sent, isLatest) = (latest, next, true)
-          (selection, known) = (other, other == selection ? position : nil)
-        }
-      case .held:
-        guard clock.uptime < end else { return try await origin.transmit(sent, .none, retry) }
+      let reply = try await reply(selection, position, fleet)
+      switch reply {
+      case .granted(let lease) where isLatest && !origin.cache.isBehindRemovals:
+        origin.lease = lease
+        return try await origin.transmit(sent, .none, retry)
+      case .held where clock.uptime < end:
         guard (try? await clock.sleep(for: interval)) != nil, !Task.isCancelled else { throw .cancelled }
         interval = min(interval * 3 / 2, Self.longestInterval)
+        continue
       case .notShared, nil: return try await origin.transmit(sent, .none, retry)
+      case .granted, .stored, .held: break
       }
+      switch try await lookUpAgain() {
+      case .response(let response): return response
+      case .send(let next, let latest): (sent, origin, isLatest) = (next, latest, true)
+      }
+      guard let other = origin.leaseSelection, !reply.isHeld else { return try await origin.transmit(sent, .none, retry) }
+      if case .granted(let lease) = reply, other == selection {
+        origin.lease = lease
+        return try await origin.transmit(sent, .none, retry)
+      }
+      if case .stored(let stored) = reply, other == selection { position = stored } else { position = nil }
+      selection = other
     }
   }
 
   /// Requests the lease. Returns `nil` if the fleet cannot be reached.
   private func reply(
-    _ selection: String, _ known: UInt64?, _ fleet: any CacheFleet
+    _ selection: String, _ position: UInt64?, _ fleet: any CacheFleet
   ) async throws(CacheError) -> LeaseReply? {
     do throws(CacheError) {
-      return try await fleet.requestLease(of: cache.resource, selection: selection, lookedUpAt: known)
+      return try await fleet.requestLease(of: cache.resource, selection: selection, lookedUpAt: position)
     } catch {
       if error.isCancellation || Task.isCancelled { throw .cancelled }
       request.observe(.readFailed(resource: cache.resource, error: error))
@@ -96,9 +86,10 @@ extension OriginRequest {
   }
 
   /// Looks for a response that another process may have stored.
-  private func lookUpAgain() async throws(CacheError) -> Next {
+  private func lookUpAgain() async throws(CacheError) -> RepeatedLookup {
+    let transaction = transaction.restarted
     var next: (HTTPRequest, OriginRequest)
-    switch try await transaction.decide(try await cache.lookUp(transaction.head, isLatest: true)) {
+    switch try await transaction.decide(try await transaction.cache.lookUp(transaction.head, readsAllLayers: true)) {
     case .stored(let response, nil):
       if let stored = response.stored { leader?.stored(stored, status: nil) }
       return .response(response)
@@ -113,6 +104,10 @@ extension OriginRequest {
     next.1.leader = leader
     return .send(next.0, next.1)
   }
+}
+
+extension LeaseReply? {
+  fileprivate var isHeld: Bool { if case .held? = self { true } else { false } }
 }
 
 extension RequestLease {

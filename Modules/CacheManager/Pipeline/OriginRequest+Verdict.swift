@@ -27,7 +27,6 @@ extension OriginRequest {
       await apply(changes)
       let status = received.response.head.status.code
       leader?.endWithoutSharing(.success(received.response.head), isTypical: status != 304 && status < 500)
-      lease?.endWithoutSharing(isTypical: status != 304 && status < 500)
       return .response(pass(received, isShareable: isShareable))
     case .refetch(let next):
       try await finish(received)
@@ -80,6 +79,8 @@ extension OriginRequest {
     // A redirect is not the original of a value.
     let omitsOriginal = request.representation.map { !$0.storesOriginal && request.isResult(metadata.response) } ?? false
     let writer = omitsOriginal ? nil : try await cache.writer(candidate, lease)
+    // Other processes need not wait for a body that they cannot use.
+    if writer == nil || !metadata.freshness.isFresh(at: request.clock.now) { lease?.endWithoutSharing(isTypical: true) }
     let recording = RecordingBody(
       body, for: request,
       storing: .init(cache: cache, candidate: candidate, outdated: outdated, known: candidates, omitsOriginal: omitsOriginal),
@@ -208,6 +209,8 @@ extension OriginRequest {
 
   /// Returns the received response, which is not stored.
   private func pass(_ received: ReceivedResponse, isShareable: Bool) -> TransactionResponse {
+    let status = received.response.head.status.code
+    lease?.endWithoutSharing(isTypical: status != 304 && status < 500)
     var response = response(received, source: origin)
     response.validation = selectsStored ? .modified : .notAttempted
     response.isShareable = isShareable

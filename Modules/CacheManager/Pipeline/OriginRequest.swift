@@ -25,6 +25,8 @@ struct OriginRequest: Sendable {
   var leader: CoalescingLeader?
   /// The lease under which the request is sent, or `nil` if it is sent without one.
   var lease: (any RequestLease)?
+  /// Whether the request may wait for a lease. It may not if it has already waited for another request of this process.
+  var mayWaitForLease = true
 
   init(
     _ transaction: CacheTransaction, _ candidates: [Candidate], fallback: Int?, reason: ForwardReason, selectsStored: Bool,
@@ -60,7 +62,7 @@ struct OriginRequest: Sendable {
   func send(
     _ head: HTTPRequest, _ content: RequestContent = .none, _ retry: RetryState = RetryState()
   ) async throws(CacheError) -> TransactionResponse {
-    guard let fleet = request.fleet, case .none = content, let selection = leaseSelection else {
+    guard mayWaitForLease, let fleet = request.fleet, case .none = content, let selection = leaseSelection else {
       return try await transmit(head, content, retry)
     }
     return try await send(head, retry, selecting: selection, of: fleet)
@@ -87,6 +89,7 @@ struct OriginRequest: Sendable {
     let error = CacheError(
       .malformedResponse, reason: "the server answered 304 (not modified) to a request without a condition", status: 304)
     leader?.endWithoutSharing(.failure(error), isTypical: false)
+    lease?.endWithoutSharing(isTypical: false)
     throw error
   }
 

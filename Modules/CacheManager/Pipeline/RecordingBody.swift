@@ -258,7 +258,12 @@ final class RecordingBody: ResourceBody.Source {
           isOnDisk = true
         }
       } catch {
-        return .failure(error)
+        guard error.code == .superseded else { return .failure(error) }
+        // Another process has stored a later response, which must stay.
+        cache.forgetInMemory([complete])
+        ending.leader?.abandon()
+        ending.lease?.endAsStored()
+        return .success(complete.metadata)
       }
     }
     await cache.store(ending.data, candidate, isOnDisk: isOnDisk, replacing: storage.outdated, known: storage.known)
@@ -284,6 +289,10 @@ final class RecordingBody: ResourceBody.Source {
       request.observeStored(candidate.key, ending.count, since: start)
       return committed
     } catch {
+      if error.code == .superseded {
+        request.observe(.storeFailed(key: candidate.key, error: error))
+        throw error
+      }
       try fail(writer, error)
       return nil
     }

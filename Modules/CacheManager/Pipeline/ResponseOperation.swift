@@ -164,7 +164,10 @@ extension ResponseOperation {
       let outcome = await pending.outcome(within: limit, by: request.clock)
       if Task.isCancelled { throw .cancelled }
       switch outcome {
-      case nil: return try await send(originRequest, sent, nil)
+      case nil:
+        var alone = originRequest
+        alone.mayWaitForLease = false
+        return try await send(alone, sent, nil)
       case .abandoned: return try await again(wait.again(counts: false))
       case .unshared(let response):
         let stale = try await originRequest.staleResponse(

@@ -213,7 +213,8 @@ struct RequestSettings: Sendable {
     memory = options.memory.resolved(manager.memory)
     store = options.store.resolved(manager.store)
     fleet = manager.collapseTimeout == nil ? nil : manager.fleet
-    leaseTimeout = manager.collapseTimeout ?? .zero
+    // Requests that wait for this one in the process can then still get its head within their own limit.
+    leaseTimeout = (manager.collapseTimeout ?? .zero) / 2
     fleetMember = core.fleetMember
     validator = options.validator.resolved(manager.validator)
     observation = options.observer.resolved(manager.observer).map { LoadObservation($0, of: id) }

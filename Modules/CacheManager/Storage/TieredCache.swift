@@ -78,13 +78,13 @@ struct TieredCache: Sendable {
 
   /// Looks up the resource. The durable store is not read if memory has the response that the request selects, with its body.
   ///
-  /// - Parameter isLatest: Whether the durable store must look for a later response of another process.
-  func lookUp(_ head: HTTPRequest, isLatest: Bool = false) async throws(CacheError) -> LookupResult {
+  /// - Parameter readsAllLayers: Whether the durable store must look for a later response of another process.
+  func lookUp(_ head: HTTPRequest, readsAllLayers: Bool = false) async throws(CacheError) -> LookupResult {
     let known = responsesInMemory()
-    if !isLatest, let result = result(of: known, head) { return result }
+    if !readsAllLayers, let result = result(of: known, head) { return result }
     guard let disk = readableDisk else { return LookupResult(candidates: [], plan: plan(head, [])) }
     var failure: CacheError.Code?
-    let candidates = try await candidates(on: disk, isLatest: isLatest, beside: known, &failure)
+    let candidates = try await candidates(on: disk, readsAllLayers: readsAllLayers, beside: known, &failure)
     return LookupResult(candidates: candidates, plan: plan(head, candidates), storeFailure: failure)
   }
 
@@ -173,11 +173,11 @@ struct TieredCache: Sendable {
   /// Returns the responses in the durable store, with newer metadata from memory.
   @inline(never)
   private func candidates(
-    on disk: any CacheStore, isLatest: Bool, beside known: [Candidate], _ failure: inout CacheError.Code?
+    on disk: any CacheStore, readsAllLayers: Bool, beside known: [Candidate], _ failure: inout CacheError.Code?
   ) async throws(CacheError) -> [Candidate] {
     var merged: [Candidate]
     do throws(CacheError) {
-      let stored = isLatest ? try await disk.latestVariants(of: resource) : try await disk.variants(of: resource)
+      let stored = readsAllLayers ? try await disk.latestVariants(of: resource) : try await disk.variants(of: resource)
       merged = stored.filter { !isUnusable($0.metadata) }.map {
         Candidate(key: $0.key, metadata: $0.metadata, data: $0.body.data)
       }

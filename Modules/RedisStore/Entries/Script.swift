@@ -5,9 +5,9 @@ internal import CacheCore
 enum Script: CaseIterable {
   /// Makes an entry visible and replaces the one before it.
   ///
-  /// Keys: the entries, the new body unless it is small, and the lease if there is a token. Arguments: field, value, number of
-  /// chunks (0 for a small body), time to live, first part of the names of bodies, time to live of a replaced body, token of the
-  /// lease if there is one. Times are in milliseconds.
+  /// Keys: the entries, and the new body unless it is small. Arguments: field, value, number of chunks (0 for a small body), time
+  /// to live, first part of the names of bodies, time to live of a replaced body. If there is a lease, also its token and its
+  /// key. Times are in milliseconds.
   ///
   /// Returns 0 if a chunk is missing, because the server evicted the body. Returns -1 if a later lease has been granted.
   case commit
@@ -55,13 +55,18 @@ enum Script: CaseIterable {
   case pollFleet
   /// Adds a message to a fleet.
   ///
-  /// Keys: the members, the messages. Arguments: message, number of messages to keep, sender. Returns the epoch and the number.
-  case sendToFleet
-  /// Returns the number of members that have not handled a message, or -1 if the epoch is another one.
+  /// Keys: the members, the messages. Arguments: message, number of messages to keep, sender.
   ///
-  /// Keys: the members. Arguments: sender, epoch, number, time for which the sender is current.
+  /// Returns the epoch, the number, and 1 if members of an earlier epoch are no longer current.
+  case sendToFleet
+  /// Returns the longest time for which a member that has not handled a message may be current, or 0 if there is no such member.
+  ///
+  /// Keys: the members, the messages. Arguments: member, epoch, number, and 1 if that time has passed. The members are then
+  /// recorded as not current.
+  ///
+  /// Returns -1 if the server has lost the message.
   case awaitFleet
-  /// Removes a member, or marks it as not current if it has a name.
+  /// Removes a member, or records it as not current if it has a name.
   ///
   /// Keys: the members. Arguments: member, whether it has a name (0 or 1).
   case leaveFleet
@@ -83,8 +88,9 @@ enum Script: CaseIterable {
         if old and not isOurs(old) then return redis.error_reply('FOREIGN the key has an entry of another schema') end
         local chunks, ttl = tonumber(ARGV[3]), tonumber(ARGV[4])
         if ARGV[7] then
-          local lease = redis.call('GET', KEYS[#KEYS])
-          if lease and tonumber(string.sub(lease, 2)) > tonumber(ARGV[7]) then return -1 end
+          -- A cluster that moves the slot may not have moved the lease yet, and the call then fails.
+          local lease = redis.pcall('GET', ARGV[8])
+          if type(lease) == 'string' and tonumber(string.sub(lease, 2)) > tonumber(ARGV[7]) then return -1 end
         end
         if chunks > 0 and redis.call('HLEN', KEYS[2]) ~= chunks then return 0 end
         if old then discard(old, ARGV[5], ARGV[6]) end
@@ -189,28 +195,31 @@ enum Script: CaseIterable {
         """
     case .sendToFleet:
       Self.fleet + """
-        last = redis.call('HINCRBY', KEYS[1], 'last', 1)
-        redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[2], string.format('%.0f-0', last), ARGV[3], ARGV[1])
-        return {epoch, last}
+        -- The server's time, so that no number occurs twice after the server was restored from an older snapshot.
+        local number = math.max(time[1] * 1000000 + time[2], last + 1)
+        redis.call(
+          'XADD', KEYS[2], 'MAXLEN', '~', ARGV[2], string.format('%.0f-0', number),
+          'p', string.format('%.0f', last), 's', ARGV[3], 't', ARGV[1])
+        redis.call('HSET', KEYS[1], 'last', string.format('%.0f', number))
+        return {epoch, number, redis.call('HEXISTS', KEYS[1], 'settled')}
         """
     case .awaitFleet:
       Self.fleet + """
-        if ARGV[2] ~= epoch then return -1 end
-        local waiting = 0
-        -- Members may have used the data before this one, which the server has lost.
-        if now - tonumber(epoch) < tonumber(ARGV[4]) then waiting = 1 end
+        if ARGV[2] ~= epoch or last < tonumber(ARGV[3]) then return -1 end
+        local longest = 0
         local all = redis.call('HGETALL', KEYS[1])
         for i = 1, #all, 2 do
-          local number, time, timeout = string.match(all[i + 1], '^(%d+) (%d+) (%d+)$')
-          if number then
-            local age = now - tonumber(time)
-            if all[i] ~= 'm' .. ARGV[1] and tonumber(number) < tonumber(ARGV[3]) and age < tonumber(timeout) then
-              waiting = waiting + 1
-            end
-            if age > 604800000 then redis.call('HDEL', KEYS[1], all[i]) end
+          local number, seen, timeout = string.match(all[i + 1], '^(%d+) (%d+) (%d+)$')
+          if number and timeout == '0' then
+            -- A member that has not returned for a week.
+            if now - tonumber(seen) > 604800000 then redis.call('HDEL', KEYS[1], all[i]) end
+          elseif number and all[i] ~= 'm' .. ARGV[1] and tonumber(number) < tonumber(ARGV[3]) then
+            longest = math.max(longest, tonumber(timeout))
+            if ARGV[4] == '1' then redis.call('HSET', KEYS[1], all[i], number .. ' ' .. seen .. ' 0') end
           end
         end
-        return waiting
+        if ARGV[4] == '1' then redis.call('HSET', KEYS[1], 'settled', 1) end
+        return longest
         """
     case .leaveFleet:
       """

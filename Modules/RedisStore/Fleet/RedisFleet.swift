@@ -1,13 +1,13 @@
 #if Redis
 public import CacheCore
 
-/// The processes that share a ``RedisCache``. While one of them requests a resource, the others wait for its response. A purge
-/// reaches all of them.
+/// A group of processes that share a ``RedisCache``. While one of them requests a resource, the other processes wait for its
+/// response. A purge reaches all of them.
 ///
 /// ```swift
 /// let shared = try RedisCache(url: url)
 /// configuration.store = try LayeredStore([DiskCache(folder: folder), shared])
-/// configuration.fleet = RedisFleet(shared)
+/// configuration.fleet = RedisFleet(shared, member: "web-1")
 /// ```
 ///
 /// If a process ends during its request, its lease expires, and another process sends the request. If the server cannot be
@@ -20,25 +20,27 @@ public final class RedisFleet: CacheFleet {
 
   /// The time after which the lease of a process that has ended expires. A running process renews its leases.
   public let leaseDuration: Duration
-  /// The time after which a process without contact with the server revalidates each stored response. A purge waits for no
-  /// process longer than that.
+  /// The time after which a process without contact with the server revalidates each stored response. Each of the
+  /// two messages of a purge waits for no process longer than that. It must be the same in all processes.
   public let memberTimeout: Duration
   /// The name of this process, or `nil`.
   public let member: String?
+  /// Whether a manager has joined under the name. Further managers of this process join without it.
+  private let isNameUsed = Lock(false)
 
   /// Creates a fleet of the processes that use the servers and the namespace of a cache.
   ///
   /// - Parameters:
   ///   - cache: The shared cache. The fleet uses its connections.
   ///   - leaseDuration: The time after which the lease of a process that has ended expires, at least 10 ms. It should be longer
-  ///     than the pauses of a process, and shorter than the manager's `collapseTimeout`.
+  ///     than the pauses of a process, and shorter than half of the manager's `collapseTimeout`.
   ///   - memberTimeout: The time after which a process without contact with the server revalidates each stored response, at least
   ///     20 ms. The process asks the server for messages 20 times in this time.
   ///   - member: A name for this process that stays the same when it is restarted, and that no other process has. A process with
   ///     a name catches up with the purges since its last run. Without one, it marks all responses on its disk stale when it
   ///     starts.
   public init(
-    _ cache: RedisCache, leaseDuration: Duration = .seconds(3), memberTimeout: Duration = .seconds(1), member: String? = nil
+    _ cache: RedisCache, leaseDuration: Duration = .seconds(2), memberTimeout: Duration = .seconds(1), member: String? = nil
   ) {
     self.cache = cache
     self.leaseDuration = max(leaseDuration, .milliseconds(10))
@@ -47,10 +49,16 @@ public final class RedisFleet: CacheFleet {
   }
 
   public func join(
-    receive: @escaping @Sendable (String) async throws(CacheError) -> Void,
+    receive: @escaping @Sendable (String, Bool) async throws(CacheError) -> Void,
     missed: @escaping @Sendable () async throws(CacheError) -> Void
   ) -> any FleetMembership {
-    RedisMembership(member, engine, timeout: memberTimeout, receive: receive, missed: missed)
+    let isFirst = isNameUsed.withLock { isUsed in
+      defer { isUsed = true }
+      return !isUsed
+    }
+    return RedisMembership(
+      isFirst ? member : nil, engine, timeout: memberTimeout,
+      left: { [weak self] in if isFirst { self?.isNameUsed.withLock { $0 = false } } }, receive: receive, missed: missed)
   }
 
   public func requestLease(

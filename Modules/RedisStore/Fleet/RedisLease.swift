@@ -5,6 +5,9 @@ internal import CacheCore
 final class RedisLease: RequestLease {
   let resource, selection: String
   let token: UInt64
+  /// The number of renewals, after ten times the duration of the lease.
+  private static let renewalLimit = 30
+
   private let engine: RedisEngine
   private let renewal: Task<Void, Never>
   private let hasEnded = Lock(false)
@@ -13,7 +16,9 @@ final class RedisLease: RequestLease {
     (self.resource, self.selection, self.token, self.engine) = (resource, selection, token, engine)
     // The task does not retain the lease, so that a released lease ends.
     renewal = Task {
-      while (try? await Task.sleep(for: duration / 3)) != nil {
+      // A client that reads slowly must not hold the lease for as long as it reads.
+      for _ in 0..<Self.renewalLimit {
+        guard (try? await Task.sleep(for: duration / 3)) != nil else { return }
         // If the server cannot be reached, the lease may not have expired yet.
         let isHeld = try? await engine.changeLease(resource, selection, token, to: LeaseState.held, for: duration)
         if isHeld == false { return }

@@ -62,14 +62,14 @@ struct RedisEntryStorage: SpoolStorage {
     let lifetime = engine.end(of: metadata) - now
     try await engine.index(metadata, tag, for: lifetime)
     let entries = engine.names.entries(tag, isTransform: !key.transform.isEmpty)
-    let keys = [entries] + (isChunked ? [engine.names.body(tag, id)] : []) + (lease.map { [$0.key] } ?? [])
+    let keys = [entries] + (isChunked ? [engine.names.body(tag, id)] : [])
     let reply = try await engine.run(
       .commit, keys: keys,
       [
         .bytes(KeyNames.field(key)), .data(value), .number(isChunked ? BodyChunks.count(of: length) : 0),
         .milliseconds(lifetime), .bytes(engine.names.bodies(tag)),
         .milliseconds(engine.configuration.replacedBodyRetention),
-      ] + (lease.map { [.text("\($0.token)")] } ?? []), for: tag)
+      ] + (lease.map { [.text("\($0.token)"), .bytes($0.key)] } ?? []), for: tag)
     guard reply.integer != -1 else {
       throw CacheError(.superseded, reason: "the lease of the response has expired, and another process has been granted it")
     }
