@@ -9,7 +9,8 @@ internal import Foundation
 
 /// A downloader for `file:` URLs. Local files then use the same path as the network: typed errors, decoding, cancellation.
 ///
-/// Its responses have `no-store`, because a cache needs no copy of a local file.
+/// Its responses have `no-store`, because a cache needs no copy of a local file. The entity tag of a file that has not changed
+/// for two seconds consists of its length and its modification time.
 public struct FileDownloader: Downloader {
   public var id: ComponentID { ComponentID(Self.self) }
 
@@ -31,11 +32,15 @@ public struct FileDownloader: Downloader {
     let opened = await FileQueue.run { FileSource.open(path) }
     if Task.isCancelled { throw .cancelled }
     let source = try opened.get()
-    let head = HTTPResponse(
+    var head = HTTPResponse(
       status: .ok,
       headerFields: [
         .cacheControl: "no-store", .contentLength: String(source.length), .lastModified: HTTPDate(source.changed).description,
       ])
+    // A file that has just changed may change again within the resolution of its time.
+    if SystemClock().now - source.changed > .seconds(2) {
+      head.headerFields[.eTag] = "\"\(String(source.length, radix: 16))-\(String(source.changed.nanoseconds, radix: 16))\""
+    }
     guard request.head.method == .get else { return DownloadResponse(head: head, body: ResourceBody(Data())) }
     return DownloadResponse(head: head, body: ResourceBody(length: source.length, source: source))
   }

@@ -43,6 +43,7 @@ struct FileDownloaderTests {
     let fields = try await download(folder.url("file")).head.headerFields
     #expect(fields[.cacheControl] == "no-store")
     #expect(fields[.lastModified] == "Sun, 06 Nov 1994 08:49:37 GMT")
+    #expect(fields[.eTag] == "\"1-ae1b981bc490a00\"")
   }
 
   @Test(
