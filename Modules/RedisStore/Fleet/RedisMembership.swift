@@ -16,6 +16,8 @@ final class RedisMembership: FleetMembership {
     /// The end of the time for which this member is current.
     var currentUntil: ContinuousClock.Instant?
     var isLeft = false
+    /// The identity of the server's data, and the time at which this member has seen it first.
+    var epoch: (id: String, since: ContinuousClock.Instant)?
   }
 
   /// The position of a member in the messages.
@@ -106,6 +108,7 @@ final class RedisMembership: FleetMembership {
     guard case .array(let parts) = reply, parts.count == 4, let epoch = parts[0].text, let last = parts[1].integer,
       let known = parts[2].integer, let entries = parts[3].array
     else { throw CacheError(.storeUnavailable, reason: "the Redis server sent an unexpected reply about the fleet") }
+    state.withLock { if $0.epoch?.id != epoch { $0.epoch = (epoch, .now) } }
     var messages: [(sender: String, text: String)] = []
     var number = known
     for entry in entries {
@@ -147,10 +150,11 @@ final class RedisMembership: FleetMembership {
     else { throw CacheError(.storeUnavailable, reason: "the Redis server sent an unexpected reply about the fleet") }
     // The clock of this process, because the server's may be changed.
     let start = ContinuousClock.now
+    let isOld = state.withLock { $0.epoch.map { $0.id == epoch && $0.since + timeout < start } ?? false }
     while true {
       let longest = try await waiting(for: number, epoch, hasPassed: false)
-      // The server does not know members that were current when it lost its data.
-      let end = max(.milliseconds(longest), isSettled == 1 ? .zero : timeout)
+      // The server does not know members that were current when it lost its data. They are not current any more after this time.
+      let end = max(.milliseconds(longest), isSettled == 1 || isOld ? .zero : timeout)
       guard end > .zero else { return }
       if ContinuousClock.now - start > end {
         _ = try await waiting(for: number, epoch, hasPassed: true)
