@@ -17,11 +17,11 @@ internal import Musl
 
 /// The queues for file calls, which block and must not run on the cooperative pool. There are several, so that one slow file
 /// system does not block the others.
-enum FileQueue {
+package enum FileQueue {
   private static let queues = (0..<4).map { DispatchQueue(label: "etagere.files.\($0)", qos: .utility) }
   private static let turn = Lock(0)
 
-  static func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
+  package static func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
     let index = turn.withLock { turn in
       turn = (turn + 1) % queues.count
       return turn

@@ -63,8 +63,9 @@ package enum HostName {
   }
 
   /// Decodes percent-encoded UTF-8 (RFC 3986 §2.1). Returns `nil` for an incomplete escape or other bytes.
-  static func percentDecoded(_ text: Substring) -> String? {
+  package static func percentDecoded(_ text: Substring) -> String? {
     var bytes: [UInt8] = []
+    bytes.reserveCapacity(text.utf8.count)
     var rest = text.utf8[...]
     while let byte = rest.popFirst() {
       guard byte == UInt8(ascii: "%") else {
