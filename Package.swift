@@ -88,6 +88,8 @@ let package = Package(
     .library(name: "ETagValidation", targets: ["ETagValidation"]),
     .library(name: "ImageCodecs", targets: ["ImageCodecs"]),
     .library(name: "CacheManager", targets: ["CacheManager"]),
+    .library(name: "ImageService", targets: ["ImageService"]),
+    .library(name: "HummingbirdImages", targets: ["HummingbirdImages"]),
     .library(name: "CacheTesting", targets: ["CacheTesting"]),
     .library(name: "Etagere", targets: ["Etagere"]),
     .library(name: "CacheUI", targets: ["CacheUI"]),
@@ -116,10 +118,14 @@ let package = Package(
       name: "Thumbnails", description: "The example Thumbnails, thumbnails of folders and URLs (swift-argument-parser)",
       enabledTraits: ["AsyncHTTP", "ContentDecoding", "VIPS"]),
     .trait(
+      name: "Service",
+      description: "ImageService, its routes for Hummingbird, and etagere serve (Hummingbird, swift-crypto, swift-configuration)",
+      enabledTraits: ["Tool", "AsyncHTTP", "VIPS", "Metrics"]),
+    .trait(
       name: "Gateway", description: "The examples Gateway, Gallery and HummingbirdCache (Hummingbird), with all other traits",
       enabledTraits: [
         "Tool", "Origin", "AsyncHTTP", "ContentDecoding", "SQLite", "Redis", "VIPS", "Thumbnails", "Logging", "Metrics",
-        "Tracing", "OpenCombine",
+        "Tracing", "OpenCombine", "Service",
       ]),
   ],
   dependencies: [
@@ -136,6 +142,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-metrics", from: "2.9.0"),
     .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.6.0"),
     .package(url: "https://github.com/apple/swift-nio-extras", from: "1.34.0"),
+    .package(url: "https://github.com/apple/swift-crypto", "3.12.0"..<"5.0.0"),
+    .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["JSON"]),
   ],
   targets: [
     module("CacheCore", [httpTypes]),
@@ -179,6 +187,15 @@ let package = Package(
       linkerSettings: [.linkedLibrary("vips", .when(platforms: [.linux], traits: ["VIPS"]))]),
     module("ImageCodecs", ["CacheCore", vips]),
     module("CacheManager", ["CacheCore", httpTypes]),
+    module(
+      "ImageService",
+      [
+        "CacheCore", "CacheManager", "CacheTransport", "ETagValidation", "ImageCodecs", httpTypes,
+        product("Crypto", of: "swift-crypto", trait: "Service"),
+      ]),
+    module(
+      "HummingbirdImages",
+      ["ImageService", httpTypes, product("Hummingbird", of: "hummingbird", trait: "Service")]),
     module("CacheTesting", ["CacheCore", httpTypes]),
     module(
       "Etagere",
@@ -204,8 +221,16 @@ let package = Package(
     .executableTarget(
       name: "EtagereTool",
       dependencies: [
-        "Etagere", "CacheTelemetry", "AsyncHTTPNetworking", "LoopbackOrigin", httpTypes,
+        "Etagere", "CacheTelemetry", "AsyncHTTPNetworking", "LoopbackOrigin", "ImageService", "HummingbirdImages", httpTypes,
         product("ArgumentParser", of: "swift-argument-parser", trait: "Tool"),
+        product("Configuration", of: "swift-configuration", trait: "Service"),
+        product("Hummingbird", of: "hummingbird", trait: "Service"),
+        product("HummingbirdCore", of: "hummingbird", trait: "Service"),
+        product("Logging", of: "swift-log", trait: "Service"),
+        product("Metrics", of: "swift-metrics", trait: "Service"),
+        product("NIOCore", of: "swift-nio", trait: "Service"),
+        product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Service"),
+        product("UnixSignals", of: "swift-service-lifecycle", trait: "Service"),
       ],
       path: "Modules/EtagereTool", swiftSettings: strict),
 
@@ -332,6 +357,13 @@ let package = Package(
     tests(
       "CacheManagerTests",
       ["CacheManager", "CacheTesting", "MemoryStore", "DiskStore", "ETagValidation", "CacheTransport", httpTypes]),
+    tests(
+      "ImageServiceTests",
+      [
+        "ImageService", "HummingbirdImages", "MemoryStore", "DiskStore", "CacheTesting", httpTypes,
+        product("Hummingbird", of: "hummingbird", trait: "Service"),
+        product("HummingbirdTesting", of: "hummingbird", trait: "Service"),
+      ]),
     tests("CacheTestingTests", ["CacheTesting", httpTypes]),
     tests("LoopbackOriginTests", ["LoopbackOrigin", "CacheTesting", httpTypes]),
     tests("EtagereTests", ["Etagere", "CacheTesting", "LoopbackOrigin", httpTypes]),
@@ -361,7 +393,13 @@ let package = Package(
         "Etagere", "KingfisherNames", "AppleNames", "AsyncHTTPNetworking", "SQLiteStore", "StoreComposition", "CacheTesting",
         "LoopbackOrigin",
       ]),
-    tests("EtagereToolTests", ["Etagere", "CacheTelemetry", "CacheTesting", "LoopbackOrigin", "EtagereTool", "Browser"]),
+    tests(
+      "EtagereToolTests",
+      [
+        "Etagere", "CacheTelemetry", "CacheTesting", "LoopbackOrigin", "EtagereTool", "Browser", "AsyncHTTPNetworking",
+        "ImageService",
+        httpTypes,
+      ]),
     tests(
       "GatewayTests",
       [

@@ -8,6 +8,7 @@
 @_exported public import Dispatch
 @_exported public import Etagere
 @_exported public import Foundation
+@_exported public import ImageService
 @_exported public import Logging
 @_exported public import LoopbackOrigin
 @_exported public import RedisStore
@@ -32,6 +33,7 @@ public func load(_ url: URL) async throws -> Data { given() }
 
 // MARK: Components
 
+public var service: ImageService { given() }
 public var manager: ResourceManager { given() }
 public var configuration: ResourceManager.Configuration {
   get { given() }

@@ -1,0 +1,82 @@
+#if Service
+public import CacheCore
+public import CacheManager
+public import ImageCodecs
+
+extension ImageService {
+  /// The keys, sources, presets and limits of a service, and the components of its cache.
+  public struct Configuration: Sendable {
+    /// The keys whose signatures are accepted. To replace a key, add the new one, sign with it, and remove the old one when its
+    /// URLs are no longer used.
+    public var keys: [SigningKey] = []
+    /// The places from which images come. All others are refused.
+    public var sources: [ImageSource] = []
+    /// The operations of each preset, by name: `["avatar": "fill=96x96,circle"]` for `preset=avatar`. A preset replaces the
+    /// settings before it and adds its steps.
+    public var presets: [String: String] = [:]
+    /// The path below which the service responds, without a slash at the end.
+    public var path = "/img"
+    /// The formats of results without `format=`, best first. The first one that the client's `Accept` names is taken, or else
+    /// JPEG, or PNG for an image with transparency. AVIF files are smaller than WebP files, and take several times as long to
+    /// make.
+    public var formats: [ImageFormat] = [.webp]
+    /// The addresses that origins may have. The default keeps the URLs of clients out of the network of the service. With `nil`,
+    /// only the downloader decides.
+    public var addresses: AddressPolicy? = .publicOnly
+    /// The limits.
+    public var limits = Limits()
+    /// The components of the cache: the downloader for origins, the memory store, the durable store, the fleet, the validator,
+    /// the observer, the clock and the memory budget. Without a validator, the service uses that of a shared cache.
+    ///
+    /// The results are in memory and in the durable store, the sources in the durable store only.
+    public var cache = ResourceManager.Configuration()
+
+    /// Creates a configuration without keys and sources.
+    public init() {}
+
+    /// Creates a configuration without keys and sources, and applies `change`.
+    ///
+    /// - Throws: The error of `change`.
+    public init<Failure: Error>(_ change: (inout Configuration) throws(Failure) -> Void) throws(Failure) { try change(&self) }
+  }
+
+  /// The limits of a service.
+  public struct Limits: Hashable, Sendable {
+    /// The largest side of a result that a URL can request, in pixels.
+    public var side = 4_096
+    /// The largest source, in bytes.
+    public var bytes = 64 << 20
+    /// The largest source, in pixels.
+    public var pixels = 50_000_000
+    /// The time for a result, from the request for its source to the encoded file.
+    public var time: Duration = .seconds(30)
+    /// The number of results that are made at the same time or wait for it. Further requests get 503 with `Retry-After`.
+    public var results = 512
+    /// The rate of requests of each client, or `nil` for no limit. Further requests get 429 with `Retry-After`.
+    public var clientRate: Rate?
+
+    /// Creates the default limits, and applies `change`.
+    public init(_ change: (inout Limits) -> Void = { _ in }) { change(&self) }
+
+    /// The limits of decoding.
+    var image: ImageLimits {
+      ImageLimits {
+        $0.bytes = bytes
+        $0.pixels = pixels
+        $0.time = time
+      }
+    }
+  }
+
+  /// The rate of requests that a client may send.
+  public struct Rate: Hashable, Sendable {
+    /// The number of requests per second.
+    public var perSecond: Double
+    /// The number of requests that may be sent at once after a pause, at least 1.
+    public var burst: Int
+
+    /// Creates a rate.
+    public init(perSecond: Double, burst: Int) { (self.perSecond, self.burst) = (perSecond, burst) }
+  }
+}
+#endif

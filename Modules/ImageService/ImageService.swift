@@ -1,0 +1,200 @@
+#if Service
+public import CacheCore
+public import CacheManager
+internal import CacheTransport
+internal import ETagValidation
+public import HTTPTypes
+internal import ImageCodecs
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// An image service: it responds to signed paths with images made from those of allowed sources.
+///
+/// ```swift
+/// let key = SigningKey.random()
+/// let service = try ImageService(
+///   .init {
+///     $0.keys = [key]
+///     $0.sources = [try .origin("https://photos.example.com")]
+///     $0.cache.downloader = AsyncHTTPDownloader()
+///     $0.cache.memory = MemoryCache(limits: .init(cost: 256 << 20))
+///     $0.cache.store = try DiskCache(path: "/var/cache/images")
+///   })
+/// let path = key.path(for: "https://photos.example.com/cat.jpg", operations: "width=400")
+/// let response = await service.respond(to: HTTPRequest(method: .get, scheme: nil, authority: nil, path: path))
+/// ```
+///
+/// A path has three parts after the prefix: a signature, operations, and a source. The signature covers the bytes of the other
+/// two. Nothing is parsed, loaded or decoded before it is checked. <doc:/ImageService/ImageURLs> lists the operations.
+///
+/// A result is an HTTP response of a shared cache (RFC 9111): with an entity tag, conditions, ranges, the `Cache-Control` and the
+/// tags of its source, and stale responses as the source allows them.
+public final class ImageService: Sendable {
+  /// The manager that caches the sources and the results.
+  ///
+  /// A source and the results made of it have the same URL in different partitions. A purge in `.all` partitions includes both.
+  public let manager: ResourceManager
+  private let keys: Lock<[SigningKey]>
+  /// The path below which the service responds, without a slash at the end.
+  public let path: String
+  private let presets: [String: ImageOperations]
+  private let formats: [ImageFormat]
+  private let limits: Limits
+  private let slots: RenderSlots
+  private let rates: ClientRates?
+  private let clock: any CacheClock
+
+  /// Creates a service.
+  ///
+  /// - Throws: `CacheError.Code.invalidConfiguration` if there is no key or no source, if a preset is not valid, or if the path
+  ///   does not begin with a slash.
+  public init(_ configuration: Configuration) throws(CacheError) {
+    guard !configuration.sources.isEmpty else {
+      throw CacheError(.invalidConfiguration, reason: "an image service needs at least one source")
+    }
+    guard configuration.path.hasPrefix("/"), configuration.path.count > 1, !configuration.path.hasSuffix("/") else {
+      throw CacheError(
+        .invalidConfiguration, reason: "the path '\(configuration.path)' does not begin with a slash, or ends with one")
+    }
+    var presets: [String: ImageOperations] = [:]
+    for (name, text) in configuration.presets {
+      do throws(CacheError) {
+        presets[name] = try ImageOperations(text, maximumSide: configuration.limits.side)
+      } catch {
+        throw CacheError(.invalidConfiguration, reason: "the preset '\(name)' is not valid: \(error.reason)", underlying: error)
+      }
+    }
+    var cache = configuration.cache
+    if let addresses = configuration.addresses { cache.downloader = cache.downloader?.restrictingAddresses(to: addresses) }
+    cache.downloader = try SourceDownloader(cache.downloader, configuration.sources)
+    cache.validator = cache.validator ?? ETagValidator(mode: .shared)
+    manager = ResourceManager(cache)
+    keys = Lock(try Self.checked(configuration.keys))
+    path = configuration.path
+    (self.presets, formats, limits) = (presets, configuration.formats, configuration.limits)
+    slots = RenderSlots(limits.results)
+    rates = limits.clientRate.map(ClientRates.init)
+    clock = cache.clock
+  }
+
+  /// Replaces the keys whose signatures are accepted.
+  ///
+  /// - Throws: `CacheError.Code.invalidConfiguration` if there is no key. The service then retains its keys.
+  public func setKeys(_ keys: [SigningKey]) throws(CacheError) {
+    let checked = try Self.checked(keys)
+    self.keys.withLock { $0 = checked }
+  }
+
+  private static func checked(_ keys: [SigningKey]) throws(CacheError) -> [SigningKey] {
+    guard !keys.isEmpty else {
+      throw CacheError(.invalidConfiguration, reason: "an image service needs at least one signing key")
+    }
+    return keys
+  }
+
+  /// The number of results that are being made, or wait for it.
+  public var resultsInProgress: Int { slots.count }
+
+  // MARK: Responding
+
+  /// Responds to a request. Every failure is a response with an `application/problem+json` body.
+  ///
+  /// - Parameters:
+  ///   - request: The request. Of its fields, only conditions, ranges, `Accept` and client hints have an effect: a client cannot
+  ///     force the service to load a source again.
+  ///   - client: The identity of the client for ``Limits/clientRate``, such as its address, or `nil` for no limit.
+  public func respond(to request: HTTPRequest, client: String? = nil) async -> ImageResponse {
+    guard request.method == .get || request.method == .head else { return ImageResponse(.methodNotAllowed) }
+    if let client, let delay = rates?.take(client, at: clock.uptime) {
+      return ImageResponse(.tooManyRequests(retryAfter: max(1, delay.components.seconds + 1)))
+    }
+    do throws(CacheError) {
+      return try await response(to: request)
+    } catch {
+      return ImageResponse(Problem(error), error: error)
+    }
+  }
+
+  private func response(to request: HTTPRequest) async throws(CacheError) -> ImageResponse {
+    let (text, source) = try verified(request.path ?? "")
+    let operations = try ImageOperations(text, presets: presets, maximumSide: limits.side)
+    if let expiry = operations.expiry, clock.now > expiry {
+      throw CacheError(.invalidSignature, reason: "the signature has expired")
+    }
+    let negotiated = operations.negotiated(with: request.headerFields, formats: formats, maximumSide: limits.side)
+    let reference = try SourceReference(source)
+    let name = "\(negotiated.operations.description) \(negotiated.format.name)"
+    let renderer = ImageRenderer(
+      manager: manager, operations: negotiated.operations, format: negotiated.format, name: name, limits: limits, slots: slots)
+    let options = RequestOptions {
+      $0.downloader = .use(renderer)
+      $0.partition = name
+      // The original is on disk as the source.
+      if operations.isOriginal { ($0.reads, $0.writes) = (.memory, .memory) }
+    }
+    var loaded = reference.request
+    for name in Self.conditions {
+      for value in request.headerFields[values: name] { loaded.headerFields.append(HTTPField(name: name, value: value)) }
+    }
+    let cached = try await manager.respond(to: loaded, options: options)
+    var response = ImageResponse(head: cached.head, body: cached.body, source: cached.source)
+    Self.complete(&response.head.headerFields, negotiated)
+    guard request.method == .head else { return response }
+    // The body is read so that the result is stored.
+    for try await _ in response.body {}
+    response.body = ResourceBody(Data())
+    return response
+  }
+
+  /// The fields of a request that have an effect on a given result.
+  private static let conditions: [HTTPField.Name] = [
+    .ifNoneMatch, .ifModifiedSince, .range, .ifRange,
+  ]
+
+  private static func complete(_ fields: inout HTTPFields, _ negotiated: ImageOperations.Negotiated) {
+    if !negotiated.decisive.isEmpty { fields[.vary] = negotiated.decisive.joined(separator: ", ") }
+    let hints = negotiated.decisive.filter { $0.hasPrefix("Sec-CH-") }
+    if !hints.isEmpty, let name = HTTPField.Name("Accept-CH") { fields[name] = hints.joined(separator: ", ") }
+    // An original may be a page or a drawing with scripts.
+    if let name = HTTPField.Name("X-Content-Type-Options") { fields[name] = "nosniff" }
+    if let name = HTTPField.Name("Content-Security-Policy") { fields[name] = "default-src 'none'; sandbox" }
+  }
+
+  /// Returns the operations and the decoded source of a path whose signature is valid.
+  private func verified(_ path: String) throws(CacheError) -> (operations: String, source: String) {
+    let invalid = CacheError(.invalidSignature, reason: "the signature is missing or does not match the path")
+    guard path.hasPrefix(self.path), path.dropFirst(self.path.count).hasPrefix("/") else { throw invalid }
+    let rest = path.dropFirst(self.path.count + 1)
+    guard let slash = rest.firstIndex(of: "/"), let signature = Base64URL.signature(rest[..<slash]) else { throw invalid }
+    let signed = rest[rest.index(after: slash)...]
+    let bytes = Data(signed.utf8)
+    // All keys are tried, so that the time does not show the number of the key.
+    let isValid = keys.withLock { $0.reduce(false) { $1.accepts(signature, of: bytes) || $0 } }
+    guard isValid else { throw invalid }
+    guard let slash = signed.firstIndex(of: "/"), let operations = HostName.percentDecoded(signed[..<slash]),
+      let source = HostName.percentDecoded(signed[signed.index(after: slash)...])
+    else { throw CacheError(.invalidURL, reason: "the path has no source, or an invalid percent-encoding") }
+    return (operations, source)
+  }
+
+  // MARK: Purging and ending
+
+  /// Purges sources and the results made of them, in this process and, with a fleet, in all processes.
+  ///
+  /// - Parameters:
+  ///   - source: The source, as in a path: a URL, or the name of a folder and the path of a file in it.
+  ///   - mode: Whether responses are removed or marked stale.
+  /// - Returns: The number of responses that matched in this process.
+  @discardableResult
+  public func purge(source: String, _ mode: PurgeMode = .hard) async throws(CacheError) -> Int {
+    try await manager.purge(.url(SourceReference(source).url), mode, in: .all)
+  }
+
+  /// Rejects new requests, and returns when the running ones have ended or `limit` has passed.
+  public func close(within limit: Duration) async { await manager.close(within: limit) }
+}
+#endif

@@ -1,0 +1,103 @@
+#if Service
+public import CacheCore
+public import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A place from which an ``ImageService`` takes images: the URLs below a URL, or a folder.
+///
+/// ```swift
+/// let sources: [ImageSource] = [
+///   try .origin("https://photos.example.com/public/"), try .folder("/srv/images", named: "site"),
+/// ]
+/// ```
+public struct ImageSource: Sendable {
+  enum Place: Sendable {
+    case origin(OriginPattern)
+    case folder(name: String, path: String)
+  }
+
+  let place: Place
+  /// The `Cache-Control` of images whose source states neither `Cache-Control` nor `Expires`, such as files; or `nil` to add
+  /// none. Without a lifetime, each request is checked against the source.
+  public var cacheControl: String?
+  /// The header fields that are added to each request to the origin, such as `Authorization`. They are not sent to other origins.
+  public var headerFields: HTTPFields = [:]
+
+  /// Creates a source from an origin, and optionally a path. URLs whose path begins with that path are allowed. If it does not
+  /// end with a slash, only the URL itself and URLs below it are allowed.
+  ///
+  /// The host `*.example.com` stands for every host below `example.com`.
+  ///
+  /// - Throws: `CacheError.Code.invalidConfiguration` if the text is not such a URL.
+  public static func origin(_ url: String) throws(CacheError) -> ImageSource {
+    guard let pattern = OriginPattern(url) else {
+      throw CacheError(
+        .invalidConfiguration,
+        reason: "'\(url)' is not the URL of an origin: http or https, a host, and optionally a port and a path")
+    }
+    return ImageSource(place: .origin(pattern))
+  }
+
+  /// Creates a source from a folder. `cats/1.jpg` in the folder named `site` is the source `site/cats/1.jpg`.
+  ///
+  /// Hidden files, and links that lead out of the folder, are not found.
+  ///
+  /// - Throws: `CacheError.Code.invalidConfiguration` if the name has other characters than letters, digits and hyphens, or if
+  ///   the folder does not exist.
+  public static func folder(_ path: String, named name: String) throws(CacheError) -> ImageSource {
+    guard !name.isEmpty, name.utf8.allSatisfy({ Character(UnicodeScalar($0)).isNameCharacter }) else {
+      throw CacheError(
+        .invalidConfiguration, reason: "the name '\(name)' of a folder has other characters than letters, digits and hyphens")
+    }
+    guard let root = FolderDownloader.realPath(path) else {
+      throw CacheError(.invalidConfiguration, reason: "cannot open the folder '\(path)': no such folder", path: path)
+    }
+    return ImageSource(place: .folder(name: name, path: root))
+  }
+}
+
+extension Character {
+  fileprivate var isNameCharacter: Bool { isASCII && (isLetter || isNumber || self == "-") }
+}
+
+/// The URLs of a source.
+struct OriginPattern: Hashable, Sendable {
+  private let scheme: String
+  private let host: String
+  private let includesSubdomains: Bool
+  private let port: Int?
+  /// The path, which ends with a slash if URLs below it are allowed too.
+  private let path: String
+
+  init?(_ text: String) {
+    let isWild = text.contains("://*.")
+    guard let url = URL(string: isWild ? text.replacing("://*.", with: "://") : text), let scheme = url.scheme?.lowercased(),
+      scheme == "http" || scheme == "https", let host = url.host()?.lowercased(), !host.isEmpty, !host.contains("*"),
+      url.user() == nil, url.query() == nil, url.fragment() == nil
+    else { return nil }
+    (self.scheme, self.host, includesSubdomains) = (scheme, host, isWild)
+    port = url.port ?? Self.port(of: scheme)
+    let path = url.path(percentEncoded: true)
+    self.path = path.isEmpty ? "/" : path
+  }
+
+  func matches(_ url: URL) -> Bool {
+    guard let scheme = url.scheme?.lowercased(), scheme == self.scheme, let host = url.host()?.lowercased(),
+      includesSubdomains ? host.hasSuffix(".\(self.host)") : host == self.host, (url.port ?? Self.port(of: scheme)) == port,
+      // A name before the host makes a URL look like one of another host.
+      url.user() == nil, url.password() == nil
+    else { return false }
+    let path = url.path(percentEncoded: true)
+    guard !SourceReference.leavesFolder(path) else { return false }
+    if self.path.hasSuffix("/") { return path.hasPrefix(self.path) || (self.path == "/" && path.isEmpty) }
+    return path == self.path || path.hasPrefix("\(self.path)/")
+  }
+
+  private static func port(of scheme: String) -> Int? { scheme == "https" ? 443 : 80 }
+}
+#endif

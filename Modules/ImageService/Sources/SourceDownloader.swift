@@ -1,0 +1,65 @@
+#if Service
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A downloader that loads from allowed sources only. Each redirect is a request of its own, so its target is checked too.
+struct SourceDownloader: Downloader {
+  let id = ComponentID.unique(SourceDownloader.self)
+  private let engine: (any Downloader)?
+  private let origins: [(pattern: OriginPattern, source: ImageSource)]
+  private let folders: [String: (downloader: FolderDownloader, source: ImageSource)]
+
+  init(_ engine: (any Downloader)?, _ sources: [ImageSource]) throws(CacheError) {
+    self.engine = engine
+    var origins: [(OriginPattern, ImageSource)] = []
+    var folders: [String: (FolderDownloader, ImageSource)] = [:]
+    for source in sources {
+      switch source.place {
+      case .origin(let pattern): origins.append((pattern, source))
+      case .folder(let name, let path):
+        guard folders.updateValue((FolderDownloader(path), source), forKey: name.lowercased()) == nil else {
+          throw CacheError(.invalidConfiguration, reason: "two folders have the name '\(name)'")
+        }
+      }
+    }
+    (self.origins, self.folders) = (origins, folders)
+  }
+
+  var preferredExecutor: (any TaskExecutor)? { engine?.preferredExecutor }
+
+  func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    guard let url = request.head.absoluteURL else { throw CacheError(.invalidURL, reason: "the source is not a URL") }
+    if let folder = folders(url) { return try await folder.downloader.download(request).adding(folder.source.cacheControl) }
+    guard let origin = origins.first(where: { $0.pattern.matches(url) }) else {
+      throw CacheError(.refused, reason: "no source of the service contains this URL")
+    }
+    guard let engine else { throw CacheError(.noDownloader, reason: "the service has no downloader") }
+    var request = request
+    for field in origin.source.headerFields { request.head.headerFields.append(field) }
+    return try await engine.download(request).adding(origin.source.cacheControl)
+  }
+
+  private func folders(_ url: URL) -> (downloader: FolderDownloader, source: ImageSource)? {
+    guard let host = url.host()?.lowercased(), host.hasSuffix(SourceReference.folderSuffix) else { return nil }
+    return folders[String(host.dropLast(SourceReference.folderSuffix.utf8.count))]
+  }
+}
+
+extension DownloadResponse {
+  /// Returns the response with this `Cache-Control`, if it states no lifetime of its own.
+  fileprivate func adding(_ cacheControl: String?) -> DownloadResponse {
+    guard let cacheControl, [200, 203, 206, 304].contains(head.status.code), head.headerFields[.cacheControl] == nil,
+      head.headerFields[.expires] == nil
+    else { return self }
+    var response = self
+    response.head.headerFields[.cacheControl] = cacheControl
+    return response
+  }
+}
+#endif

@@ -1,0 +1,74 @@
+#if Service
+import CacheTesting
+import Foundation
+import HTTPTypes
+import ImageService
+import Testing
+
+@Suite("Images from a folder")
+final class FolderSourceTests {
+  private let parent = FileManager.default.temporaryDirectory.appending(path: "image-folder-\(UUID().uuidString)")
+  private let folder: URL
+  private let fixture: ServiceFixture
+
+  init() throws {
+    folder = parent.appending(path: "images")
+    try FileManager.default.createDirectory(at: folder.appending(path: "cats"), withIntermediateDirectories: true)
+    let data = try DrawnImage.png(40, 30)
+    for name in ["images/a b.png", "images/cats/ä.png", "images/.hidden.png", "secret.png"] {
+      try data.write(to: parent.appending(path: name))
+    }
+    try FileManager.default.createSymbolicLink(
+      at: folder.appending(path: "link.png"), withDestinationURL: parent.appending(path: "secret.png"))
+    let path = folder.path(percentEncoded: false)
+    fixture = try ServiceFixture {
+      var source = try ImageSource.folder(path, named: "site")
+      source.cacheControl = "max-age=60"
+      $0.sources = [source]
+    }
+  }
+
+  deinit { try? FileManager.default.removeItem(at: parent) }
+
+  @Test("files of the folder are sources", arguments: ["site/a b.png", "site/cats/ä.png", "SITE/a b.png"])
+  func files(_ source: String) async throws {
+    let served = try await fixture.get("width=20,format=png", of: source)
+    #expect(served.status == 200)
+    #expect(try served.header.size == PixelSize(20, 15))
+    #expect(served.fields[.cacheControl] == "max-age=60")
+    #expect(try await fixture.get("width=20,format=png", of: source).response.source == .memory)
+  }
+
+  @Test(
+    "other files, and folders, are not found",
+    arguments: ["site/none.png", "site/link.png", "site/cats", "site/cats/", "site/a b.png/", "other/a.png"])
+  func notFound(_ source: String) async throws {
+    let served = try await fixture.get("width=20", of: source)
+    #expect(served.status == 404 || served.status == 403)
+    #expect(served.problem == "sourceNotFound" || served.problem == "sourceRefused")
+  }
+
+  @Test("a changed file makes a new result when the old one is stale")
+  func change() async throws {
+    let first = try await fixture.get("width=20", of: "site/a b.png")
+    try DrawnImage.png(40, 30, red: 5).write(to: folder.appending(path: "a b.png"))
+    #expect(try await fixture.get("width=20", of: "site/a b.png").data == first.data)
+    fixture.clock.advance(by: .seconds(90))
+    #expect(try await fixture.get("width=20", of: "site/a b.png").data != first.data)
+  }
+
+  @Test("a purge of a file removes its results")
+  func purge() async throws {
+    _ = try await fixture.get("width=20", of: "site/a b.png")
+    #expect(try await fixture.service.purge(source: "site/a b.png") == 1)
+    #expect(try await fixture.get("width=20", of: "site/a b.png").response.source == .network)
+  }
+
+  @Test("a folder that does not exist, or has an invalid name, is refused")
+  func configurations() throws {
+    #expect(throws: CacheError.self) { try ImageSource.folder("/nowhere/at/all", named: "a") }
+    let path = folder.path(percentEncoded: false)
+    for name in ["", "a.b", "a/b", "ä"] { #expect(throws: CacheError.self) { try ImageSource.folder(path, named: name) } }
+  }
+}
+#endif

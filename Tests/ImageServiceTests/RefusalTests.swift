@@ -1,0 +1,228 @@
+#if Service
+import CacheTesting
+import Foundation
+import HTTPTypes
+import ImageService
+import Testing
+
+@Suite("Requests and sources that are refused")
+struct RefusalTests {
+  @Test(
+    "a source that is not allowed gets 403, and nothing is loaded",
+    arguments: [
+      "https://evil.example/cat.png", "http://photos.example.com/cat.png", "https://photos.example.com:444/cat.png",
+      "https://photos.example.com.evil.example/cat.png", "https://evil.example/photos.example.com/cat.png",
+      "https://169.254.169.254/latest/meta-data", "https://[::1]/cat.png", "site/cat.png",
+      "http://site.folder.example/cat.png",
+    ])
+  func notAllowed(_ source: String) async throws {
+    let fixture = try ServiceFixture()
+    let served = try await fixture.get("width=4", of: source)
+    #expect(served.status == 403)
+    #expect(served.problem == "sourceRefused")
+  }
+
+  @Test(
+    "a source that is neither a URL nor a file gets 400",
+    arguments: [
+      "", "cat.png", "/etc/passwd", "ftp://photos.example.com/cat.png", "file:///etc/passwd", "site/../cat.png",
+      "site/.git/config",
+      "https://", "http://site.folder.invalid/cat.png", "https://photos.example.com/a#b", "javascript:alert(1)", "data:,x",
+      "https://photos.example.com@evil.example/cat.png", "https://x:y@photos.example.com/cat.png",
+    ])
+  func noURL(_ source: String) async throws {
+    let fixture = try ServiceFixture()
+    let served = try await fixture.get("width=4", of: source)
+    #expect(served.status == 400)
+    #expect(served.problem == "invalidSource")
+  }
+
+  @Test("a part of an origin's path does not allow its other paths")
+  func path() async throws {
+    let fixture = try ServiceFixture { $0.sources = [try .origin("https://photos.example.com/public")] }
+    for path in ["/public/a.png", "/public"] {
+      try fixture.serve(try DrawnImage.png(4, 4), at: "https://photos.example.com\(path)")
+      #expect(try await fixture.get("width=2", of: "https://photos.example.com\(path)").status == 200)
+    }
+    for path in ["/private/a.png", "/publicity/a.png", "/public/../private/a.png", "/public/%2e%2e/private/a.png", "/"] {
+      #expect(try await fixture.get("width=2", of: "https://photos.example.com\(path)").status == 403, "\(path)")
+    }
+  }
+
+  @Test("a wildcard allows the hosts below a domain, and not the domain")
+  func wildcard() async throws {
+    let fixture = try ServiceFixture { $0.sources = [try .origin("https://*.example.com")] }
+    for host in ["a.example.com", "a.b.example.com"] {
+      try fixture.serve(try DrawnImage.png(4, 4), at: "https://\(host)/x.png")
+      #expect(try await fixture.get("width=2", of: "https://\(host)/x.png").status == 200)
+    }
+    for host in ["example.com", "badexample.com", "a.example.com.evil.example"] {
+      #expect(try await fixture.get("width=2", of: "https://\(host)/x.png").status == 403)
+    }
+  }
+
+  @Test("a redirect to a source that is not allowed gets 403")
+  func redirect() async throws {
+    let fixture = try ServiceFixture()
+    let url = try #require(URL(string: ServiceFixture.image))
+    fixture.network.serve(url) { _ in .redirect(to: "https://evil.example/cat.png") }
+    let served = try await fixture.get("width=4")
+    #expect(served.status == 403)
+    #expect(served.problem == "sourceRefused")
+  }
+
+  @Test("a redirect within the allowed sources is followed")
+  func allowedRedirect() async throws {
+    let fixture = try ServiceFixture()
+    let url = try #require(URL(string: ServiceFixture.image))
+    fixture.network.serve(url) { _ in .redirect(to: "https://photos.example.com/moved.png") }
+    try fixture.serve(try DrawnImage.png(8, 8), at: "https://photos.example.com/moved.png")
+    #expect(try await fixture.get("width=4").status == 200)
+  }
+
+  @Test("an address that is not public gets 403, also by name")
+  func addresses() async throws {
+    let fixture = try ServiceFixture {
+      $0.sources = [try .origin("http://127.0.0.1"), try .origin("http://localhost")]
+      $0.addresses = .publicOnly
+    }
+    for host in ["127.0.0.1", "localhost"] {
+      let served = try await fixture.get("width=4", of: "http://\(host)/cat.png")
+      #expect(served.status == 403)
+      #expect(served.problem == "sourceRefused")
+    }
+  }
+
+  @Test(
+    "an error of the origin is a named problem, and is not cached",
+    arguments: [
+      (404, 404, "sourceNotFound"), (410, 410, "sourceNotFound"), (403, 502, "sourceFailed"), (500, 502, "sourceFailed"),
+    ])
+  func originStatus(_ status: Int, _ expected: Int, _ code: String) async throws {
+    let fixture = try ServiceFixture()
+    let url = try #require(URL(string: ServiceFixture.image))
+    fixture.network.serve(url) { _ in .response(.init(code: status), body: Data("secret details".utf8)) }
+    for _ in 0..<2 {
+      let served = try await fixture.get("width=4")
+      #expect(served.status == expected)
+      #expect(served.problem == code)
+      #expect(served.fields[.cacheControl] == "no-store")
+      #expect(!String(decoding: served.data, as: UTF8.self).contains("secret"))
+    }
+    try fixture.serve(try DrawnImage.png(8, 8))
+    #expect(try await fixture.get("width=4").status == 200)
+  }
+
+  @Test(
+    "an origin that cannot be reached is a named problem",
+    arguments: [
+      (CacheError.Code.connectionRefused, 502, "sourceUnreachable"), (.timedOut, 504, "sourceTimedOut"),
+      (.tlsFailure, 502, "sourceUnreachable"), (.truncatedBody, 502, "sourceUnreachable"),
+    ])
+  func unreachable(_ error: CacheError.Code, _ status: Int, _ code: String) async throws {
+    let fixture = try ServiceFixture()
+    fixture.network.serve(try #require(URL(string: ServiceFixture.image))) { _ in
+      .failure(error, reason: "10.1.2.3 refused the connection")
+    }
+    let served = try await fixture.get("width=4")
+    #expect(served.status == status)
+    #expect(served.problem == code)
+    #expect(!String(decoding: served.data, as: UTF8.self).contains("10.1.2.3"))
+    #expect(served.response.error?.reason.contains("10.1.2.3") == true)
+  }
+
+  @Test("bytes that are no image, or only a part of one, get 422")
+  func notAnImage() async throws {
+    let fixture = try ServiceFixture()
+    let whole = try DrawnImage.png(200, 200)
+    for data in [Data("<html>".utf8), Data(), whole.prefix(whole.count / 2), Data(repeating: 0, count: 100)] {
+      try fixture.serve(data, etag: "\"\(data.count)\"", cacheControl: "no-cache")
+      let served = try await fixture.get("width=4")
+      #expect(served.status == 422, "\(data.count)")
+      #expect(served.problem == "notAnImage")
+    }
+  }
+
+  @Test("a source beyond the limits gets 422")
+  func limits() async throws {
+    let fixture = try ServiceFixture {
+      $0.limits.pixels = 1_000
+      $0.limits.bytes = 100_000
+    }
+    try fixture.serve(try DrawnImage.png(100, 100))
+    #expect(try await fixture.get("width=4").problem == "imageLimitExceeded")
+    try fixture.serve(Data(repeating: 7, count: 200_000), at: "https://photos.example.com/large")
+    let served = try await fixture.get("original", of: "https://photos.example.com/large")
+    #expect(served.status == 422)
+    #expect(served.problem == "sourceTooLarge")
+  }
+
+  @Test("beyond the number of results in progress, requests get 503 with Retry-After")
+  func overload() async throws {
+    let fixture = try ServiceFixture { $0.limits.results = 2 }
+    let gate = Gate()
+    let data = try DrawnImage.png(8, 8)
+    for name in ["a", "b", "c"] {
+      fixture.network.serve(try #require(URL(string: "https://photos.example.com/\(name)"))) { _ in .ok(data).held(by: gate) }
+    }
+    async let first = fixture.get("width=4", of: "https://photos.example.com/a")
+    async let second = fixture.get("width=4", of: "https://photos.example.com/b")
+    await gate.arrived(2)
+    #expect(fixture.service.resultsInProgress == 2)
+    let third = try await fixture.get("width=4", of: "https://photos.example.com/c")
+    #expect(third.status == 503)
+    #expect(third.problem == "overloaded")
+    #expect(third.fields[.retryAfter] == "1")
+    gate.open()
+    #expect(try await first.status == 200)
+    #expect(try await second.status == 200)
+    #expect(try await fixture.get("width=4", of: "https://photos.example.com/c").status == 200)
+    #expect(fixture.service.resultsInProgress == 0)
+  }
+
+  @Test("a client beyond its rate gets 429 with Retry-After, and others are served")
+  func rate() async throws {
+    let fixture = try ServiceFixture { $0.limits.clientRate = .init(perSecond: 0.5, burst: 2) }
+    try fixture.serve(try DrawnImage.png(8, 8))
+    let path = fixture.key.path(for: ServiceFixture.image, operations: "width=4")
+    #expect(try await fixture.get(path: path, client: "a").status == 200)
+    #expect(try await fixture.get(path: path, client: "a").status == 200)
+    let refused = try await fixture.get(path: path, client: "a")
+    #expect(refused.status == 429)
+    #expect(refused.problem == "tooManyRequests")
+    #expect(refused.fields[.retryAfter] == "3")
+    #expect(try await fixture.get(path: path, client: "b").status == 200)
+    #expect(try await fixture.get(path: path).status == 200)
+    fixture.clock.advance(by: .seconds(3))
+    #expect(try await fixture.get(path: path, client: "a").status == 200)
+  }
+
+  @Test("only GET and HEAD are allowed", arguments: [HTTPRequest.Method.post, .put, .delete, .options])
+  func methods(_ method: HTTPRequest.Method) async throws {
+    let fixture = try ServiceFixture()
+    let served = try await fixture.get("width=4", method: method)
+    #expect(served.status == 405)
+    #expect(try served.fields[#require(HTTPField.Name("Allow"))] == "GET, HEAD")
+  }
+
+  @Test("a closed service responds with 503")
+  func closed() async throws {
+    let fixture = try ServiceFixture()
+    await fixture.service.close(within: .seconds(1))
+    let served = try await fixture.get("width=4")
+    #expect(served.status == 503)
+  }
+
+  @Test("a configuration without keys or sources, or with an invalid path, is refused")
+  func configurations() throws {
+    #expect(throws: CacheError.self) { try ServiceFixture { $0.keys = [] } }
+    #expect(throws: CacheError.self) { try ServiceFixture { $0.sources = [] } }
+    for path in ["", "/", "img", "/img/"] {
+      #expect(throws: CacheError.self) { try ServiceFixture { $0.path = path } }
+    }
+    for origin in ["", "photos", "ftp://a", "https://", "https://a:b@c", "https://a/?q", "https://a.*", "file:///etc"] {
+      #expect(throws: CacheError.self) { try ImageSource.origin(origin) }
+    }
+  }
+}
+#endif
