@@ -18,7 +18,13 @@ struct EtagereCommand: AsyncParsableCommand {
       \(ExitStatus.table)
       """,
     version: version,
-    subcommands: [GetCommand.self, PrefetchCommand.self, InspectCommand.self, CacheCommand.self, DemoCommand.self])
+    subcommands: [GetCommand.self, PrefetchCommand.self, InspectCommand.self, CacheCommand.self, DemoCommand.self] + service)
+
+  #if Service
+  private static let service: [any ParsableCommand.Type] = [ServeCommand.self, SignCommand.self]
+  #else
+  private static let service: [any ParsableCommand.Type] = []
+  #endif
 
   static func main() async {
     do {

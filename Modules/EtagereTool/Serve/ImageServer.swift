@@ -1,0 +1,188 @@
+#if Tool && Service
+import AsyncHTTPNetworking
+import CacheTelemetry
+import Etagere
+import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import HummingbirdImages
+import ImageService
+import Logging
+import Metrics
+import NIOCore
+import ServiceLifecycle
+import UnixSignals
+
+/// The server of `etagere serve`: the images, the state of the process, and the optional port of the metrics.
+///
+/// On SIGTERM and SIGINT it accepts no new connection, completes the running requests, and then closes the cache.
+final class ImageServer: Sendable {
+  private let settings: ServeSettings
+  private let service: ImageService
+  private let downloader: AsyncHTTPDownloader
+  private let prometheus = PrometheusMetrics()
+  private let isDraining = Lock(false)
+
+  /// Opens the cache.
+  ///
+  /// - Throws: `CacheError` with the setting or the path that is not usable.
+  init(_ settings: ServeSettings) throws(CacheError) {
+    self.settings = settings
+    var configuration = try settings.configuration()
+    downloader = try AsyncHTTPDownloader(
+      configuration: .init {
+        $0.userAgent = "etagere/\(EtagereCommand.version)"
+        // The address of the peer is checked too, so that a name cannot change its address between the check and the connection.
+        if !settings.allowsPrivateAddresses { $0.addressPolicy = .publicOnly }
+        $0.idleTimeout = settings.limits.time
+      })
+    configuration.cache.downloader = downloader.resuming().retrying(.brief).decoding()
+    let memory = MemoryCache(limits: .init(cost: settings.memory))
+    configuration.cache.memory = memory
+    if let folder = settings.cacheFolder {
+      configuration.cache.store = try DiskCache(path: folder, configuration: .init(sizeLimit: Int64(settings.cacheSize)))
+    }
+    if settings.metrics != nil {
+      configuration.cache.observer = Telemetry([
+        .metrics(factory: prometheus, evictions: ["memory": { memory.counters.evictions }])
+      ])
+    }
+    service = try ImageService(configuration)
+  }
+
+  /// Runs the server until a signal ends it.
+  ///
+  /// - Parameter readKeys: Reads the signing keys again, for SIGHUP.
+  func run(readingKeys readKeys: @escaping @Sendable () async throws -> [SigningKey]) async throws {
+    let logger = Logger(label: "etagere") { _ in SwiftLogNoOpLogHandler() }
+    var services: [any Service] = [downloader, Draining { [self] in isDraining.withLock { $0 = true } }]
+    services.append(KeyReload(service: service, readKeys: readKeys))
+    if let metrics = settings.metrics {
+      let router = Router().get("metrics") { [prometheus, service] _, _ in
+        Response(
+          status: .ok, headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8"],
+          body: ResponseBody(byteBuffer: ByteBuffer(string: prometheus.text(resultsInProgress: service.resultsInProgress))))
+      }
+      services.append(
+        Application(
+          router: router, configuration: .init(address: .hostname(metrics.host, port: metrics.port)),
+          onServerRunning: { Self.tell("metrics on http://\(metrics.with($0))/metrics") }, logger: logger))
+    }
+    let listen = settings.listen
+    services.append(
+      Application(
+        router: router(),
+        server: HTTPServerBuilder { responder in
+          EventLoopHTTP1(HTTP1Channel(responder: responder, configuration: .init(idleTimeout: .seconds(75))))
+        },
+        configuration: ApplicationConfiguration(
+          address: .hostname(listen.host, port: listen.port),
+          availableConnectionsDelegate: MaximumAvailableConnections(settings.maximumConnections)),
+        onServerRunning: { Self.tell("listening on \(listen.with($0))") }, logger: logger))
+    var configuration = ServiceGroupConfiguration(
+      services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+    configuration.maximumGracefulShutdownDuration = .seconds(30)
+    try await ServiceGroup(configuration: configuration).run()
+    await service.close(within: .seconds(5))
+  }
+
+  private func router() -> Router<ClientContext> {
+    let router = Router(context: ClientContext.self)
+    if settings.hasAccessLog { router.add(middleware: AccessLog(field: settings.clientField, path: service.path)) }
+    if settings.metrics != nil { router.add(middleware: RequestMetrics(factory: prometheus)) }
+    router.get("healthz") { _, _ in "ok\n" }
+    router.get("readyz") { [self] _, _ -> Response in
+      if isDraining.withLock({ $0 }) { return .unready("shutting down") }
+      do throws(CacheError) {
+        _ = try await service.manager.configuration.store?.usage()
+        return Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(string: "ready\n")))
+      } catch {
+        return .unready("the cache folder cannot be used")
+      }
+    }
+    let field = settings.clientField
+    router.addRoutes(
+      ImageRoutes(service, context: ClientContext.self) { request, context in context.client(request, field) }.endpoints)
+    return router
+  }
+
+  private static func tell(_ line: String) { Console.writeError("etagere: \(line)\n") }
+}
+
+extension Response {
+  fileprivate static func unready(_ reason: String) -> Response {
+    Response(status: .serviceUnavailable, body: ResponseBody(byteBuffer: ByteBuffer(string: "\(reason)\n")))
+  }
+}
+
+extension HostAndPort {
+  /// Returns the place with the port that the system has selected.
+  fileprivate func with(_ channel: any Channel) -> HostAndPort {
+    HostAndPort(host: host, port: channel.localAddress?.port ?? port)
+  }
+}
+
+/// A request with the address of its client.
+struct ClientContext: RequestContext {
+  var coreContext: CoreRequestContextStorage
+  private let address: SocketAddress?
+
+  init(source: ApplicationRequestContextSource) {
+    coreContext = .init(source: source)
+    address = source.channel.remoteAddress
+  }
+
+  /// The address that the last proxy states in `field`, or else that of the connection. Of an IPv6 address, it is the network of
+  /// 64 bits, because a client has all addresses of its network.
+  func client(_ request: Request, _ field: HTTPField.Name?) -> String? {
+    if let field, let stated = request.headers[values: field].last?.split(separator: ",").last {
+      let text = stated.filter { $0 != " " }
+      guard text.contains(":"), let address = try? SocketAddress(ipAddress: text, port: 0) else { return text }
+      return Self.text(address)
+    }
+    return address.map(Self.text)
+  }
+
+  private static func text(_ address: SocketAddress) -> String {
+    guard case .v6(let address) = address else { return address.ipAddress ?? "unix" }
+    return withUnsafeBytes(of: address.address.sin6_addr) { bytes in
+      // An IPv4 client of a port for both protocols.
+      if bytes.prefix(10).allSatisfy({ $0 == 0 }), bytes[10] == 255, bytes[11] == 255 {
+        return bytes.suffix(4).map { "\($0)" }.joined(separator: ".")
+      }
+      return bytes.prefix(8).map { String($0, radix: 16) }.joined(separator: ":") + "/64"
+    }
+  }
+}
+
+/// A service that notes the start of the graceful shutdown, so that `/readyz` reports it.
+private struct Draining: Service {
+  let began: @Sendable () -> Void
+
+  func run() async throws {
+    try await gracefulShutdown()
+    began()
+  }
+}
+
+/// A service that reads the signing keys again on SIGHUP. Keys that cannot be read leave the current ones in place.
+private struct KeyReload: Service {
+  let service: ImageService
+  let readKeys: @Sendable () async throws -> [SigningKey]
+
+  func run() async throws {
+    for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() {
+      do {
+        let keys = try await readKeys()
+        try service.setKeys(keys)
+        Console.writeError("etagere: \(Text.count(keys.count, "signing key", "signing keys")) read\n")
+      } catch let error as SettingsError {
+        Console.complain("the signing keys are unchanged: \(error.reason)")
+      } catch {
+        Console.complain("the signing keys are unchanged: \(error)")
+      }
+    }
+  }
+}
+#endif

@@ -1,0 +1,157 @@
+#if Tool && Service
+import ArgumentParser
+import Foundation
+import ImageService
+
+/// The command `etagere serve`, an image service.
+struct ServeCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "serve",
+    abstract: "Serve images made from those of origins and folders.",
+    discussion: """
+      Responds to /img/SIGNATURE/OPERATIONS/SOURCE: see 'etagere sign --help'. Responds to /healthz, and to /readyz while it \
+      accepts work.
+
+      A setting comes from a flag, or else from an environment variable (ETAGERE_CACHE_FOLDER for --cache-folder), or else from \
+      the JSON file of --config ("cacheFolder"). Signing keys come from ETAGERE_KEYS, "keys" or --keys-file, and from no flag, \
+      because other users of the machine can read flags.
+
+      SIGHUP reads the keys again. SIGTERM and SIGINT complete the running requests, for at most 30 seconds, and then end the \
+      process.
+      """)
+
+  @Option(help: ArgumentHelp("A JSON file with settings.", valueName: "file"), completion: .file())
+  var config: String?
+
+  @OptionGroup(title: "Settings") var flags: ServeFlags
+
+  func run() async throws {
+    let settings: ServeSettings
+    do {
+      settings = try await ServeSettings.read(file: config, flags: flags.values)
+    } catch let error as SettingsError {
+      Console.complain(error.reason)
+      throw ToolFailure(status: .usage)
+    }
+    do {
+      let file = config
+      let flags = flags.values
+      try await ImageServer(settings).run { try await ServeSettings.read(file: file, flags: flags).keys }
+    } catch let error as CacheError {
+      Console.complain("\(error)")
+      throw ToolFailure(status: error.code == .invalidConfiguration ? .usage : ExitStatus(error))
+    } catch let error as SettingsError {
+      Console.complain(error.reason)
+      throw ToolFailure(status: .usage)
+    } catch {
+      Console.complain("cannot listen on \(settings.listen): \(error)")
+      throw ToolFailure(status: .unavailable)
+    }
+  }
+}
+
+/// The flags of the settings. A flag that is not given leaves the setting to the environment and the file.
+struct ServeFlags: ParsableArguments {
+  @Option(
+    help: ArgumentHelp("The address to listen on (default: 127.0.0.1:8080). Port 0 selects a free port.", valueName: "host:port"))
+  var listen: String?
+
+  @Option(help: ArgumentHelp("The address of /metrics, for Prometheus (default: none).", valueName: "host:port"))
+  var metrics: String?
+
+  @Option(help: ArgumentHelp("The path of the images (default: /img).", valueName: "path"))
+  var path: String?
+
+  @Option(
+    name: .customLong("origin"),
+    help: ArgumentHelp(
+      "A URL below which sources are allowed, such as https://photos.example.com or https://*.example.com/public. Repeatable.",
+      valueName: "url"))
+  var origins: [String] = []
+
+  @Option(
+    name: .customLong("folder"),
+    help: ArgumentHelp("A folder with sources, and its name in URLs. Repeatable.", valueName: "name=path"))
+  var folders: [String] = []
+
+  @Option(
+    name: .customLong("preset"),
+    help: ArgumentHelp("A named list of operations, such as avatar=fill=96x96,circle. Repeatable.", valueName: "name=operations"))
+  var presets: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "A file with signing keys in hexadecimal, one per line, the newest first ('openssl rand -hex 32' makes one).",
+      valueName: "file"), completion: .file())
+  var keysFile: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The Cache-Control of sources that state no lifetime, such as files (default: max-age=60).", valueName: "value"))
+  var cacheControl: String?
+
+  @Option(help: ArgumentHelp("The folder of the cache (default: no cache on disk).", valueName: "folder"), completion: .directory)
+  var cacheFolder: String?
+
+  @Option(help: ArgumentHelp("The size of the cache on disk, in bytes or with K, M or G (default: 1G).", valueName: "size"))
+  var cacheSize: String?
+
+  @Option(help: ArgumentHelp("The size of the results in memory (default: 256M).", valueName: "size"))
+  var memory: String?
+
+  @Option(help: ArgumentHelp("The memory for sources and for making results (default: 256M).", valueName: "size"))
+  var memoryBudget: String?
+
+  @Option(
+    help: ArgumentHelp("The formats without format=, best first: avif, webp (default: webp).", valueName: "names"))
+  var formats: String?
+
+  @Option(help: ArgumentHelp("The largest side of a result, in pixels (default: 4096).", valueName: "pixels"))
+  var maxSide: String?
+
+  @Option(help: ArgumentHelp("The largest source, in pixels (default: 50000000).", valueName: "pixels"))
+  var maxPixels: String?
+
+  @Option(help: ArgumentHelp("The largest source (default: 64M).", valueName: "size"))
+  var maxBytes: String?
+
+  @Option(help: ArgumentHelp("The time for a result (default: 30).", valueName: "seconds"))
+  var timeout: String?
+
+  @Option(help: ArgumentHelp("The number of results in progress, beyond which requests get 503 (default: 512).", valueName: "n"))
+  var maxResults: String?
+
+  @Option(
+    help: ArgumentHelp("The requests per second of a client, beyond which it gets 429 (default: no limit).", valueName: "n"))
+  var clientRate: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The field in which a proxy states the client's address, such as X-Forwarded-For (default: none).", valueName: "name"))
+  var clientField: String?
+
+  @Option(help: ArgumentHelp("The limit of connections (default: 10000).", valueName: "n"))
+  var maxConnections: String?
+
+  @Option(help: ArgumentHelp("Allow sources on private addresses (default: false).", valueName: "true|false"))
+  var privateAddresses: String?
+
+  @Option(
+    help: ArgumentHelp("Write a line of JSON for each request to standard output (default: true).", valueName: "true|false"))
+  var accessLog: String?
+
+  /// The given flags, by the names of their settings.
+  var values: [String: SettingValue] {
+    let lists = ["origins": origins, "folders": folders, "presets": presets]
+    let texts = [
+      "listen": listen, "metrics": metrics, "path": path, "keysFile": keysFile, "cacheControl": cacheControl,
+      "cacheFolder": cacheFolder, "cacheSize": cacheSize, "memory": memory, "memoryBudget": memoryBudget, "formats": formats,
+      "maxSide": maxSide, "maxPixels": maxPixels, "maxBytes": maxBytes, "timeout": timeout, "maxResults": maxResults,
+      "clientRate": clientRate, "clientField": clientField, "maxConnections": maxConnections,
+      "privateAddresses": privateAddresses, "accessLog": accessLog,
+    ]
+    return lists.filter { !$0.value.isEmpty }.mapValues(SettingValue.list)
+      .merging(texts.compactMapValues { $0.map(SettingValue.text) }) { $1 }
+  }
+}
+#endif

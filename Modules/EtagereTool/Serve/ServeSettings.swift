@@ -1,0 +1,263 @@
+#if Tool && Service
+import Configuration
+import Foundation
+import HTTPTypes
+import ImageService
+import SystemPackage
+
+/// The value of a flag.
+enum SettingValue: Sendable, Equatable {
+  case text(String)
+  case list([String])
+}
+
+/// A setting that is not valid. The reason names it and its source.
+struct SettingsError: Error {
+  var reason: String
+}
+
+/// The settings of `etagere serve`.
+struct ServeSettings: Sendable {
+  var listen = HostAndPort(host: "127.0.0.1", port: 8080)
+  var metrics: HostAndPort?
+  var path = "/img"
+  var origins: [String] = []
+  var folders: [String] = []
+  var presets: [String: String] = [:]
+  var keys: [SigningKey] = []
+  var cacheControl = "max-age=60"
+  var cacheFolder: String?
+  var cacheSize = 1 << 30
+  var memory = 256 << 20
+  var memoryBudget = 256 << 20
+  var formats: [ImageFormat] = [.webp]
+  var limits = ImageService.Limits()
+  var clientField: HTTPField.Name?
+  var maximumConnections = 10_000
+  var allowsPrivateAddresses = false
+  var hasAccessLog = true
+
+  /// The names of the settings in the file.
+  private static let names: Set<String> = [
+    "listen", "metrics", "path", "origins", "folders", "presets", "keys", "keysFile", "cacheControl", "cacheFolder", "cacheSize",
+    "memory", "memoryBudget", "formats", "maxSide", "maxPixels", "maxBytes", "timeout", "maxResults", "clientRate", "clientField",
+    "maxConnections", "privateAddresses", "accessLog",
+  ]
+
+  /// Reads the settings from flags, the environment and a file. The first one that has a setting decides.
+  ///
+  /// - Throws: `SettingsError`.
+  static func read(
+    file: String?, flags: [String: SettingValue], environment: [String: String] = ProcessInfo.processInfo.environment
+  ) async throws -> ServeSettings {
+    var providers: [any ConfigProvider] = [
+      InMemoryProvider(
+        name: "flags",
+        values: Dictionary(
+          uniqueKeysWithValues: flags.map { name, value in
+            (AbsoluteConfigKey([name]), value.configuration)
+          })),
+      // Operations contain commas.
+      EnvironmentVariablesProvider(environmentVariables: environment, arraySeparator: ";").prefixKeys(with: "etagere"),
+    ]
+    if let file {
+      try check(file)
+      do {
+        providers.append(try await FileProvider<JSONSnapshot>(filePath: FilePath(file)))
+      } catch {
+        throw SettingsError(reason: "cannot read the settings '\(file)': \(error)")
+      }
+    }
+    var settings = ServeSettings()
+    try settings.read(SettingsReader(ConfigReader(providers: providers)))
+    return settings
+  }
+
+  /// Refuses names that are no settings: a setting with a typing error must not be ignored.
+  private static func check(_ file: String) throws {
+    let content: Any
+    do {
+      content = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(filePath: file)))
+    } catch {
+      throw SettingsError(reason: "cannot read the settings '\(file)': \(FileReason(error))")
+    }
+    guard let object = content as? [String: Any] else {
+      throw SettingsError(reason: "the settings '\(file)' are not a JSON object")
+    }
+    if let unknown = object.keys.sorted().first(where: { !names.contains($0) }) {
+      throw SettingsError(reason: "unknown setting '\(unknown)' in '\(file)'")
+    }
+  }
+
+  private mutating func read(_ reader: SettingsReader) throws {
+    try reader.value("listen", "a host and a port, such as 127.0.0.1:8080") { HostAndPort($0) }.map { listen = $0 }
+    metrics = try reader.value("metrics", "a host and a port, such as 127.0.0.1:9090") { HostAndPort($0) }
+    try reader.text("path").map { path = $0 }
+    try reader.list("origins").map { origins = $0 }
+    try reader.list("folders").map { folders = $0 }
+    for text in try reader.list("presets") ?? [] {
+      let pair = text.split(separator: "=", maxSplits: 1).map(String.init)
+      guard pair.count == 2 else { throw reader.invalid("presets", text, "a name, '=' and operations") }
+      presets[pair[0]] = pair[1]
+    }
+    keys = try readKeys(reader)
+    try reader.text("cacheControl").map { cacheControl = $0 }
+    cacheFolder = try reader.text("cacheFolder")
+    let size = "a size in bytes, or with K, M or G"
+    try reader.value("cacheSize", size, ByteCount.parse).map { cacheSize = $0 }
+    try reader.value("memory", size, ByteCount.parse).map { memory = $0 }
+    try reader.value("memoryBudget", size, ByteCount.parse).map { memoryBudget = $0 }
+    try reader.value("maxBytes", size, ByteCount.parse).map { limits.bytes = $0 }
+    for name in try reader.text("formats")?.split(separator: ",") ?? [] {
+      if formats == [.webp] { formats = [] }
+      guard let format = ["avif": ImageFormat.avif, "webp": .webp][name.trimmingCharacters(in: .whitespaces)] else {
+        throw reader.invalid("formats", String(name), "avif or webp")
+      }
+      formats.append(format)
+    }
+    try reader.integer("maxSide", 1...32_768).map { limits.side = $0 }
+    try reader.integer("maxPixels", 1...1_000_000_000).map { limits.pixels = $0 }
+    try reader.integer("timeout", 1...3_600).map { limits.time = .seconds($0) }
+    try reader.integer("maxResults", 1...1_000_000).map { limits.results = $0 }
+    try reader.integer("maxConnections", 1...1_000_000).map { maximumConnections = $0 }
+    try reader.value("clientRate", "a positive number") { Double($0).flatMap { $0 > 0 && $0.isFinite ? $0 : nil } }.map {
+      limits.clientRate = .init(perSecond: $0, burst: max(1, Int(min($0, 1e6).rounded(.up))))
+    }
+    clientField = try reader.value("clientField", "the name of a header field") { HTTPField.Name($0) }
+    try reader.boolean("privateAddresses").map { allowsPrivateAddresses = $0 }
+    try reader.boolean("accessLog").map { hasAccessLog = $0 }
+  }
+
+  private func readKeys(_ reader: SettingsReader) throws -> [SigningKey] {
+    var lines = try reader.list("keys") ?? []
+    if let file = try reader.text("keysFile") {
+      do {
+        lines += try String(contentsOfFile: file, encoding: .utf8).split(whereSeparator: \.isNewline).map(String.init)
+      } catch {
+        throw SettingsError(reason: "cannot read the keys '\(file)': \(FileReason(error))")
+      }
+    }
+    return try lines.map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty && !$0.hasPrefix("#") }
+      .map { line in
+        do throws(CacheError) {
+          return try SigningKey(hexadecimal: line)
+        } catch {
+          throw SettingsError(reason: error.reason)
+        }
+      }
+  }
+
+  /// Returns the configuration of the service, without the components of its cache.
+  func configuration() throws(CacheError) -> ImageService.Configuration {
+    var configuration = ImageService.Configuration()
+    configuration.keys = keys
+    for text in origins {
+      var source = try ImageSource.origin(text)
+      source.cacheControl = cacheControl
+      configuration.sources.append(source)
+    }
+    for text in folders {
+      let pair = text.split(separator: "=", maxSplits: 1).map(String.init)
+      guard pair.count == 2 else {
+        throw CacheError(.invalidConfiguration, reason: "the folder '\(text)' is not a name, '=' and a path")
+      }
+      var source = try ImageSource.folder(pair[1], named: pair[0])
+      source.cacheControl = cacheControl
+      configuration.sources.append(source)
+    }
+    configuration.presets = presets
+    configuration.path = path
+    configuration.formats = formats
+    configuration.limits = limits
+    configuration.addresses = allowsPrivateAddresses ? nil : .publicOnly
+    configuration.cache.memoryBudget = memoryBudget
+    return configuration
+  }
+}
+
+/// Values of settings as text, whatever their source.
+private struct SettingsReader {
+  private let reader: ConfigReader
+
+  init(_ reader: ConfigReader) { self.reader = reader }
+
+  func invalid(_ name: String, _ value: String, _ expected: String) -> SettingsError {
+    SettingsError(reason: "the setting '\(name)' is '\(value)' and needs \(expected)")
+  }
+
+  func text(_ name: String) throws -> String? {
+    let key = ConfigKey([name])
+    // A file may have a number or a Boolean value, for which the reader has no text.
+    if let text = reader.string(forKey: key, isSecret: name == "keys") { return text }
+    if let number = reader.int(forKey: key) { return "\(number)" }
+    if let number = reader.double(forKey: key) { return "\(number)" }
+    if let isTrue = reader.bool(forKey: key) { return "\(isTrue)" }
+    guard reader.stringArray(forKey: key) == nil else { throw SettingsError(reason: "the setting '\(name)' is not one value") }
+    return nil
+  }
+
+  func list(_ name: String) throws -> [String]? {
+    reader.stringArray(forKey: ConfigKey([name]), isSecret: name == "keys")
+  }
+
+  func value<Value>(_ name: String, _ expected: String, _ parse: (String) -> Value?) throws -> Value? {
+    guard let text = try text(name) else { return nil }
+    guard let value = parse(text) else { throw invalid(name, text, expected) }
+    return value
+  }
+
+  func boolean(_ name: String) throws -> Bool? {
+    // On Linux, Foundation reads the Boolean values of JSON as numbers.
+    try value(name, "true or false") { ["true": true, "1": true, "false": false, "0": false][$0] }
+  }
+
+  func integer(_ name: String, _ range: ClosedRange<Int>) throws -> Int? {
+    try value(name, "an integer from \(range.lowerBound) to \(range.upperBound)") { text in
+      Int(text).flatMap { range.contains($0) ? $0 : nil }
+    }
+  }
+}
+
+extension SettingValue {
+  fileprivate var configuration: ConfigValue {
+    switch self {
+    case .text(let text): ConfigValue(.string(text), isSecret: false)
+    case .list(let texts): ConfigValue(.stringArray(texts), isSecret: false)
+    }
+  }
+}
+
+/// A host and a port: `127.0.0.1:8080`, `[::1]:0`, `localhost:80`.
+struct HostAndPort: Hashable, Sendable, CustomStringConvertible {
+  var host: String
+  var port: Int
+
+  init(host: String, port: Int) { (self.host, self.port) = (host, port) }
+
+  init?(_ text: String) {
+    guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]), (0...65_535).contains(port)
+    else { return nil }
+    var host = String(text[..<colon])
+    if host.hasPrefix("["), host.hasSuffix("]") {
+      host = String(host.dropFirst().dropLast())
+    } else if host.contains(":") {
+      return nil
+    }
+    guard !host.isEmpty else { return nil }
+    (self.host, self.port) = (host, port)
+  }
+
+  var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+}
+
+/// A number of bytes as text: `4096`, `64K`, `256M`, `2G`.
+enum ByteCount {
+  static func parse(_ text: String) -> Int? {
+    let units: [Character: Int] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
+    let unit = text.uppercased().last.flatMap { units[$0] }
+    guard let count = Int(unit == nil ? text : String(text.dropLast())), count > 0 else { return nil }
+    let (bytes, isTooLarge) = count.multipliedReportingOverflow(by: unit ?? 1)
+    return isTooLarge ? nil : bytes
+  }
+}
+#endif

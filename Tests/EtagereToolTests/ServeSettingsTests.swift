@@ -1,0 +1,107 @@
+#if Tool && Service
+import CacheTesting
+import CoreMetrics
+import Foundation
+import HTTPTypes
+import ImageService
+import Testing
+
+@testable import EtagereTool
+
+@Suite("etagere serve: settings")
+struct ServeSettingsTests {
+  private let fixture: ToolFixture
+
+  init() throws { fixture = try ToolFixture() }
+
+  private func read(
+    _ flags: [String: SettingValue] = [:], _ environment: [String: String] = [:], file: String? = nil
+  ) async throws -> ServeSettings {
+    let path = try file.map { try fixture.write($0, "settings.json") }
+    return try await ServeSettings.read(file: path, flags: flags, environment: environment)
+  }
+
+  @Test("a flag comes before the environment, and the environment before the file")
+  func order() async throws {
+    let file = #"{"path": "/file", "memory": "3M", "maxSide": 30, "accessLog": false, "clientRate": 2.5}"#
+    let settings = try await read(
+      ["path": .text("/flag")], ["ETAGERE_PATH": "/environment", "ETAGERE_MEMORY": "2M", "PATH": "/bin"], file: file)
+    #expect(settings.path == "/flag")
+    #expect(settings.memory == 2 << 20)
+    #expect(settings.limits.side == 30)
+    #expect(settings.limits.clientRate == .init(perSecond: 2.5, burst: 3))
+    #expect(!settings.hasAccessLog)
+  }
+
+  @Test("lists come from repeated flags, from the environment with semicolons, and from arrays")
+  func lists() async throws {
+    let flags = try await read(["presets": .list(["a=width=4,gray", "b=circle"])])
+    #expect(flags.presets == ["a": "width=4,gray", "b": "circle"])
+    let environment = try await read([:], ["ETAGERE_PRESETS": "a=width=4,gray;b=circle", "ETAGERE_FORMATS": "avif,webp"])
+    #expect(environment.presets == flags.presets)
+    #expect(environment.formats == [.avif, .webp])
+    let file = try await read(file: #"{"presets": ["a=width=4,gray", "b=circle"], "origins": ["https://a.example"]}"#)
+    #expect(file.presets == flags.presets)
+    #expect(file.origins == ["https://a.example"])
+  }
+
+  @Test("keys come from the environment, the file and a file of keys")
+  func keys() async throws {
+    let (one, two) = (String(repeating: "01", count: 32), String(repeating: "02", count: 32))
+    let keysFile = try fixture.write("# the new key\n\n \(two) \n", "keys")
+    let settings = try await read([:], ["ETAGERE_KEYS": one, "ETAGERE_KEYS_FILE": keysFile])
+    #expect(settings.keys.map { $0.path(for: "a/b", operations: "gray") }.count == 2)
+    #expect(try await read(file: #"{"keys": ["\#(one)"]}"#).keys.count == 1)
+  }
+
+  @Test(
+    "a setting that is not valid is named",
+    arguments: [
+      ("listen", "8080"), ("listen", "a:99999"), ("metrics", ":1"), ("memory", "much"), ("memory", "0"),
+      ("cacheSize", "9999999999G"),
+      ("maxSide", "0"), ("maxSide", "4.5"), ("timeout", "-1"), ("clientRate", "0"), ("clientRate", "nan"), ("clientField", "a b"),
+      ("formats", "gif"), ("accessLog", "maybe"), ("privateAddresses", ""),
+    ])
+  func invalid(_ name: String, _ value: String) async throws {
+    let error = await #expect(throws: SettingsError.self) { try await read([name: .text(value)]) }
+    #expect(error?.reason.contains("'\(name)'") == true)
+  }
+
+  @Test(
+    "a file that is not valid is an error with its path",
+    arguments: ["", "[]", "{", #"{"lisen": "a:1"}"#, #"{"path": ["a"]}"#, #"{"presets": ["a"]}"#, #"{"keys": ["xyz"]}"#])
+  func invalidFile(_ text: String) async throws {
+    await #expect(throws: SettingsError.self) { try await read(file: text) }
+  }
+
+  @Test("the error of an invalid key does not contain the key")
+  func secrecy() async throws {
+    let error = await #expect(throws: SettingsError.self) { try await read([:], ["ETAGERE_KEYS": "c0ffee"]) }
+    #expect(error?.reason.contains("c0ffee") == false)
+  }
+
+  @Test("addresses have a host and a port", arguments: ["127.0.0.1:0", "[::1]:80", "localhost:65535"])
+  func address(_ text: String) { #expect(HostAndPort(text)?.description == text) }
+}
+
+@Suite("etagere serve: metrics")
+struct PrometheusMetricsTests {
+  @Test("counters, gauges and histograms are written in the text format of Prometheus")
+  func text() {
+    let metrics = PrometheusMetrics()
+    metrics.makeCounter(label: "requests-sent", dimensions: [("path", "a\"b\\c\n"), ("x.y", "1")]).increment(by: 3)
+    metrics.makeCounter(label: "requests-sent", dimensions: [("path", "a\"b\\c\n"), ("x.y", "1")]).increment(by: 1)
+    metrics.makeMeter(label: "running", dimensions: []).set(2.5)
+    let timer = metrics.makeTimer(label: "time", dimensions: [("route", "r")])
+    timer.recordNanoseconds(2_000_000)
+    timer.recordNanoseconds(60_000_000_000)
+    let lines = metrics.text(resultsInProgress: 7).split(separator: "\n")
+    for line in [
+      "etagere_results_in_progress 7", "# TYPE requests_sent counter", #"requests_sent{path="a\"b\\c\n",x_y="1"} 4"#,
+      "# TYPE running gauge", "running 2.5", "# TYPE time histogram", #"time_bucket{route="r",le="0.001"} 0"#,
+      #"time_bucket{route="r",le="0.005"} 1"#, #"time_bucket{route="r",le="30.0"} 1"#, #"time_bucket{route="r",le="+Inf"} 2"#,
+      #"time_sum{route="r"} 60.002"#, #"time_count{route="r"} 2"#,
+    ] { #expect(lines.contains(Substring(line)), "\(line)") }
+  }
+}
+#endif

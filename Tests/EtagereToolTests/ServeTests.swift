@@ -1,0 +1,155 @@
+#if Tool && Service
+import AsyncHTTPNetworking
+import CacheTesting
+import Etagere
+import Foundation
+import HTTPTypes
+import Testing
+
+/// `etagere serve` in a process of its own, with a folder of images and a file of keys.
+private final class RunningService: Sendable {
+  let fixture: ToolFixture
+  let address: String
+  let metrics: String
+  private let process: Process
+  private let downloader = AsyncHTTPDownloader()
+
+  init(_ arguments: String...) async throws {
+    fixture = try ToolFixture()
+    let keys = try fixture.write(String(repeating: "01", count: 32), "keys")
+    try FileManager.default.createDirectory(atPath: "\(fixture.path)/images", withIntermediateDirectories: true)
+    let image = PixelBuffer(size: PixelSize(40, 30), channels: .rgb) { memory in
+      for index in memory.indices { memory[index] = UInt8(truncatingIfNeeded: index) }
+    }
+    try ImageEncoder.png.encode(DecodedImage(try #require(image))).write(to: URL(filePath: "\(fixture.path)/images/a.png"))
+    process = Process()
+    process.executableURL = try ToolFixture.executable()
+    process.arguments =
+      ["serve", "--folder", "site=\(fixture.path)/images", "--keys-file", keys, "--listen", "127.0.0.1:0"] + arguments
+    let errors = try fixture.write("", "errors")
+    process.standardError = try FileHandle(forWritingTo: URL(filePath: errors))
+    process.standardOutput = try FileHandle(forWritingTo: URL(filePath: try fixture.write("", "log")))
+    try process.run()
+    let (fixture, process) = (fixture, process)
+    func lines() -> [String] { (try? ToolRun.lines(fixture.read("errors"))) ?? [] }
+    func address(_ start: String) -> String? { lines().first { $0.hasPrefix(start) }.map { String($0.dropFirst(start.count)) } }
+    try await Turns.until { address("etagere: listening on ") != nil || !process.isRunning }
+    self.address = try #require(address("etagere: listening on "), "\(lines())")
+    if arguments.contains("--metrics") { try await Turns.until { address("etagere: metrics on ") != nil } }
+    metrics = address("etagere: metrics on ") ?? ""
+  }
+
+  func get(_ url: String, _ fields: HTTPFields = [:]) async throws -> (status: Int, fields: HTTPFields, data: Data) {
+    var head = HTTPRequest(url: try #require(URL(string: url)))
+    head.headerFields = fields
+    let response = try await downloader.download(DownloadRequest(head: head))
+    return (response.head.status.code, response.head.headerFields, try await response.body.collect())
+  }
+
+  func sign(_ source: String, _ operations: String) async throws -> String {
+    let run = try await fixture.run(["sign", source, "-o", operations, "--keys-file", "\(fixture.path)/keys"])
+    #expect(run.status == 0)
+    return "http://\(address)\(try #require(run.lines.first))"
+  }
+
+  var errors: [String] { get throws { ToolRun.lines(try fixture.read("errors")) } }
+  var log: [String] { get throws { ToolRun.lines(try fixture.read("log")) } }
+
+  func signal(_ signal: Int32) { kill(process.processIdentifier, signal) }
+
+  /// Ends the process and returns its status.
+  func stop(_ signal: Int32 = SIGTERM) async throws -> Int32 {
+    self.signal(signal)
+    let process = process
+    try await Turns.until { !process.isRunning }
+    await downloader.close()
+    return process.terminationStatus
+  }
+}
+
+@Suite("etagere serve", .timeLimit(.minutes(10)))
+struct ServeTests {
+  @Test("a signed URL gets an image, and the second request gets it from the cache")
+  func images() async throws {
+    let service = try await RunningService("--preset", "small=width=20")
+    let url = try await service.sign("site/a.png", "preset=small")
+    for cacheStatus in ["Etagere;fwd=uri-miss;", "Etagere;hit;"] {
+      let response = try await service.get(url, [.accept: "image/webp"])
+      #expect(response.status == 200)
+      #expect(try ImageHeader(of: response.data).size == PixelSize(20, 15))
+      #expect(response.fields[.contentType] == "image/webp")
+      #expect(try response.fields[#require(HTTPField.Name("Cache-Status"))]?.hasPrefix(cacheStatus) == true)
+    }
+    #expect(try await service.get("http://\(service.address)/img/x/gray/site%2Fa.png").status == 403)
+    #expect(try await service.stop() == 0)
+    let log = try service.log
+    #expect(log.count == 3)
+    #expect(log.last?.contains(#""status":403"#) == true)
+    // A reader of the log must not be able to use the URL.
+    #expect(!log.joined().contains(url.split(separator: "/")[3]))
+  }
+
+  @Test("the state and the metrics are readable")
+  func operation() async throws {
+    let service = try await RunningService("--metrics", "127.0.0.1:0", "--access-log", "false")
+    let (health, ready) = (
+      try await service.get("http://\(service.address)/healthz"), try await service.get("http://\(service.address)/readyz")
+    )
+    #expect(health.status == 200 && ready.status == 200)
+    #expect(try await service.get("http://\(service.address)/metrics").status == 404)
+    _ = try await service.get(try await service.sign("site/a.png", "gray"))
+    let metrics = String(decoding: try await service.get(service.metrics).data, as: UTF8.self)
+    #expect(metrics.contains(#"http_request_duration_seconds_count{route="/img/**",status="200"} 1"#))
+    #expect(metrics.contains("etagere_results_in_progress 0"))
+    #expect(try await service.stop(SIGINT) == 0)
+    #expect(try service.log.isEmpty)
+  }
+
+  @Test("SIGHUP reads the keys again, and keys that are not valid leave the current ones")
+  func reload() async throws {
+    let service = try await RunningService()
+    let old = try await service.sign("site/a.png", "gray")
+    try service.fixture.write(String(repeating: "02", count: 32) + "\n" + String(repeating: "01", count: 32), "keys")
+    service.signal(SIGHUP)
+    try await Turns.until { ((try? service.errors) ?? []).contains("etagere: 2 signing keys read") }
+    let new = try await service.sign("site/a.png", "gray")
+    #expect(new != old)
+    #expect(try await service.get(old).status == 200)
+    #expect(try await service.get(new).status == 200)
+    try service.fixture.write("none", "keys")
+    service.signal(SIGHUP)
+    try await Turns.until { ((try? service.errors) ?? []).contains { $0.contains("the signing keys are unchanged") } }
+    #expect(try await service.get(new).status == 200)
+    #expect(try await service.stop() == 0)
+  }
+
+  @Test("a setting that cannot be used ends the command with its name")
+  func invalid() async throws {
+    let fixture = try ToolFixture()
+    let keys = try fixture.write(String(repeating: "01", count: 32), "keys")
+    let cases: [(arguments: [String], reason: String)] = [
+      ([], "source"), (["--folder", "a=\(fixture.path)"], "key"), (["--keys-file", "\(fixture.path)/none"], "none"),
+      (["--keys-file", keys, "--folder", "a=/nowhere"], "/nowhere"), (["--keys-file", keys, "--origin", "x"], "'x'"),
+      (["--keys-file", keys, "--listen", "x"], "listen"), (["--config", "\(fixture.path)/none"], "none"),
+      (["--keys-file", keys, "--folder", "a=\(fixture.path)", "--preset", "p=blur=0"], "preset 'p'"),
+    ]
+    for (arguments, reason) in cases {
+      let run = try await fixture.run(["serve"] + arguments)
+      #expect(run.status == 64, "\(arguments)")
+      #expect(run.errors.count == 1 && run.errors[0].contains(reason), "\(run.errors)")
+    }
+  }
+
+  @Test("an operation that is not valid is not signed")
+  func signing() async throws {
+    let fixture = try ToolFixture()
+    let keys = try fixture.write(String(repeating: "01", count: 32), "keys")
+    let invalid = try await fixture.run(["sign", "site/a.png", "-o", "width=0", "--keys-file", keys])
+    #expect(invalid.status == 64 && invalid.errors.first?.contains("width") == true)
+    let unsigned = try await fixture.run(["sign", "site/a.png"])
+    #expect(unsigned.status == 64 && unsigned.errors.first?.contains("ETAGERE_KEYS") == true)
+    let preset = try await fixture.run(["sign", "site/a.png", "-o", "preset=a,gray", "--keys-file", keys, "--expires", "60"])
+    #expect(preset.status == 0 && preset.lines.first?.contains("/preset=a,gray,expires=") == true)
+  }
+}
+#endif
