@@ -33,6 +33,26 @@ struct TraceReadingTests {
     #expect(lines == [Line(object: "a", size: 10), Line(object: "b c", size: 0)])
   }
 
+  @Test("lines can be read with their numbers and times, until the reader throws")
+  func times() {
+    var lines: [Trace.Line] = []
+    let error: Trace.LineError? = Array("-1.5,a,10\n2e3,b,0\n3,c,1\n".utf8).withUnsafeBytes { bytes in
+      do throws(Trace.LineError) {
+        try Trace.readLines(bytes) { line throws(Trace.LineError) in
+          if line.object == "c" { throw Trace.LineError(line: line.number, reason: "too early") }
+          lines.append(line)
+        }
+        return nil
+      } catch {
+        return error
+      }
+    }
+    #expect(lines.map(\.number) == [1, 2])
+    #expect(lines.map(\.time) == [-1.5, 2_000])
+    #expect(lines.map(\.object) == ["a", "b"])
+    #expect(error == Trace.LineError(line: 3, reason: "too early"))
+  }
+
   @Test("an empty trace has no requests")
   func empty() {
     let (lines, error) = read("")
