@@ -317,6 +317,10 @@ let package = Package(
       ],
       path: "Tests/Faults", swiftSettings: strict),
 
+    .executableTarget(
+      name: "Simulation", dependencies: ["CacheCore", "CacheTesting", "MemoryStore"], path: "Tests/Simulation",
+      swiftSettings: strict),
+
     // Tests/Comparison is a package, too: on a Mac it adds the peers, which this one must not name.
     .executableTarget(
       name: "Comparison", dependencies: ["Etagere", "LoopbackOrigin", httpTypes], path: "Tests/Comparison/Sources",
@@ -365,6 +369,7 @@ let package = Package(
         product("HummingbirdTesting", of: "hummingbird", trait: "Service"),
       ]),
     tests("CacheTestingTests", ["CacheTesting", httpTypes]),
+    tests("SimulationTests", ["Simulation", "CacheTesting"]),
     tests("LoopbackOriginTests", ["LoopbackOrigin", "CacheTesting", httpTypes]),
     tests("EtagereTests", ["Etagere", "CacheTesting", "LoopbackOrigin", httpTypes]),
     tests("CacheUITests", ["CacheUI", "CacheCore", "CacheTesting", httpTypes]),
