@@ -3,9 +3,14 @@ import Foundation
 /// The generated parts of Markdown pages, by the names in their markers.
 struct Blocks {
   let results: Results
+  let simulations: Simulations
 
-  /// Returns the text for a block: `machine`, `headlines`, `missed`, `reached`, `failed`, or `scenario NAME`.
+  /// Returns the text for a block: `machine`, `headlines`, `missed`, `reached`, `failed`, `scenario NAME`, or `simulation NAME`
+  /// with the part of it.
   func text(_ name: String) throws -> String {
+    if name.hasPrefix("simulation ") {
+      return try simulations.text(name.split(separator: " ").dropFirst().map(String.init), results)
+    }
     if name.hasPrefix("scenario ") { return table(try results.scenario(String(name.dropFirst("scenario ".count)))) }
     return switch name {
     case "machine": machine()

@@ -25,6 +25,8 @@ struct Plot {
   private static func run(_ root: URL, isCheck: Bool) throws -> [String] {
     let folder = root.appending(path: "Tests/Figures")
     let results = Results(runs: try ["Benchmarks", "Gateway"].map { try .read(folder.appending(path: "\($0).json")) })
+    let simulations = try Simulations.read(folder.appending(path: "Simulation"))
+    let blocks = Blocks(results: results, simulations: simulations)
     var files: [(name: String, text: String)] = []
     for chart in Charts.all {
       for (suffix, palette) in [("", Palette.light), ("~dark", .dark)] {
@@ -32,10 +34,11 @@ struct Plot {
           ("Modules/Etagere/Etagere.docc/Resources/\(chart.name)\(suffix).svg", try chart.svg(results, palette)))
       }
     }
+    files.append(("Docs/scale-origin.svg", try simulations.originChart.svg()))
     for name in try pages(root) {
       let text = try String(contentsOf: root.appending(path: name), encoding: .utf8)
       do {
-        if let updated = try Page(text: text).updated(Blocks(results: results)) { files.append((name, updated)) }
+        if let updated = try Page(text: text).updated(blocks) { files.append((name, updated)) }
       } catch {
         throw PlotError("\(name): \(error)")
       }
