@@ -221,7 +221,8 @@ let package = Package(
     .executableTarget(
       name: "EtagereTool",
       dependencies: [
-        "Etagere", "CacheTelemetry", "AsyncHTTPNetworking", "LoopbackOrigin", "ImageService", "HummingbirdImages", httpTypes,
+        "Etagere", "CacheTelemetry", "AsyncHTTPNetworking", "LoopbackOrigin", "ImageService", "HummingbirdImages",
+        "RedisStore", "StoreComposition", httpTypes,
         product("ArgumentParser", of: "swift-argument-parser", trait: "Tool"),
         product("Configuration", of: "swift-configuration", trait: "Service"),
         product("Hummingbird", of: "hummingbird", trait: "Service"),

@@ -7,14 +7,16 @@ import HTTPTypes
 import Testing
 
 /// `etagere serve` in a process of its own, with a folder of images and a file of keys.
-private final class RunningService: Sendable {
+final class RunningService: Sendable {
   let fixture: ToolFixture
   let address: String
   let metrics: String
   private let process: Process
   private let downloader = AsyncHTTPDownloader()
 
-  init(_ arguments: String...) async throws {
+  convenience init(_ arguments: String...) async throws { try await self.init(arguments) }
+
+  init(_ arguments: [String]) async throws {
     fixture = try ToolFixture()
     let keys = try fixture.write(String(repeating: "01", count: 32), "keys")
     try FileManager.default.createDirectory(atPath: "\(fixture.path)/images", withIntermediateDirectories: true)
@@ -35,12 +37,18 @@ private final class RunningService: Sendable {
     func address(_ start: String) -> String? { lines().first { $0.hasPrefix(start) }.map { String($0.dropFirst(start.count)) } }
     try await Turns.until { address("etagere: listening on ") != nil || !process.isRunning }
     self.address = try #require(address("etagere: listening on "), "\(lines())")
-    if arguments.contains("--metrics") { try await Turns.until { address("etagere: metrics on ") != nil } }
+    if arguments.contains("--admin") { try await Turns.until { address("etagere: metrics on ") != nil } }
     metrics = address("etagere: metrics on ") ?? ""
   }
 
   func get(_ url: String, _ fields: HTTPFields = [:]) async throws -> (status: Int, fields: HTTPFields, data: Data) {
-    var head = HTTPRequest(url: try #require(URL(string: url)))
+    try await send(.get, url, fields)
+  }
+
+  func send(
+    _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields = [:]
+  ) async throws -> (status: Int, fields: HTTPFields, data: Data) {
+    var head = HTTPRequest(method: method, url: try #require(URL(string: url)))
     head.headerFields = fields
     let response = try await downloader.download(DownloadRequest(head: head))
     return (response.head.status.code, response.head.headerFields, try await response.body.collect())
@@ -91,7 +99,7 @@ struct ServeTests {
 
   @Test("the state and the metrics are readable")
   func operation() async throws {
-    let service = try await RunningService("--metrics", "127.0.0.1:0", "--access-log", "false")
+    let service = try await RunningService("--admin", "127.0.0.1:0", "--access-log", "false")
     let (health, ready) = (
       try await service.get("http://\(service.address)/healthz"), try await service.get("http://\(service.address)/readyz")
     )
@@ -103,6 +111,24 @@ struct ServeTests {
     #expect(metrics.contains("etagere_results_in_progress 0"))
     #expect(try await service.stop(SIGINT) == 0)
     #expect(try service.log.isEmpty)
+  }
+
+  @Test("a purge by source at the administration's address removes a result")
+  func purge() async throws {
+    let service = try await RunningService("--admin", "127.0.0.1:0")
+    let url = try await service.sign("site/a.png", "gray")
+    _ = try await service.get(url)
+    let purge = service.metrics.replacing("/metrics", with: "/purge")
+    let done = try await service.send(.post, purge + "?source=site%2Fa.png")
+    #expect(done.status == 200)
+    #expect(String(decoding: done.data, as: UTF8.self) == "1\n")
+    #expect(try await service.get(url).fields[#require(HTTPField.Name("Cache-Status"))]?.contains("fwd=uri-miss") == true)
+    #expect(String(decoding: try await service.send(.post, purge + "?tag=none&mode=soft").data, as: UTF8.self) == "0\n")
+    for query in ["", "?tag=a&source=b", "?source=nowhere"] {
+      #expect(try await service.send(.post, purge + query).status == 400, "\(query)")
+    }
+    #expect(try await service.send(.post, "http://\(service.address)/purge?tag=a").status == 404)
+    #expect(try await service.stop() == 0)
   }
 
   @Test("SIGHUP reads the keys again, and keys that are not valid leave the current ones")

@@ -40,10 +40,12 @@ final class ImageServer: Sendable {
     configuration.cache.downloader = downloader.resuming().retrying(.brief).decoding()
     let memory = MemoryCache(limits: .init(cost: settings.memory))
     configuration.cache.memory = memory
-    if let folder = settings.cacheFolder {
-      configuration.cache.store = try DiskCache(path: folder, configuration: .init(sizeLimit: Int64(settings.cacheSize)))
+    let disk = try settings.cacheFolder.map { folder throws(CacheError) in
+      try DiskCache(path: folder, configuration: .init(sizeLimit: Int64(settings.cacheSize)))
     }
-    if settings.metrics != nil {
+    configuration.cache.store = disk
+    try Self.share(&configuration.cache, settings.redis, disk)
+    if settings.admin != nil {
       configuration.cache.observer = Telemetry([
         .metrics(factory: prometheus, evictions: ["memory": { memory.counters.evictions }])
       ])
@@ -58,16 +60,11 @@ final class ImageServer: Sendable {
     let logger = Logger(label: "etagere") { _ in SwiftLogNoOpLogHandler() }
     var services: [any Service] = [downloader, Draining { [self] in isDraining.withLock { $0 = true } }]
     services.append(KeyReload(service: service, readKeys: readKeys))
-    if let metrics = settings.metrics {
-      let router = Router().get("metrics") { [prometheus, service] _, _ in
-        Response(
-          status: .ok, headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8"],
-          body: ResponseBody(byteBuffer: ByteBuffer(string: prometheus.text(resultsInProgress: service.resultsInProgress))))
-      }
+    if let admin = settings.admin {
       services.append(
         Application(
-          router: router, configuration: .init(address: .hostname(metrics.host, port: metrics.port)),
-          onServerRunning: { Self.tell("metrics on http://\(metrics.with($0))/metrics") }, logger: logger))
+          router: adminRouter(), configuration: .init(address: .hostname(admin.host, port: admin.port)),
+          onServerRunning: { Self.tell("metrics on http://\(admin.with($0))/metrics") }, logger: logger))
     }
     let listen = settings.listen
     services.append(
@@ -90,7 +87,7 @@ final class ImageServer: Sendable {
   private func router() -> Router<ClientContext> {
     let router = Router(context: ClientContext.self)
     if settings.hasAccessLog { router.add(middleware: AccessLog(field: settings.clientField, path: service.path)) }
-    if settings.metrics != nil { router.add(middleware: RequestMetrics(factory: prometheus)) }
+    if settings.admin != nil { router.add(middleware: RequestMetrics(factory: prometheus)) }
     router.get("healthz") { _, _ in "ok\n" }
     router.get("readyz") { [self] _, _ -> Response in
       if isDraining.withLock({ $0 }) { return .unready("shutting down") }
@@ -104,6 +101,33 @@ final class ImageServer: Sendable {
     let field = settings.clientField
     router.addRoutes(
       ImageRoutes(service, context: ClientContext.self) { request, context in context.client(request, field) }.endpoints)
+    return router
+  }
+
+  /// Returns the routes for those who run the service: the metrics and purges.
+  private func adminRouter() -> Router<BasicRequestContext> {
+    let router = Router()
+    router.get("metrics") { [prometheus, service] _, _ in
+      Response(
+        status: .ok, headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8"],
+        body: ResponseBody(byteBuffer: ByteBuffer(string: prometheus.text(resultsInProgress: service.resultsInProgress))))
+    }
+    router.post("purge") { [service] request, _ in
+      let parameters = request.uri.queryParameters
+      let mode: PurgeMode = parameters["mode"] == "soft" ? .soft : .hard
+      do throws(CacheError) {
+        let count =
+          switch (parameters["tag"], parameters["source"]) {
+          case (let tag?, nil): try await service.manager.purge(.tag(String(tag)), mode, in: .all)
+          case (nil, let source?): try await service.purge(source: String(source), mode)
+          default: throw CacheError(.misuse, reason: "a purge needs either 'tag' or 'source'")
+          }
+        return "\(count)\n"
+      } catch {
+        throw HTTPError(
+          error.code == .misuse || error.code == .invalidURL ? .badRequest : .serviceUnavailable, message: error.reason)
+      }
+    }
     return router
   }
 

@@ -56,8 +56,9 @@ struct ServeFlags: ParsableArguments {
     help: ArgumentHelp("The address to listen on (default: 127.0.0.1:8080). Port 0 selects a free port.", valueName: "host:port"))
   var listen: String?
 
-  @Option(help: ArgumentHelp("The address of /metrics, for Prometheus (default: none).", valueName: "host:port"))
-  var metrics: String?
+  @Option(
+    help: ArgumentHelp("The address of /metrics, for Prometheus, and of /purge (default: none).", valueName: "host:port"))
+  var admin: String?
 
   @Option(help: ArgumentHelp("The path of the images (default: /img).", valueName: "path"))
   var path: String?
@@ -95,6 +96,11 @@ struct ServeFlags: ParsableArguments {
 
   @Option(help: ArgumentHelp("The size of the cache on disk, in bytes or with K, M or G (default: 1G).", valueName: "size"))
   var cacheSize: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "A Redis server that several machines share, such as redis://cache.internal (default: none).", valueName: "url"))
+  var redis: String?
 
   @Option(help: ArgumentHelp("The size of the results in memory (default: 256M).", valueName: "size"))
   var memory: String?
@@ -144,8 +150,9 @@ struct ServeFlags: ParsableArguments {
   var values: [String: SettingValue] {
     let lists = ["origins": origins, "folders": folders, "presets": presets]
     let texts = [
-      "listen": listen, "metrics": metrics, "path": path, "keysFile": keysFile, "cacheControl": cacheControl,
-      "cacheFolder": cacheFolder, "cacheSize": cacheSize, "memory": memory, "memoryBudget": memoryBudget, "formats": formats,
+      "listen": listen, "admin": admin, "path": path, "keysFile": keysFile, "cacheControl": cacheControl,
+      "cacheFolder": cacheFolder, "redis": redis, "cacheSize": cacheSize, "memory": memory, "memoryBudget": memoryBudget,
+      "formats": formats,
       "maxSide": maxSide, "maxPixels": maxPixels, "maxBytes": maxBytes, "timeout": timeout, "maxResults": maxResults,
       "clientRate": clientRate, "clientField": clientField, "maxConnections": maxConnections,
       "privateAddresses": privateAddresses, "accessLog": accessLog,

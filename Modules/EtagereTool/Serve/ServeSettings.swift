@@ -19,7 +19,7 @@ struct SettingsError: Error {
 /// The settings of `etagere serve`.
 struct ServeSettings: Sendable {
   var listen = HostAndPort(host: "127.0.0.1", port: 8080)
-  var metrics: HostAndPort?
+  var admin: HostAndPort?
   var path = "/img"
   var origins: [String] = []
   var folders: [String] = []
@@ -28,6 +28,7 @@ struct ServeSettings: Sendable {
   var cacheControl = "max-age=60"
   var cacheFolder: String?
   var cacheSize = 1 << 30
+  var redis: String?
   var memory = 256 << 20
   var memoryBudget = 256 << 20
   var formats: [ImageFormat] = [.webp]
@@ -39,7 +40,8 @@ struct ServeSettings: Sendable {
 
   /// The names of the settings in the file.
   private static let names: Set<String> = [
-    "listen", "metrics", "path", "origins", "folders", "presets", "keys", "keysFile", "cacheControl", "cacheFolder", "cacheSize",
+    "listen", "admin", "path", "origins", "folders", "presets", "keys", "keysFile", "cacheControl", "cacheFolder", "cacheSize",
+    "redis",
     "memory", "memoryBudget", "formats", "maxSide", "maxPixels", "maxBytes", "timeout", "maxResults", "clientRate", "clientField",
     "maxConnections", "privateAddresses", "accessLog",
   ]
@@ -91,7 +93,7 @@ struct ServeSettings: Sendable {
 
   private mutating func read(_ reader: SettingsReader) throws {
     try reader.value("listen", "a host and a port, such as 127.0.0.1:8080") { HostAndPort($0) }.map { listen = $0 }
-    metrics = try reader.value("metrics", "a host and a port, such as 127.0.0.1:9090") { HostAndPort($0) }
+    admin = try reader.value("admin", "a host and a port, such as 127.0.0.1:9090") { HostAndPort($0) }
     try reader.text("path").map { path = $0 }
     try reader.list("origins").map { origins = $0 }
     try reader.list("folders").map { folders = $0 }
@@ -103,6 +105,7 @@ struct ServeSettings: Sendable {
     keys = try readKeys(reader)
     try reader.text("cacheControl").map { cacheControl = $0 }
     cacheFolder = try reader.text("cacheFolder")
+    redis = try reader.text("redis")
     let size = "a size in bytes, or with K, M or G"
     try reader.value("cacheSize", size, ByteCount.parse).map { cacheSize = $0 }
     try reader.value("memory", size, ByteCount.parse).map { memory = $0 }

@@ -1,0 +1,32 @@
+#if Tool && Service
+import Etagere
+
+#if Redis
+import Foundation
+import RedisStore
+import StoreComposition
+#endif
+
+extension ImageServer {
+  /// Adds the Redis server of the settings to a cache: a shared store below the disk, and the fleet of its processes.
+  ///
+  /// - Throws: `CacheError.Code.invalidConfiguration` if the URL is not valid, or without the trait `Redis`.
+  static func share(
+    _ cache: inout ResourceManager.Configuration, _ address: String?, _ disk: DiskCache?
+  ) throws(CacheError) {
+    guard let address else { return }
+    #if Redis
+    guard let url = URL(string: address) else {
+      throw CacheError(.invalidConfiguration, reason: "the setting 'redis' is not a URL")
+    }
+    let redis = try RedisCache(url: url)
+    let stores: [any CacheStore] = if let disk { [disk, redis] } else { [redis] }
+    cache.store = try LayeredStore(stores)
+    cache.fleet = RedisFleet(redis)
+    #else
+    throw CacheError(
+      .invalidConfiguration, reason: "the setting 'redis' needs the trait Redis: swift build --traits Service,Redis")
+    #endif
+  }
+}
+#endif
