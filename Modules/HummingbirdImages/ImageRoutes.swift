@@ -3,33 +3,38 @@ internal import HTTPTypes
 public import Hummingbird
 public import ImageService
 
-/// The routes of an image service: GET and HEAD for the paths below `ImageService.path`.
+/// The routes of an image service, for all paths below `ImageService.pathPrefix`.
 ///
 /// Add the endpoints to the router itself and not to a group with a path, because the service reads the whole path.
 public struct ImageRoutes<Context: RequestContext>: Sendable {
   private let service: ImageService
   private let client: @Sendable (Request, Context) -> String?
+  private let onError: @Sendable (CacheError, Request, Context) -> Void
 
   /// Creates the routes of a service.
   ///
   /// - Parameters:
   ///   - service: The service. Close it when the server has stopped.
   ///   - context: The type of the router's context.
-  ///   - client: Returns the identity of the client for `ImageService.Limits.clientRate`, or `nil` for no limit. Behind a
-  ///     proxy, it is the address that the proxy states. Otherwise, it is the address of the connection.
+  ///   - client: Returns the identity of the client for `ImageService.Limits.clientRate`: the address that a proxy states, or
+  ///     that of the connection. The default returns `nil`, so that the rate has no effect.
+  ///   - onError: Receives the error of a request that gets a problem response, for a log.
   public init(
     _ service: ImageService, context: Context.Type = BasicRequestContext.self,
-    client: @escaping @Sendable (Request, Context) -> String? = { _, _ in nil }
+    client: @escaping @Sendable (Request, Context) -> String? = { _, _ in nil },
+    onError: @escaping @Sendable (CacheError, Request, Context) -> Void = { _, _, _ in }
   ) {
-    (self.service, self.client) = (service, client)
+    (self.service, self.client, self.onError) = (service, client, onError)
   }
 
   /// The endpoints, for `Router.addRoutes(_:)`.
   public var endpoints: RouteCollection<Context> {
     let routes = RouteCollection(context: Context.self)
-    for method in [HTTPRequest.Method.get, .head] {
-      routes.on(RouterPath("\(service.path)/**"), method: method) { [service, client] request, context in
-        Self.response(await service.respond(to: request.head, client: client(request, context)))
+    for method in [HTTPRequest.Method.get, .head, .post, .put, .patch, .delete, .options] {
+      routes.on(RouterPath("\(service.pathPrefix)/**"), method: method) { [service, client, onError] request, context in
+        let response = await service.respond(to: request.head, client: client(request, context))
+        if let error = response.error { onError(error, request, context) }
+        return Self.response(response)
       }
     }
     return routes

@@ -9,26 +9,28 @@ extension ImageService {
     /// The keys whose signatures are accepted. To replace a key, add the new one, sign with it, and remove the old one when its
     /// URLs are no longer used.
     public var keys: [SigningKey] = []
-    /// The places from which images come. All others are refused.
+    /// The allowed sources. Other sources are refused.
     public var sources: [ImageSource] = []
     /// The operations of each preset, by name: `["avatar": "fill=96x96,circle"]` for `preset=avatar`. A preset replaces the
     /// settings before it and adds its steps.
     public var presets: [String: String] = [:]
     /// The path below which the service responds, without a slash at the end.
-    public var path = "/img"
+    public var pathPrefix = "/img"
     /// The formats of results without `format=`, best first. The first one that the client's `Accept` names is taken, or else
     /// JPEG, or PNG for an image with transparency. AVIF files are smaller than WebP files, and take several times as long to
     /// make.
     public var formats: [ImageFormat] = [.webp]
-    /// The addresses that origins may have. The default keeps the URLs of clients out of the network of the service. With `nil`,
-    /// only the downloader decides.
+    /// The addresses that origins may have, or `nil` if only the downloader decides. The default protects the network of the
+    /// service. A name is checked before the connection, so set the downloader's `addressPolicy` too, which checks the connected
+    /// address.
     public var addresses: AddressPolicy? = .publicOnly
     /// The limits.
     public var limits = Limits()
     /// The components of the cache: the downloader for origins, the memory store, the durable store, the fleet, the validator,
     /// the observer, the clock and the memory budget. Without a validator, the service uses that of a shared cache.
     ///
-    /// The results are in memory and in the durable store, the sources in the durable store only.
+    /// Results are stored in memory and in the durable store. Sources are stored in the durable store only, and files of a folder
+    /// are not stored. The time that a request waits for an equal one is at least ``Limits/timeout``.
     public var cache = ResourceManager.Configuration()
 
     /// Creates a configuration without keys and sources.
@@ -42,16 +44,16 @@ extension ImageService {
 
   /// The limits of a service.
   public struct Limits: Hashable, Sendable {
-    /// The largest side of a result that a URL can request, in pixels.
-    public var side = 4_096
+    /// The largest side that a URL can request, in pixels, from 1 to 65,535. An enlarged image has no larger side.
+    public var maximumSide = 4_096
     /// The largest source, in bytes.
-    public var bytes = 64 << 20
-    /// The largest source, in pixels.
-    public var pixels = 50_000_000
-    /// The time for a result, from the request for its source to the encoded file.
-    public var time: Duration = .seconds(30)
-    /// The number of results that are made at the same time or wait for it. Further requests get 503 with `Retry-After`.
-    public var results = 512
+    public var sourceBytes = 64 << 20
+    /// The largest source, in pixels. No step makes a larger image.
+    public var sourcePixels = 50_000_000
+    /// The time for a result, including the waits for memory and for a processor.
+    public var timeout: Duration = .seconds(30)
+    /// The number of results that are being made or waiting. Further requests get 503 with `Retry-After`.
+    public var resultsInProgress = 512
     /// The rate of requests of each client, or `nil` for no limit. Further requests get 429 with `Retry-After`.
     public var clientRate: Rate?
 
@@ -61,9 +63,21 @@ extension ImageService {
     /// The limits of decoding.
     var image: ImageLimits {
       ImageLimits {
-        $0.bytes = bytes
-        $0.pixels = pixels
-        $0.time = time
+        $0.bytes = sourceBytes
+        $0.pixels = sourcePixels
+        $0.time = timeout
+      }
+    }
+
+    /// - Throws: `CacheError.Code.invalidConfiguration` with the name of a limit that is out of range.
+    func check() throws(CacheError) {
+      let limits = [
+        ("maximumSide", (1...65_535).contains(maximumSide)), ("sourceBytes", sourceBytes > 0),
+        ("sourcePixels", (1...1_000_000_000).contains(sourcePixels)), ("timeout", timeout > .zero),
+        ("resultsInProgress", resultsInProgress > 0),
+      ]
+      if let invalid = limits.first(where: { !$0.1 }) {
+        throw CacheError(.invalidConfiguration, reason: "the limit '\(invalid.0)' is out of range")
       }
     }
   }

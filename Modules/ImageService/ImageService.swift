@@ -20,7 +20,7 @@ internal import Foundation
 ///   .init {
 ///     $0.keys = [key]
 ///     $0.sources = [try .origin("https://photos.example.com")]
-///     $0.cache.downloader = AsyncHTTPDownloader()
+///     $0.cache.downloader = try AsyncHTTPDownloader(configuration: .init { $0.addressPolicy = .publicOnly })
 ///     $0.cache.memory = MemoryCache(limits: .init(cost: 256 << 20))
 ///     $0.cache.store = try DiskCache(path: "/var/cache/images")
 ///   })
@@ -40,11 +40,12 @@ public final class ImageService: Sendable {
   public let manager: ResourceManager
   private let keys: Lock<[SigningKey]>
   /// The path below which the service responds, without a slash at the end.
-  public let path: String
+  public let pathPrefix: String
   private let presets: [String: ImageOperations]
   private let formats: [ImageFormat]
   private let limits: Limits
   private let slots: RenderSlots
+  private let folders: FolderSources
   private let rates: ClientRates?
   private let clock: any CacheClock
 
@@ -56,27 +57,32 @@ public final class ImageService: Sendable {
     guard !configuration.sources.isEmpty else {
       throw CacheError(.invalidConfiguration, reason: "an image service needs at least one source")
     }
-    guard configuration.path.hasPrefix("/"), configuration.path.count > 1, !configuration.path.hasSuffix("/") else {
+    try configuration.limits.check()
+    let prefix = configuration.pathPrefix
+    guard prefix.hasPrefix("/"), prefix.count > 1, !prefix.hasSuffix("/") else {
       throw CacheError(
-        .invalidConfiguration, reason: "the path '\(configuration.path)' does not begin with a slash, or ends with one")
+        .invalidConfiguration, reason: "the path '\(prefix)' does not begin with a slash, or ends with one")
     }
     var presets: [String: ImageOperations] = [:]
     for (name, text) in configuration.presets {
       do throws(CacheError) {
-        presets[name] = try ImageOperations(text, maximumSide: configuration.limits.side)
+        presets[name] = try ImageOperations(text, maximumSide: configuration.limits.maximumSide)
       } catch {
         throw CacheError(.invalidConfiguration, reason: "the preset '\(name)' is not valid: \(error.reason)", underlying: error)
       }
     }
     var cache = configuration.cache
     if let addresses = configuration.addresses { cache.downloader = cache.downloader?.restrictingAddresses(to: addresses) }
-    cache.downloader = try SourceDownloader(cache.downloader, configuration.sources)
+    cache.downloader = SourceDownloader(cache.downloader, configuration.sources)
+    folders = try FolderSources(configuration.sources)
+    // A request that no longer waits for an equal one would make the same result again.
+    cache.collapseTimeout = cache.collapseTimeout.map { max($0, configuration.limits.timeout) }
     cache.validator = cache.validator ?? ETagValidator(mode: .shared)
     manager = ResourceManager(cache)
     keys = Lock(try Self.checked(configuration.keys))
-    path = configuration.path
+    pathPrefix = prefix
     (self.presets, formats, limits) = (presets, configuration.formats, configuration.limits)
-    slots = RenderSlots(limits.results)
+    slots = RenderSlots(limits.resultsInProgress)
     rates = limits.clientRate.map(ClientRates.init)
     clock = cache.clock
   }
@@ -96,7 +102,7 @@ public final class ImageService: Sendable {
     return keys
   }
 
-  /// The number of results that are being made, or wait for it.
+  /// The number of results that are being made or waiting.
   public var resultsInProgress: Int { slots.count }
 
   // MARK: Responding
@@ -121,15 +127,17 @@ public final class ImageService: Sendable {
 
   private func response(to request: HTTPRequest) async throws(CacheError) -> ImageResponse {
     let (text, source) = try verified(request.path ?? "")
-    let operations = try ImageOperations(text, presets: presets, maximumSide: limits.side)
+    let operations = try ImageOperations(text, presets: presets, maximumSide: limits.maximumSide)
     if let expiry = operations.expiry, clock.now > expiry {
       throw CacheError(.invalidSignature, reason: "the signature has expired")
     }
-    let negotiated = operations.negotiated(with: request.headerFields, formats: formats, maximumSide: limits.side)
+    let negotiated = operations.negotiated(with: request.headerFields, formats: formats, maximumSide: limits.maximumSide)
     let reference = try SourceReference(source)
     let name = "\(negotiated.operations.description) \(negotiated.format.name)"
+    let failure = RenderFailure()
     let renderer = ImageRenderer(
-      manager: manager, operations: negotiated.operations, format: negotiated.format, name: name, limits: limits, slots: slots)
+      manager: manager, folders: folders, operations: negotiated.operations, format: negotiated.format, name: name,
+      limits: limits, slots: slots, report: { [failure] in failure.note($0) })
     let options = RequestOptions {
       $0.downloader = .use(renderer)
       $0.partition = name
@@ -137,15 +145,20 @@ public final class ImageService: Sendable {
       if operations.isOriginal { ($0.reads, $0.writes) = (.memory, .memory) }
     }
     var loaded = reference.request
-    for name in Self.conditions {
+    let isHead = request.method == .head
+    // A range of a response to HEAD has no meaning (RFC 9110 §14.2).
+    for name in isHead ? Array(Self.conditions.prefix(2)) : Self.conditions {
       for value in request.headerFields[values: name] { loaded.headerFields.append(HTTPField(name: name, value: value)) }
     }
     let cached = try await manager.respond(to: loaded, options: options)
-    var response = ImageResponse(head: cached.head, body: cached.body, source: cached.source)
+    var response = ImageResponse(
+      head: cached.head, body: cached.body, servedFrom: cached.source,
+      error: cached.head.status.code >= 400 ? failure.value : nil)
     Self.complete(&response.head.headerFields, negotiated)
-    guard request.method == .head else { return response }
+    if let expiry = operations.expiry { Self.limit(&response.head.headerFields, cached.status, until: expiry - clock.now) }
+    guard isHead else { return response }
     // The body is read so that the result is stored.
-    for try await _ in response.body {}
+    if cached.status.isStored { for try await _ in response.body {} } else { response.body.source.cancel() }
     response.body = ResourceBody(Data())
     return response
   }
@@ -160,20 +173,31 @@ public final class ImageService: Sendable {
     let hints = negotiated.decisive.filter { $0.hasPrefix("Sec-CH-") }
     if !hints.isEmpty, let name = HTTPField.Name("Accept-CH") { fields[name] = hints.joined(separator: ", ") }
     // An original may be a page or a drawing with scripts.
-    if let name = HTTPField.Name("X-Content-Type-Options") { fields[name] = "nosniff" }
-    if let name = HTTPField.Name("Content-Security-Policy") { fields[name] = "default-src 'none'; sandbox" }
+    fields.forbidScripts()
+  }
+
+  /// Limits the lifetime of a response to that of its URL, because caches do not read the URL.
+  private static func limit(_ fields: inout HTTPFields, _ status: CacheStatus, until expiry: Duration) {
+    guard let lifetime = status.lifetimeLeft, lifetime > .zero, !(fields[.cacheControl] ?? "").contains("no-store") else {
+      return
+    }
+    let isPrivate = (fields[.cacheControl] ?? "").contains("private")
+    let seconds = max(0, min(lifetime.components.seconds, expiry.components.seconds))
+    fields[.cacheControl] = "\(isPrivate ? "private" : "public"), max-age=\(seconds)"
+    (fields[.expires], fields[.age]) = (nil, nil)
+    for name in ["Surrogate-Control", "CDN-Cache-Control"].compactMap({ HTTPField.Name($0) }) { fields[name] = nil }
   }
 
   /// Returns the operations and the decoded source of a path whose signature is valid.
   private func verified(_ path: String) throws(CacheError) -> (operations: String, source: String) {
     let invalid = CacheError(.invalidSignature, reason: "the signature is missing or does not match the path")
-    guard path.hasPrefix(self.path), path.dropFirst(self.path.count).hasPrefix("/") else { throw invalid }
-    let rest = path.dropFirst(self.path.count + 1)
+    guard path.hasPrefix(pathPrefix), path.dropFirst(pathPrefix.count).hasPrefix("/") else { throw invalid }
+    let rest = path.dropFirst(pathPrefix.count + 1)
     guard let slash = rest.firstIndex(of: "/"), let signature = Base64URL.signature(rest[..<slash]) else { throw invalid }
     let signed = rest[rest.index(after: slash)...]
     let bytes = Data(signed.utf8)
     // All keys are tried, so that the time does not show the number of the key.
-    let isValid = keys.withLock { $0.reduce(false) { $1.accepts(signature, of: bytes) || $0 } }
+    let isValid = keys.withLock { $0 }.reduce(false) { $1.accepts(signature, of: bytes) || $0 }
     guard isValid else { throw invalid }
     guard let slash = signed.firstIndex(of: "/"), let operations = HostName.percentDecoded(signed[..<slash]),
       let source = HostName.percentDecoded(signed[signed.index(after: slash)...])

@@ -25,11 +25,12 @@ private final class SharedServer: Sendable {
     process.executableURL = URL(filePath: try #require(Self.program))
     process.arguments = ["--dir", fixture.path, "--unixsocket", socket, "--port", "0", "--save", ""]
     process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
     try process.run()
     try await Turns.until { FileManager.default.fileExists(atPath: socket) }
   }
 
-  deinit { process.terminate() }
+  func stop() { kill(process.processIdentifier, SIGKILL) }
 }
 
 @Suite("etagere serve: several processes", .timeLimit(.minutes(10)))
@@ -38,6 +39,7 @@ struct ServeFleetTests {
     "two processes with one Redis server send one request, and a purge reaches both", .enabled(if: SharedServer.program != nil))
   func sharing() async throws {
     let server = try await SharedServer()
+    defer { server.stop() }
     try await withOrigin { origin in
       let tag = try #require(HTTPField.Name("Cache-Tag"))
       let image = PixelBuffer(size: PixelSize(40, 30), channels: .rgb) { memory in

@@ -28,7 +28,7 @@ struct ServeSettingsTests {
       ["path": .text("/flag")], ["ETAGERE_PATH": "/environment", "ETAGERE_MEMORY": "2M", "PATH": "/bin"], file: file)
     #expect(settings.path == "/flag")
     #expect(settings.memory == 2 << 20)
-    #expect(settings.limits.side == 30)
+    #expect(settings.limits.maximumSide == 30)
     #expect(settings.limits.clientRate == .init(perSecond: 2.5, burst: 3))
     #expect(!settings.hasAccessLog)
   }
@@ -37,12 +37,14 @@ struct ServeSettingsTests {
   func lists() async throws {
     let flags = try await read(["presets": .list(["a=width=4,gray", "b=circle"])])
     #expect(flags.presets == ["a": "width=4,gray", "b": "circle"])
-    let environment = try await read([:], ["ETAGERE_PRESETS": "a=width=4,gray;b=circle", "ETAGERE_FORMATS": "avif,webp"])
+    let environment = try await read([:], ["ETAGERE_PRESETS": "a=width=4,gray;b=circle", "ETAGERE_FORMATS": "webp,avif"])
     #expect(environment.presets == flags.presets)
-    #expect(environment.formats == [.avif, .webp])
-    let file = try await read(file: #"{"presets": ["a=width=4,gray", "b=circle"], "origins": ["https://a.example"]}"#)
+    #expect(environment.formats == [.webp, .avif])
+    let file = try await read(
+      file: #"{"presets": ["a=width=4,gray", "b=circle"], "origins": ["https://a.example"], "formats": ["avif"]}"#)
     #expect(file.presets == flags.presets)
     #expect(file.origins == ["https://a.example"])
+    #expect(file.formats == [.avif])
   }
 
   @Test("keys come from the environment, the file and a file of keys")

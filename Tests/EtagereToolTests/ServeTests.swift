@@ -27,7 +27,8 @@ final class RunningService: Sendable {
     process = Process()
     process.executableURL = try ToolFixture.executable()
     process.arguments =
-      ["serve", "--folder", "site=\(fixture.path)/images", "--keys-file", keys, "--listen", "127.0.0.1:0"] + arguments
+      ["serve", "--folder", "site=\(fixture.path)/images", "--keys-file", keys, "--listen", "127.0.0.1:0"]
+      + (arguments.contains("--drain-time") ? [] : ["--drain-time", "0"]) + arguments
     let errors = try fixture.write("", "errors")
     process.standardError = try FileHandle(forWritingTo: URL(filePath: errors))
     process.standardOutput = try FileHandle(forWritingTo: URL(filePath: try fixture.write("", "log")))
@@ -147,6 +148,25 @@ struct ServeTests {
     try await Turns.until { ((try? service.errors) ?? []).contains { $0.contains("the signing keys are unchanged") } }
     #expect(try await service.get(new).status == 200)
     #expect(try await service.stop() == 0)
+  }
+
+  @Test("during the shutdown, the service still responds, and says that it is not ready")
+  func draining() async throws {
+    let service = try await RunningService("--drain-time", "300")
+    #expect(try await service.get("http://\(service.address)/readyz").status == 200)
+    service.signal(SIGTERM)
+    try await Turns.until { try await service.get("http://\(service.address)/readyz").status == 503 }
+    #expect(try await service.get(try await service.sign("site/a.png", "gray")).status == 200)
+    #expect(try await service.stop(SIGKILL) == SIGKILL)
+  }
+
+  @Test("a request that fails is in the log with its reason")
+  func failures() async throws {
+    let service = try await RunningService()
+    #expect(try await service.get(try await service.sign("site/none.png", "gray")).status == 404)
+    #expect(try await service.send(.post, "http://\(service.address)/img/a/b/c").status == 405)
+    #expect(try await service.stop() == 0)
+    #expect(try service.log.first?.contains(#""error":"unacceptableStatus"#) == true)
   }
 
   @Test("a setting that cannot be used ends the command with its name")

@@ -36,7 +36,7 @@ final class FolderSourceTests {
     #expect(served.status == 200)
     #expect(try served.header.size == PixelSize(20, 15))
     #expect(served.fields[.cacheControl] == "max-age=60")
-    #expect(try await fixture.get("width=20,format=png", of: source).response.source == .memory)
+    #expect(try await fixture.get("width=20,format=png", of: source).response.servedFrom == .memory)
   }
 
   @Test(
@@ -61,7 +61,7 @@ final class FolderSourceTests {
   func purge() async throws {
     _ = try await fixture.get("width=20", of: "site/a b.png")
     #expect(try await fixture.service.purge(source: "site/a b.png") == 1)
-    #expect(try await fixture.get("width=20", of: "site/a b.png").response.source == .network)
+    #expect(try await fixture.get("width=20", of: "site/a b.png").response.servedFrom == .network)
   }
 
   @Test("a folder that does not exist, or has an invalid name, is refused")

@@ -67,7 +67,7 @@ struct NegotiationTests {
   func sharing() async throws {
     _ = try await fixture.get("width=40", [.accept: "image/webp,*/*"])
     let served = try await fixture.get("width=40", [.accept: "image/avif,image/webp;q=0.9", .userAgent: "x"])
-    #expect(served.response.source == .memory)
+    #expect(served.response.servedFrom == .memory)
   }
 }
 #endif

@@ -71,6 +71,40 @@ struct RefusalTests {
     #expect(served.problem == "sourceRefused")
   }
 
+  @Test("an origin cannot redirect to a file of a folder, hidden or not", arguments: ["cat.png", ".env", "%2eenv"])
+  func redirectToFile(_ name: String) async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "redirected-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    for file in ["cat.png", ".env"] { try DrawnImage.png(8, 8).write(to: folder.appending(path: file)) }
+    let path = folder.path(percentEncoded: false)
+    let fixture = try ServiceFixture { $0.sources += [try .folder(path, named: "site")] }
+    #expect(try await fixture.get("original", of: "site/cat.png").status == 200)
+    let url = try #require(URL(string: ServiceFixture.image))
+    for scheme in ["http", "https"] {
+      fixture.network.serve(url) { _ in .redirect(to: "\(scheme)://site.folder.invalid/\(name)") }
+      #expect(try await fixture.get("original").status == 403)
+    }
+  }
+
+  @Test("a step that makes an image beyond the limits gets 422, however small the source is")
+  func enlarging() async throws {
+    let fixture = try ServiceFixture { $0.limits.maximumSide = 500 }
+    try fixture.serve(try DrawnImage.png(1, 5))
+    for operations in ["gray,width=400:enlarge", "width=400:enlarge", "rotate=90,height=400:enlarge"] {
+      #expect(try await fixture.get(operations).problem == "imageLimitExceeded", "\(operations)")
+    }
+    #expect(try await fixture.get("width=100:enlarge").status == 200)
+  }
+
+  @Test("limits out of range are refused")
+  func limitRanges() throws {
+    #expect(throws: CacheError.self) { try ServiceFixture { $0.limits.maximumSide = 0 } }
+    #expect(throws: CacheError.self) { try ServiceFixture { $0.limits.maximumSide = .max } }
+    #expect(throws: CacheError.self) { try ServiceFixture { $0.limits.sourcePixels = 0 } }
+    #expect(throws: CacheError.self) { try ServiceFixture { $0.limits.resultsInProgress = 0 } }
+  }
+
   @Test("a redirect within the allowed sources is followed")
   func allowedRedirect() async throws {
     let fixture = try ServiceFixture()
@@ -116,7 +150,7 @@ struct RefusalTests {
   @Test(
     "an origin that cannot be reached is a named problem",
     arguments: [
-      (CacheError.Code.connectionRefused, 502, "sourceUnreachable"), (.timedOut, 504, "sourceTimedOut"),
+      (CacheError.Code.connectionRefused, 502, "sourceUnreachable"), (.timedOut, 504, "timedOut"),
       (.tlsFailure, 502, "sourceUnreachable"), (.truncatedBody, 502, "sourceUnreachable"),
     ])
   func unreachable(_ error: CacheError.Code, _ status: Int, _ code: String) async throws {
@@ -146,8 +180,8 @@ struct RefusalTests {
   @Test("a source beyond the limits gets 422")
   func limits() async throws {
     let fixture = try ServiceFixture {
-      $0.limits.pixels = 1_000
-      $0.limits.bytes = 100_000
+      $0.limits.sourcePixels = 1_000
+      $0.limits.sourceBytes = 100_000
     }
     try fixture.serve(try DrawnImage.png(100, 100))
     #expect(try await fixture.get("width=4").problem == "imageLimitExceeded")
@@ -159,7 +193,7 @@ struct RefusalTests {
 
   @Test("beyond the number of results in progress, requests get 503 with Retry-After")
   func overload() async throws {
-    let fixture = try ServiceFixture { $0.limits.results = 2 }
+    let fixture = try ServiceFixture { $0.limits.resultsInProgress = 2 }
     let gate = Gate()
     let data = try DrawnImage.png(8, 8)
     for name in ["a", "b", "c"] {
@@ -218,7 +252,7 @@ struct RefusalTests {
     #expect(throws: CacheError.self) { try ServiceFixture { $0.keys = [] } }
     #expect(throws: CacheError.self) { try ServiceFixture { $0.sources = [] } }
     for path in ["", "/", "img", "/img/"] {
-      #expect(throws: CacheError.self) { try ServiceFixture { $0.path = path } }
+      #expect(throws: CacheError.self) { try ServiceFixture { $0.pathPrefix = path } }
     }
     for origin in ["", "photos", "ftp://a", "https://", "https://a:b@c", "https://a/?q", "https://a.*", "file:///etc"] {
       #expect(throws: CacheError.self) { try ImageSource.origin(origin) }

@@ -17,8 +17,8 @@ struct ResultCachingTests {
     try fixture.serve(try DrawnImage.png(40, 30))
     let first = try await fixture.get("width=20")
     let second = try await fixture.get("width=20")
-    #expect(first.response.source == .network)
-    #expect(second.response.source == .memory)
+    #expect(first.response.servedFrom == .network)
+    #expect(second.response.servedFrom == .memory)
     #expect(first.data == second.data)
     #expect(first.fields[.eTag] == second.fields[.eTag])
     #expect(try fixture.requests().count == 1)
@@ -62,7 +62,7 @@ struct ResultCachingTests {
     let first = try await fixture.get("width=20")
     fixture.clock.advance(by: .seconds(90))
     let second = try await fixture.get("width=20")
-    #expect(second.response.source != .network)
+    #expect(second.response.servedFrom != .network)
     #expect(second.data == first.data)
     #expect(try fixture.requests().map { $0.headerFields[.ifNoneMatch] } == [nil, "\"1\""])
     #expect(try await fixture.get("width=20").fields[.age] == "0")
@@ -110,7 +110,7 @@ struct ResultCachingTests {
     #expect(head.status == 200)
     #expect(head.data.isEmpty)
     #expect(head.fields[.contentLength] == "\(get.data.count)")
-    #expect(get.response.source == .memory)
+    #expect(get.response.servedFrom == .memory)
   }
 
   @Test("a client cannot force the service to load a source again", arguments: ["no-cache", "max-age=0", "no-store"])
@@ -122,8 +122,9 @@ struct ResultCachingTests {
     #expect(try fixture.requests().count == 1)
   }
 
-  @Test("a stale result is served while the origin fails, as stale-if-error allows")
-  func staleIfError() async throws {
+  @Test("a stale result is served while the origin fails, as stale-if-error allows", arguments: [true, false])
+  func staleIfError(_ hasStore: Bool) async throws {
+    let fixture = try ServiceFixture { if !hasStore { $0.cache.store = nil } }
     try fixture.serve(try DrawnImage.png(40, 30), cacheControl: "max-age=60, stale-if-error=600")
     let first = try await fixture.get("width=20")
     fixture.network.serve(try #require(URL(string: ServiceFixture.image))) { _ in .response(.init(code: 500)) }
@@ -131,6 +132,26 @@ struct ResultCachingTests {
     let second = try await fixture.get("width=20")
     #expect(second.status == 200)
     #expect(second.data == first.data)
+  }
+
+  @Test("the lifetime of a response is at most that of its URL")
+  func expiry() async throws {
+    try fixture.serve(try DrawnImage.png(40, 30), cacheControl: "max-age=31536000, immutable")
+    let expiry = Timestamp(seconds: fixture.clock.now.seconds + 60)
+    let field = try await fixture.get("width=20", expiresAt: expiry).fields[.cacheControl]
+    let seconds = try #require(field?.split(separator: "=").last.flatMap { Int($0) })
+    #expect(field?.hasPrefix("public, max-age=") == true && (50...60).contains(seconds))
+    #expect(try await fixture.get("width=20").fields[.cacheControl] == "max-age=31536000, immutable")
+  }
+
+  @Test("the entity tag is weak, and a client's list of tags is compared weakly")
+  func weakTag() async throws {
+    try fixture.serve(try DrawnImage.png(40, 30))
+    let tag = try #require(try await fixture.get("width=20").fields[.eTag])
+    #expect(tag.hasPrefix("W/"))
+    let other = try ServiceFixture()
+    try other.serve(try DrawnImage.png(40, 30))
+    #expect(try await other.get("width=20", [.ifNoneMatch: "\"a\", \(tag)"]).status == 304)
   }
 
   @Test("a purge by tag removes the source and its results")
@@ -152,8 +173,8 @@ struct ResultCachingTests {
     _ = try await fixture.get("width=20")
     _ = try await fixture.get("width=20", of: other)
     #expect(try await fixture.service.purge(source: ServiceFixture.image) == 2)
-    #expect(try await fixture.get("width=20").response.source == .network)
-    #expect(try await fixture.get("width=20", of: other).response.source == .memory)
+    #expect(try await fixture.get("width=20").response.servedFrom == .network)
+    #expect(try await fixture.get("width=20", of: other).response.servedFrom == .memory)
   }
 
   @Test("the original is returned byte for byte, and cannot run scripts")
@@ -164,7 +185,7 @@ struct ResultCachingTests {
     #expect(served.data == drawing)
     #expect(served.fields[.contentType] == "image/svg+xml")
     #expect(try served.fields[#require(HTTPField.Name("Content-Security-Policy"))] == "default-src 'none'; sandbox")
-    #expect(try await fixture.get("original").response.source == .memory)
+    #expect(try await fixture.get("original").response.servedFrom == .memory)
     #expect(fixture.store.keys.count == 1)
   }
 
@@ -179,7 +200,7 @@ struct ResultCachingTests {
     let second = try ServiceFixture { $0.cache.store = first.store }
     let again = try await second.get("width=20")
     #expect(again.data == served.data)
-    #expect(again.response.source == .disk)
+    #expect(again.response.servedFrom == .disk)
   }
 }
 #endif

@@ -82,7 +82,7 @@ struct SigningTests {
     let now = fixture.clock.now.seconds
     _ = try await fixture.get("width=4", expiresAt: Timestamp(seconds: now + 10))
     let served = try await fixture.get("width=4", expiresAt: Timestamp(seconds: now + 20))
-    #expect(served.response.source == .memory)
+    #expect(served.response.servedFrom == .memory)
   }
 
   @Test("old and new keys are accepted while both are set")

@@ -1,4 +1,6 @@
 #if Tool && Service
+import Dispatch
+import Etagere
 import Foundation
 import HTTPTypes
 import Hummingbird
@@ -16,12 +18,13 @@ struct AccessLog: RouterMiddleware {
     var milliseconds: Double
     var cache: String?
     var agent: String?
+    /// The code and the reason of an error.
+    var error: String?
   }
 
   /// The field in which a proxy states the client's address.
   let field: HTTPField.Name?
-  /// The path of the images. The log has only the start of a signature, so that its readers cannot use the URL.
-  let path: String
+  let writer: LogWriter
 
   @concurrent func handle(
     _ request: Request, context: ClientContext, next: @concurrent (Request, ClientContext) async throws -> Response
@@ -36,6 +39,7 @@ struct AccessLog: RouterMiddleware {
       line.status = response.status.code
       line.bytes = response.headers[.contentLength].flatMap(Int.init)
       line.cache = HTTPField.Name("Cache-Status").flatMap { response.headers[$0] }
+      line.error = context.failure.value.map { "\($0.code.rawValue): \($0.reason)" }
       write(line, clock.now - began)
       return response
     } catch {
@@ -45,17 +49,56 @@ struct AccessLog: RouterMiddleware {
     }
   }
 
-  private func shortened(_ text: String) -> String {
-    guard text.hasPrefix("\(path)/") else { return text }
-    let rest = text.dropFirst(path.count + 1)
-    guard let slash = rest.firstIndex(of: "/") else { return text }
-    return "\(path)/\(rest[..<slash].prefix(6))…\(rest[slash...])"
+  /// Returns a path with the start of its signature only, so that readers of the log cannot use the URL.
+  private func shortened(_ path: String) -> String {
+    path.split(separator: "/", omittingEmptySubsequences: false)
+      .map { $0.utf8.count == 43 ? "\($0.prefix(6))…" : String($0) }.joined(separator: "/")
   }
 
   private func write(_ line: Line, _ duration: Duration) {
     var line = line
     line.milliseconds = (Text.milliseconds(duration) * 1_000).rounded() / 1_000
-    try? Console.json(line)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    if let data = try? encoder.encode(line) { writer.write(data) }
+  }
+}
+
+/// A writer of lines to standard output, on a thread of its own. If the reader is slow or gone, it drops lines: neither may stop
+/// the service.
+final class LogWriter: Sendable {
+  private struct State {
+    var waiting = 0
+    var dropped = 0
+  }
+
+  private static let limit = 10_000
+  private let queue = DispatchQueue(label: "etagere.access-log", qos: .utility)
+  private let state = Lock(State())
+
+  func write(_ line: Data) {
+    let dropped = state.withLock { state -> Int? in
+      guard state.waiting < Self.limit else {
+        state.dropped += 1
+        return nil
+      }
+      state.waiting += 1
+      defer { state.dropped = 0 }
+      return state.dropped
+    }
+    guard let dropped else { return }
+    queue.async { [self] in
+      var text = dropped == 0 ? Data() : Data("{\"dropped\":\(dropped)}\n".utf8)
+      text.append(line)
+      text.append(UInt8(ascii: "\n"))
+      try? FileHandle.standardOutput.write(contentsOf: text)
+      state.withLock { $0.waiting -= 1 }
+    }
+  }
+
+  /// Waits until all lines are written, for at most a second.
+  func drain() async {
+    for _ in 0..<100 where state.withLock({ $0.waiting }) > 0 { try? await Task.sleep(for: .milliseconds(10)) }
   }
 }
 #endif

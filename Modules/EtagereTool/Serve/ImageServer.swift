@@ -23,6 +23,8 @@ final class ImageServer: Sendable {
   private let downloader: AsyncHTTPDownloader
   private let prometheus = PrometheusMetrics()
   private let isDraining = Lock(false)
+  private let log = LogWriter()
+  private let readiness = Readiness()
 
   /// Opens the cache.
   ///
@@ -35,7 +37,7 @@ final class ImageServer: Sendable {
         $0.userAgent = "etagere/\(EtagereCommand.version)"
         // The address of the peer is checked too, so that a name cannot change its address between the check and the connection.
         if !settings.allowsPrivateAddresses { $0.addressPolicy = .publicOnly }
-        $0.idleTimeout = settings.limits.time
+        $0.idleTimeout = settings.limits.timeout
       })
     configuration.cache.downloader = downloader.resuming().retrying(.brief).decoding()
     let memory = MemoryCache(limits: .init(cost: settings.memory))
@@ -58,7 +60,7 @@ final class ImageServer: Sendable {
   /// - Parameter readKeys: Reads the signing keys again, for SIGHUP.
   func run(readingKeys readKeys: @escaping @Sendable () async throws -> [SigningKey]) async throws {
     let logger = Logger(label: "etagere") { _ in SwiftLogNoOpLogHandler() }
-    var services: [any Service] = [downloader, Draining { [self] in isDraining.withLock { $0 = true } }]
+    var services: [any Service] = [downloader]
     services.append(KeyReload(service: service, readKeys: readKeys))
     if let admin = settings.admin {
       services.append(
@@ -77,34 +79,40 @@ final class ImageServer: Sendable {
           address: .hostname(listen.host, port: listen.port),
           availableConnectionsDelegate: MaximumAvailableConnections(settings.maximumConnections)),
         onServerRunning: { Self.tell("listening on \(listen.with($0))") }, logger: logger))
+    // The last service is the first one that is told of the shutdown, and the others wait for its end.
+    services.append(Draining(time: settings.drainTime) { [self] in isDraining.withLock { $0 = true } })
     var configuration = ServiceGroupConfiguration(
       services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
     configuration.maximumGracefulShutdownDuration = .seconds(30)
     try await ServiceGroup(configuration: configuration).run()
     await service.close(within: .seconds(5))
+    await log.drain()
   }
 
   private func router() -> Router<ClientContext> {
     let router = Router(context: ClientContext.self)
-    if settings.hasAccessLog { router.add(middleware: AccessLog(field: settings.clientField, path: service.path)) }
+    if settings.hasAccessLog { router.add(middleware: AccessLog(field: settings.clientField, writer: log)) }
     if settings.admin != nil { router.add(middleware: RequestMetrics(factory: prometheus)) }
     router.get("healthz") { _, _ in "ok\n" }
     router.get("readyz") { [self] _, _ -> Response in
       if isDraining.withLock({ $0 }) { return .unready("shutting down") }
-      do throws(CacheError) {
-        _ = try await service.manager.configuration.store?.usage()
-        return Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(string: "ready\n")))
-      } catch {
-        return .unready("the cache folder cannot be used")
+      return await readiness.isReady { [service] in
+        (try? await service.manager.configuration.store?.usage()) != nil || service.manager.configuration.store == nil
       }
+        ? Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(string: "ready\n")))
+        : .unready("the cache cannot be used")
     }
     let field = settings.clientField
     router.addRoutes(
-      ImageRoutes(service, context: ClientContext.self) { request, context in context.client(request, field) }.endpoints)
+      ImageRoutes(service, context: ClientContext.self) { request, context in
+        context.client(request, field)
+      } onError: { error, _, context in
+        context.failure.note(error)
+      }.endpoints)
     return router
   }
 
-  /// Returns the routes for those who run the service: the metrics and purges.
+  /// Returns the routes for operators: the metrics and purges.
   private func adminRouter() -> Router<BasicRequestContext> {
     let router = Router()
     router.get("metrics") { [prometheus, service] _, _ in
@@ -151,6 +159,7 @@ extension HostAndPort {
 struct ClientContext: RequestContext {
   var coreContext: CoreRequestContextStorage
   private let address: SocketAddress?
+  let failure = RequestFailure()
 
   init(source: ApplicationRequestContextSource) {
     coreContext = .init(source: source)
@@ -161,9 +170,11 @@ struct ClientContext: RequestContext {
   /// 64 bits, because a client has all addresses of its network.
   func client(_ request: Request, _ field: HTTPField.Name?) -> String? {
     if let field, let stated = request.headers[values: field].last?.split(separator: ",").last {
+      // Some proxies add the port: `192.0.2.1:5678`, `[2001:db8::1]:5678`.
       let text = stated.filter { $0 != " " }
-      guard text.contains(":"), let address = try? SocketAddress(ipAddress: text, port: 0) else { return text }
-      return Self.text(address)
+      let host =
+        text.hasPrefix("[") ? text.dropFirst().prefix { $0 != "]" } : text.contains(".") ? text.prefix { $0 != ":" } : text[...]
+      if let address = try? SocketAddress(ipAddress: String(host), port: 0) { return Self.text(address) }
     }
     return address.map(Self.text)
   }
@@ -180,13 +191,37 @@ struct ClientContext: RequestContext {
   }
 }
 
-/// A service that notes the start of the graceful shutdown, so that `/readyz` reports it.
+/// The state of the cache, which is checked at most once per second, because any client can ask for it.
+private final class Readiness: Sendable {
+  private let known = Lock<(isReady: Bool, until: ContinuousClock.Instant)?>(nil)
+
+  func isReady(_ check: () async -> Bool) async -> Bool {
+    if let known = known.withLock({ $0 }), ContinuousClock.now < known.until { return known.isReady }
+    let isReady = await check()
+    known.withLock { $0 = (isReady, .now + .seconds(1)) }
+    return isReady
+  }
+}
+
+/// The error of a request, for the access log.
+final class RequestFailure: Sendable {
+  private let error = Lock<CacheError?>(nil)
+
+  func note(_ error: CacheError) { self.error.withLock { $0 = error } }
+
+  var value: CacheError? { error.withLock { $0 } }
+}
+
+/// A service that notes the start of the shutdown, and delays the rest of it. Meanwhile `/readyz` reports it, and balancers send
+/// no more requests.
 private struct Draining: Service {
+  let time: Duration
   let began: @Sendable () -> Void
 
   func run() async throws {
     try await gracefulShutdown()
     began()
+    try await Task.sleep(for: time)
   }
 }
 

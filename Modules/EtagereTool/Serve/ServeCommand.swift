@@ -44,7 +44,7 @@ struct ServeCommand: AsyncParsableCommand {
       Console.complain(error.reason)
       throw ToolFailure(status: .usage)
     } catch {
-      Console.complain("cannot listen on \(settings.listen): \(error)")
+      Console.complain("cannot listen on \(settings.listen)\(settings.admin.map { " or \($0)" } ?? ""): \(error)")
       throw ToolFailure(status: .unavailable)
     }
   }
@@ -146,6 +146,12 @@ struct ServeFlags: ParsableArguments {
     help: ArgumentHelp("Write a line of JSON for each request to standard output (default: true).", valueName: "true|false"))
   var accessLog: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "The time between the signal to end and the end of new connections, in which /readyz is 503 (default: 1).",
+      valueName: "seconds"))
+  var drainTime: String?
+
   /// The given flags, by the names of their settings.
   var values: [String: SettingValue] {
     let lists = ["origins": origins, "folders": folders, "presets": presets]
@@ -155,7 +161,7 @@ struct ServeFlags: ParsableArguments {
       "formats": formats,
       "maxSide": maxSide, "maxPixels": maxPixels, "maxBytes": maxBytes, "timeout": timeout, "maxResults": maxResults,
       "clientRate": clientRate, "clientField": clientField, "maxConnections": maxConnections,
-      "privateAddresses": privateAddresses, "accessLog": accessLog,
+      "privateAddresses": privateAddresses, "drainTime": drainTime, "accessLog": accessLog,
     ]
     return lists.filter { !$0.value.isEmpty }.mapValues(SettingValue.list)
       .merging(texts.compactMapValues { $0.map(SettingValue.text) }) { $1 }

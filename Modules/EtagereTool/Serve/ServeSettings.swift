@@ -37,13 +37,14 @@ struct ServeSettings: Sendable {
   var maximumConnections = 10_000
   var allowsPrivateAddresses = false
   var hasAccessLog = true
+  var drainTime: Duration = .seconds(1)
 
   /// The names of the settings in the file.
   private static let names: Set<String> = [
     "listen", "admin", "path", "origins", "folders", "presets", "keys", "keysFile", "cacheControl", "cacheFolder", "cacheSize",
     "redis",
     "memory", "memoryBudget", "formats", "maxSide", "maxPixels", "maxBytes", "timeout", "maxResults", "clientRate", "clientField",
-    "maxConnections", "privateAddresses", "accessLog",
+    "maxConnections", "privateAddresses", "accessLog", "drainTime",
   ]
 
   /// Reads the settings from flags, the environment and a file. The first one that has a setting decides.
@@ -110,18 +111,20 @@ struct ServeSettings: Sendable {
     try reader.value("cacheSize", size, ByteCount.parse).map { cacheSize = $0 }
     try reader.value("memory", size, ByteCount.parse).map { memory = $0 }
     try reader.value("memoryBudget", size, ByteCount.parse).map { memoryBudget = $0 }
-    try reader.value("maxBytes", size, ByteCount.parse).map { limits.bytes = $0 }
-    for name in try reader.text("formats")?.split(separator: ",") ?? [] {
-      if formats == [.webp] { formats = [] }
-      guard let format = ["avif": ImageFormat.avif, "webp": .webp][name.trimmingCharacters(in: .whitespaces)] else {
-        throw reader.invalid("formats", String(name), "avif or webp")
+    try reader.value("maxBytes", size, ByteCount.parse).map { limits.sourceBytes = $0 }
+    if let names = try reader.list("formats") ?? reader.text("formats").map({ [$0] }) {
+      formats = try names.flatMap { $0.split(separator: ",") }.map { name in
+        guard let format = ["avif": ImageFormat.avif, "webp": .webp][name.trimmingCharacters(in: .whitespaces)] else {
+          throw reader.invalid("formats", String(name), "avif or webp")
+        }
+        return format
       }
-      formats.append(format)
     }
-    try reader.integer("maxSide", 1...32_768).map { limits.side = $0 }
-    try reader.integer("maxPixels", 1...1_000_000_000).map { limits.pixels = $0 }
-    try reader.integer("timeout", 1...3_600).map { limits.time = .seconds($0) }
-    try reader.integer("maxResults", 1...1_000_000).map { limits.results = $0 }
+    try reader.integer("maxSide", 1...32_768).map { limits.maximumSide = $0 }
+    try reader.integer("maxPixels", 1...1_000_000_000).map { limits.sourcePixels = $0 }
+    try reader.integer("timeout", 1...3_600).map { limits.timeout = .seconds($0) }
+    try reader.integer("drainTime", 0...300).map { drainTime = .seconds($0) }
+    try reader.integer("maxResults", 1...1_000_000).map { limits.resultsInProgress = $0 }
     try reader.integer("maxConnections", 1...1_000_000).map { maximumConnections = $0 }
     try reader.value("clientRate", "a positive number") { Double($0).flatMap { $0 > 0 && $0.isFinite ? $0 : nil } }.map {
       limits.clientRate = .init(perSecond: $0, burst: max(1, Int(min($0, 1e6).rounded(.up))))
@@ -169,7 +172,7 @@ struct ServeSettings: Sendable {
       configuration.sources.append(source)
     }
     configuration.presets = presets
-    configuration.path = path
+    configuration.pathPrefix = path
     configuration.formats = formats
     configuration.limits = limits
     configuration.addresses = allowsPrivateAddresses ? nil : .publicOnly

@@ -75,6 +75,11 @@ struct ImageOperations: Hashable, Sendable {
     return parts.joined(separator: ",")
   }
 
+  /// Returns the size of an image before the first step and after each step.
+  func sizes(from size: PixelSize) -> [PixelSize] {
+    steps.reduce(into: [size]) { sizes, step in sizes.append(step.size(of: sizes[sizes.count - 1])) }
+  }
+
   var processor: ImageProcessor { steps.reduce(.none) { $0 + $1.processor } }
 
   /// The encoder of the result.
@@ -114,6 +119,20 @@ extension ImageOperations.Step {
     case .circle: .circle
     case .border(let width, let color, let radius): .border(width: width, color: color, radius: radius)
     case .blur(let sigma): .blur(sigma: sigma)
+    }
+  }
+
+  /// Returns the size that the step makes of an image.
+  func size(of size: PixelSize) -> PixelSize {
+    switch self {
+    case .resize(let rule, let enlarges): (enlarges ? rule.sizing.enlarging : rule.sizing).size(of: size)
+    case .fill(let part, _):
+      ImageSizing.fill(part.width, part.height).size(of: size).crop(to: part).size
+    case .crop(let part, _), .cropToAttention(let part): size.crop(to: part).size
+    case .cut(let rect): size.clipping(rect).size
+    case .rotate(let turns): turns % 2 == 0 ? size : size.transposed
+    case .circle: PixelSize(min(size.width, size.height), min(size.width, size.height))
+    case .flip, .gray, .tint, .round, .border, .blur: size
     }
   }
 

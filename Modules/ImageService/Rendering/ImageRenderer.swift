@@ -16,12 +16,15 @@ internal import Foundation
 /// decoding.
 struct ImageRenderer: Downloader {
   let manager: ResourceManager
+  let folders: FolderSources
   let operations: ImageOperations
   let format: ImageFormat
   /// The canonical text of the operations and the format.
   let name: String
   let limits: ImageService.Limits
   let slots: RenderSlots
+  /// Receives the error that a problem response stands for.
+  let report: @Sendable (CacheError) -> Void
 
   var id: ComponentID { ComponentID(Self.self, parameters: name) }
 
@@ -29,28 +32,38 @@ struct ImageRenderer: Downloader {
 
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     guard let url = request.head.absoluteURL else { throw CacheError(.invalidURL, reason: "the source is not a URL") }
-    try slots.take()
-    defer { slots.release() }
+    let slot = "\(name) \(url.absoluteString)"
+    guard slots.take(slot) else {
+      return problem(CacheError(.overloaded, reason: "too many results are being made, for example of other images"))
+    }
+    defer { slots.release(slot) }
     let known = request.head.headerFields[.ifNoneMatch]
     let transform = ResourceTransform(
       decoder: RenderingDecoder(operations: operations, format: format, name: name, limits: limits, known: known))
     let options = RequestOptions {
       // The originals are only on disk: memory is for the results. A local file needs no copy.
-      let layers: CacheLayers = SourceReference.isFile(url) ? [] : .disk
-      ($0.reads, $0.writes) = (layers, layers)
+      let isFile = SourceReference.isFile(url)
+      ($0.reads, $0.writes) = isFile ? ([], []) : (.disk, .disk)
+      if isFile { $0.downloader = .use(folders) }
       $0.storagePolicy = .originals
-      $0.timeout = limits.time
-      $0.maximumBodySize = Int64(limits.bytes)
+      $0.timeout = limits.timeout
+      $0.maximumBodySize = Int64(limits.sourceBytes)
     }
     let resource: Resource<RenderedImage>
     do throws(CacheError) {
       resource = try await manager.load(ResourceRequest(url, options: options), as: transform)
     } catch {
-      // A missing image is a response of the origin. After other errors, a stale result may be used.
-      guard error.code == .unacceptableStatus, error.status == 404 || error.status == 410 else { throw error }
-      return Problem(error).download
+      // As a response with a 5xx status, the cache can replace it by a stale result (`stale-if-error`). A 404 replaces the
+      // result.
+      guard error.code == .unacceptableStatus else { throw error }
+      return problem(error)
     }
     return response(resource)
+  }
+
+  private func problem(_ error: CacheError) -> DownloadResponse {
+    report(error)
+    return Problem(error).download
   }
 
   private func response(_ resource: Resource<RenderedImage>) -> DownloadResponse {
@@ -89,24 +102,38 @@ struct RenderedImage: Sendable {
   var image: File?
 }
 
-/// The number of results that are being made, or wait for it.
+/// The results that are being made or waiting. Requests for the same result need one slot together.
 final class RenderSlots: Sendable {
   private let limit: Int
-  private let used = Lock(0)
+  private let users = Lock<[String: Int]>([:])
 
   init(_ limit: Int) { self.limit = limit }
 
-  func take() throws(CacheError) {
-    let isTaken = used.withLock { used in
-      guard used < limit else { return false }
-      used += 1
+  /// Returns whether there is a slot.
+  func take(_ result: String) -> Bool {
+    users.withLock { users in
+      guard users[result] != nil || users.count < limit else { return false }
+      users[result, default: 0] += 1
       return true
     }
-    guard isTaken else { throw CacheError(.overloaded, reason: "\(limit) images are being made already") }
   }
 
-  func release() { used.withLock { $0 -= 1 } }
+  func release(_ result: String) {
+    users.withLock { users in
+      let count = users[result] ?? 1
+      users[result] = count == 1 ? nil : count - 1
+    }
+  }
 
-  var count: Int { used.withLock { $0 } }
+  var count: Int { users.withLock { $0.count } }
+}
+
+/// The error of a request that got a problem response.
+final class RenderFailure: Sendable {
+  private let error = Lock<CacheError?>(nil)
+
+  func note(_ error: CacheError) { self.error.withLock { $0 = error } }
+
+  var value: CacheError? { error.withLock { $0 } }
 }
 #endif

@@ -11,16 +11,20 @@ internal import Foundation
 
 /// A decoder that makes the result of the operations, unless its tag is known.
 struct RenderingDecoder: ResourceDecoder {
+  /// The version of the steps. A change that makes other images of the same operations increases it.
+  private static let version = 1
+
   let operations: ImageOperations
   let format: ImageFormat
   let name: String
   /// The values of `If-None-Match`, or `nil` to make the result in any case.
   let known: String?
+  private let limits: ImageService.Limits
   private let decoder: ImageDecoder
   private let processor: ImageProcessor
 
   init(operations: ImageOperations, format: ImageFormat, name: String, limits: ImageService.Limits, known: String?) {
-    (self.operations, self.format, self.name, self.known) = (operations, format, name, known)
+    (self.operations, self.format, self.name, self.known, self.limits) = (operations, format, name, known, limits)
     var (decoder, rest) = operations.processor.decoding(scale: 1)
     decoder.firstFrameOnly = true
     decoder.limits = limits.image
@@ -31,24 +35,40 @@ struct RenderingDecoder: ResourceDecoder {
 
   func decode(_ data: Data, _ metadata: StoredMetadata) throws(CacheError) -> RenderedImage {
     let tag = tag(of: data, metadata)
-    if let known, known.split(separator: ",").contains(where: { $0.filter { $0 != " " } == tag || $0 == "W/\(tag)" }) {
+    if let known, known.split(separator: ",").map({ $0.filter { $0 != " " } }).contains(where: { $0 == tag || $0 == "*" }) {
       return RenderedImage(tag: tag)
     }
     if operations.isOriginal {
       return RenderedImage(tag: tag, image: .init(data: data, mediaType: ImageFormat(of: data)?.mediaType))
     }
+    let sizes = operations.sizes(from: try ImageHeader(of: data, limits: limits.image).size)
+    if let size = sizes.first(where: { max($0.width, $0.height) > limit(of: sizes[0]) || $0.area > limits.sourcePixels }) {
+      throw CacheError(.imageLimitExceeded, reason: "the operations make an image of \(size), which exceeds the limits")
+    }
     let image = try processor.process(decoder.decode(data, metadata))
-    let file = try operations.encoder(format).encode(image)
+    var encoder = operations.encoder(format)
+    encoder.timeLimit = limits.timeout
+    let file = try encoder.encode(image)
     return RenderedImage(tag: tag, image: .init(data: file, mediaType: ImageFormat(of: file)?.mediaType))
   }
 
   func cost(of value: RenderedImage) -> Int { value.image?.data.count ?? 0 }
 
   func workingMemory(for data: Data, _ metadata: StoredMetadata) -> Int {
-    operations.isOriginal ? 0 : decoder.workingMemory(for: data, metadata)
+    guard !operations.isOriginal, let size = try? ImageHeader(of: data, limits: limits.image).size else { return 0 }
+    // Each step has its input and its output, and the encoder has a copy of the last one. The decoder does the first resizing.
+    let isShrinking = operations.steps.first.map { if case .resize = $0 { true } else { false } } ?? false
+    let areas = operations.sizes(from: size).dropFirst(isShrinking ? 1 : 0).map { Double($0.area) * 4 }
+    let largest = zip(areas, areas.dropFirst()).map(+).max() ?? 0
+    let encoding = (areas.last ?? 0) * 2
+    return decoder.workingMemory(for: data, metadata) + Int(clamping: Int64(max(largest, encoding)))
   }
 
-  /// The entity tag: a digest of the source and the operations. A result can be confirmed before it is made.
+  /// The largest side of an image that a step may make: that of the source, or that of a URL.
+  private func limit(of source: PixelSize) -> Int { max(limits.maximumSide, source.width, source.height) }
+
+  /// The entity tag: a digest of the source and the operations. A result can be confirmed before it is made. The tag is weak,
+  /// because other versions of the codecs can make other bytes.
   ///
   /// A strong entity tag stands for the source's bytes, whose digest takes a tenth of the time of a small result. All processes
   /// with the same codecs compute the same tag.
@@ -59,8 +79,8 @@ struct RenderingDecoder: ResourceDecoder {
     } else {
       digest.update(data: data)
     }
-    digest.update(data: Data("\(name) \(ImageEncoder.codecVersion)".utf8))
-    return "\"\(Base64URL.text(Data(digest.finalize().prefix(16))))\""
+    digest.update(data: Data("\(Self.version) \(name) \(ImageEncoder.codecVersion)".utf8))
+    return "W/\"\(Base64URL.text(Data(digest.finalize().prefix(16))))\""
   }
 }
 #endif

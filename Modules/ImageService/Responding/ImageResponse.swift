@@ -6,16 +6,17 @@ public import HTTPTypes
 public struct ImageResponse: Sendable {
   /// The status and the fields. Fields about the connection, `Date` and `Server` are left to the HTTP server.
   public var head: HTTPResponse
-  /// The bytes, which stream. They are read even if the response to HEAD has none.
+  /// The bytes, which stream. The body is empty for HEAD.
   public var body: ResourceBody
-  /// The source of the result, or `nil` if the service responds itself, for example to a request without a signature.
-  public var source: ResourceSource?
+  /// The tier of the cache from which the response came, or `nil` if the service responds itself, for example to a request
+  /// without a signature.
+  public var servedFrom: ResourceSource?
   /// The error that caused this response, with its reason, for a log; or `nil`. The body does not contain it.
   public var error: CacheError?
 
   /// Creates a response from its parts, for fakes in tests.
-  public init(head: HTTPResponse, body: ResourceBody, source: ResourceSource? = nil, error: CacheError? = nil) {
-    (self.head, self.body, self.source, self.error) = (head, body, source, error)
+  public init(head: HTTPResponse, body: ResourceBody, servedFrom: ResourceSource? = nil, error: CacheError? = nil) {
+    (self.head, self.body, self.servedFrom, self.error) = (head, body, servedFrom, error)
   }
 
   init(_ problem: Problem, error: CacheError? = nil) {

@@ -43,7 +43,9 @@ struct Problem {
       self.init(HTTPResponse.Status(code: error.status ?? 404), "sourceNotFound", "the source does not exist")
     case .unacceptableStatus:
       self.init(.badGateway, "sourceFailed", "the source responded with the status \(error.status ?? 0)")
-    case .timedOut, .revalidationFailed: self.init(.gatewayTimeout, "sourceTimedOut", "the source did not respond in time")
+    case .timedOut: self.init(.gatewayTimeout, "timedOut", "no result within the time limit", retryAfter: 5)
+    case .revalidationFailed:
+      self.init(.gatewayTimeout, "sourceUnreachable", "the stored image must be confirmed, and the source cannot be reached")
     case .bodyTooLarge: self.init(.unprocessableContent, "sourceTooLarge", "the source has too many bytes")
     case .imageLimitExceeded: self.init(.unprocessableContent, "imageLimitExceeded", error.reason)
     case .decodingFailed: self.init(.unprocessableContent, "notAnImage", error.reason)
@@ -83,12 +85,21 @@ struct Problem {
     fields[.contentType] = "application/problem+json"
     fields[.contentLength] = "\(body.count)"
     fields[.cacheControl] = "no-store"
+    fields.forbidScripts()
     return (HTTPResponse(status: status, headerFields: fields), body)
   }
 
   var download: DownloadResponse {
     let (head, body) = response
     return DownloadResponse(head: head, body: ResourceBody(body))
+  }
+}
+
+extension HTTPFields {
+  /// Adds the fields that keep a browser from running scripts of an image, and from guessing its type.
+  mutating func forbidScripts() {
+    if let name = HTTPField.Name("X-Content-Type-Options") { self[name] = "nosniff" }
+    if let name = HTTPField.Name("Content-Security-Policy") { self[name] = "default-src 'none'; sandbox" }
   }
 }
 

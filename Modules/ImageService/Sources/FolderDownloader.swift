@@ -30,6 +30,9 @@ struct FolderDownloader: Downloader {
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     guard let url = request.head.absoluteURL else { throw CacheError(.invalidURL, reason: "the source is not a URL") }
     let path = url.path(percentEncoded: false)
+    guard !SourceReference.isHidden(path) else {
+      return DownloadResponse(head: HTTPResponse(status: .notFound), body: ResourceBody(Data()))
+    }
     let resolved = await FileQueue.run { [root] in Self.realPath(root + path) }
     guard let file = resolved, file.hasPrefix(root.hasSuffix("/") ? root : "\(root)/") else {
       return DownloadResponse(head: HTTPResponse(status: .notFound), body: ResourceBody(Data()))

@@ -8,34 +8,23 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A downloader that loads from allowed sources only. Each redirect is a request of its own, so its target is checked too.
+/// A downloader that loads from allowed origins only. Each redirect is a request of its own, so its target is checked too.
 struct SourceDownloader: Downloader {
   let id = ComponentID.unique(SourceDownloader.self)
   private let engine: (any Downloader)?
   private let origins: [(pattern: OriginPattern, source: ImageSource)]
-  private let folders: [String: (downloader: FolderDownloader, source: ImageSource)]
 
-  init(_ engine: (any Downloader)?, _ sources: [ImageSource]) throws(CacheError) {
+  init(_ engine: (any Downloader)?, _ sources: [ImageSource]) {
     self.engine = engine
-    var origins: [(OriginPattern, ImageSource)] = []
-    var folders: [String: (FolderDownloader, ImageSource)] = [:]
-    for source in sources {
-      switch source.place {
-      case .origin(let pattern): origins.append((pattern, source))
-      case .folder(let name, let path):
-        guard folders.updateValue((FolderDownloader(path), source), forKey: name.lowercased()) == nil else {
-          throw CacheError(.invalidConfiguration, reason: "two folders have the name '\(name)'")
-        }
-      }
+    origins = sources.compactMap { source in
+      if case .origin(let pattern) = source.place { (pattern, source) } else { nil }
     }
-    (self.origins, self.folders) = (origins, folders)
   }
 
   var preferredExecutor: (any TaskExecutor)? { engine?.preferredExecutor }
 
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     guard let url = request.head.absoluteURL else { throw CacheError(.invalidURL, reason: "the source is not a URL") }
-    if let folder = folders(url) { return try await folder.downloader.download(request).adding(folder.source.cacheControl) }
     guard let origin = origins.first(where: { $0.pattern.matches(url) }) else {
       throw CacheError(.refused, reason: "no source of the service contains this URL")
     }
@@ -44,10 +33,30 @@ struct SourceDownloader: Downloader {
     for field in origin.source.headerFields { request.head.headerFields.append(field) }
     return try await engine.download(request).adding(origin.source.cacheControl)
   }
+}
 
-  private func folders(_ url: URL) -> (downloader: FolderDownloader, source: ImageSource)? {
-    guard let host = url.host()?.lowercased(), host.hasSuffix(SourceReference.folderSuffix) else { return nil }
-    return folders[String(host.dropLast(SourceReference.folderSuffix.utf8.count))]
+/// A downloader for the files of all named folders. It is used for a source that names a folder, and never for the target of a
+/// redirect: an origin must not choose files.
+struct FolderSources: Downloader {
+  let id = ComponentID.unique(FolderSources.self)
+  private let folders: [String: (downloader: FolderDownloader, source: ImageSource)]
+
+  init(_ sources: [ImageSource]) throws(CacheError) {
+    var folders: [String: (FolderDownloader, ImageSource)] = [:]
+    for source in sources {
+      guard case .folder(let name, let path) = source.place else { continue }
+      guard folders.updateValue((FolderDownloader(path), source), forKey: name.lowercased()) == nil else {
+        throw CacheError(.invalidConfiguration, reason: "two folders have the name '\(name)'")
+      }
+    }
+    self.folders = folders
+  }
+
+  func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    guard let host = request.head.absoluteURL?.host()?.lowercased(), host.hasSuffix(SourceReference.folderSuffix),
+      let folder = folders[String(host.dropLast(SourceReference.folderSuffix.utf8.count))]
+    else { throw CacheError(.refused, reason: "the service has no folder of this name") }
+    return try await folder.downloader.download(request).adding(folder.source.cacheControl)
   }
 }
 

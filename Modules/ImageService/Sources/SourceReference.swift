@@ -33,7 +33,7 @@ struct SourceReference: Sendable {
     }
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty, !text.utf8.contains(0),
-      !leavesFolder(String(parts[1])), !String(parts[1]).split(separator: "/").contains(where: { $0.hasPrefix(".") }),
+      !leavesFolder(String(parts[1])), !isHidden(String(parts[1])),
       let url = URL(string: "http://\(parts[0].lowercased())\(folderSuffix)/\(String(parts[1]).percentEncoded(leaving: "/"))")
     else { throw CacheError(.invalidURL, reason: "the source is neither a URL nor the name of a folder and a path in it") }
     return url
@@ -43,6 +43,9 @@ struct SourceReference: Sendable {
   static func isFile(_ url: URL) -> Bool { url.host()?.lowercased().hasSuffix(folderSuffix) ?? false }
 
   var request: HTTPRequest { HTTPRequest(url: url) }
+
+  /// Whether a segment of the path begins with a period.
+  static func isHidden(_ path: String) -> Bool { path.split(separator: "/").contains { $0.hasPrefix(".") } }
 
   /// Whether a segment of the path is `..`. Some servers decode a path before they split it, or accept a backslash.
   static func leavesFolder(_ path: String) -> Bool {
