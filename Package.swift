@@ -403,8 +403,8 @@ let package = Package(
       "EtagereToolTests",
       [
         "Etagere", "CacheTelemetry", "CacheTesting", "LoopbackOrigin", "EtagereTool", "Browser", "AsyncHTTPNetworking",
-        "ImageService",
-        httpTypes,
+        "ImageService", httpTypes, product("ArgumentParser", of: "swift-argument-parser", trait: "Tool"),
+        product("CoreMetrics", of: "swift-metrics", trait: "Service"),
       ]),
     tests(
       "GatewayTests",
