@@ -1,17 +1,17 @@
 #if AsyncHTTP
-internal import NIOCore
+package import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
 /// A task executor that runs on the thread of an event loop.
 ///
 /// A load that runs on the event loop of its connection changes no threads between the head, the body and its next step.
-final class LoopExecutor: TaskExecutor {
+package final class LoopExecutor: TaskExecutor {
   let eventLoop: any EventLoop
 
-  init(_ eventLoop: any EventLoop) { self.eventLoop = eventLoop }
+  package init(_ eventLoop: any EventLoop) { self.eventLoop = eventLoop }
 
-  func enqueue(_ job: consuming ExecutorJob) {
+  package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     eventLoop.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }

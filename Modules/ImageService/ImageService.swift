@@ -134,7 +134,7 @@ public final class ImageService: Sendable {
     let negotiated = operations.negotiated(with: request.headerFields, formats: formats, maximumSide: limits.maximumSide)
     let reference = try SourceReference(source)
     let name = "\(negotiated.operations.description) \(negotiated.format.name)"
-    let failure = RenderFailure()
+    let failure = NotedFailure()
     let renderer = ImageRenderer(
       manager: manager, folders: folders, operations: negotiated.operations, format: negotiated.format, name: name,
       limits: limits, slots: slots, report: { [failure] in failure.note($0) })
@@ -168,24 +168,26 @@ public final class ImageService: Sendable {
     .ifNoneMatch, .ifModifiedSince, .range, .ifRange,
   ]
 
+  private static let acceptedHints = HTTPField.Name("Accept-CH")
+
   private static func complete(_ fields: inout HTTPFields, _ negotiated: ImageOperations.Negotiated) {
     if !negotiated.decisive.isEmpty { fields[.vary] = negotiated.decisive.joined(separator: ", ") }
     let hints = negotiated.decisive.filter { $0.hasPrefix("Sec-CH-") }
-    if !hints.isEmpty, let name = HTTPField.Name("Accept-CH") { fields[name] = hints.joined(separator: ", ") }
+    if !hints.isEmpty, let name = Self.acceptedHints { fields[name] = hints.joined(separator: ", ") }
     // An original may be a page or a drawing with scripts.
     fields.forbidScripts()
   }
 
   /// Limits the lifetime of a response to that of its URL, because caches do not read the URL.
   private static func limit(_ fields: inout HTTPFields, _ status: CacheStatus, until expiry: Duration) {
-    guard let lifetime = status.lifetimeLeft, lifetime > .zero, !(fields[.cacheControl] ?? "").contains("no-store") else {
-      return
-    }
-    let isPrivate = (fields[.cacheControl] ?? "").contains("private")
-    let seconds = max(0, min(lifetime.components.seconds, expiry.components.seconds))
-    fields[.cacheControl] = "\(isPrivate ? "private" : "public"), max-age=\(seconds)"
+    let directives = CacheControl(fields)
+    // Such a response is not used without a request, which is refused after the expiry.
+    guard !directives.noStore, !directives.noCache else { return }
+    let isPrivate = directives.isPrivate || !directives.privateFields.isEmpty
+    let lifetime = max(.zero, min(status.lifetimeLeft ?? .zero, expiry))
+    fields[.cacheControl] = "\(isPrivate ? "private, " : "")max-age=\(lifetime.components.seconds), must-revalidate"
     (fields[.expires], fields[.age]) = (nil, nil)
-    for name in ["Surrogate-Control", "CDN-Cache-Control"].compactMap({ HTTPField.Name($0) }) { fields[name] = nil }
+    for name in ImageRenderer.targetedFields { fields[name] = nil }
   }
 
   /// Returns the operations and the decoded source of a path whose signature is valid.
@@ -207,7 +209,10 @@ public final class ImageService: Sendable {
 
   // MARK: Purging and ending
 
-  /// Purges sources and the results made of them, in this process and, with a fleet, in all processes.
+  /// Purges a source and the results made of it, in this process and, with a fleet, in all processes.
+  ///
+  /// The results are found by listing the stores, which reads a part of every file on disk. A purge by tag finds them faster in
+  /// stores with an index of tags.
   ///
   /// - Parameters:
   ///   - source: The source, as in a path: a URL, or the name of a folder and the path of a file in it.

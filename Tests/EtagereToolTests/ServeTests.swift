@@ -16,7 +16,8 @@ final class RunningService: Sendable {
 
   convenience init(_ arguments: String...) async throws { try await self.init(arguments) }
 
-  init(_ arguments: [String]) async throws {
+  /// - Parameter output: The file for standard output, or `nil` for one that ``log`` reads.
+  init(_ arguments: [String], output: String? = nil) async throws {
     fixture = try ToolFixture()
     let keys = try fixture.write(String(repeating: "01", count: 32), "keys")
     try FileManager.default.createDirectory(atPath: "\(fixture.path)/images", withIntermediateDirectories: true)
@@ -31,7 +32,7 @@ final class RunningService: Sendable {
       + (arguments.contains("--drain-time") ? [] : ["--drain-time", "0"]) + arguments
     let errors = try fixture.write("", "errors")
     process.standardError = try FileHandle(forWritingTo: URL(filePath: errors))
-    process.standardOutput = try FileHandle(forWritingTo: URL(filePath: try fixture.write("", "log")))
+    process.standardOutput = try FileHandle(forWritingTo: URL(filePath: output ?? fixture.write("", "log")))
     try process.run()
     let (fixture, process) = (fixture, process)
     func lines() -> [String] { (try? ToolRun.lines(fixture.read("errors"))) ?? [] }
@@ -41,6 +42,8 @@ final class RunningService: Sendable {
     if arguments.contains("--admin") { try await Turns.until { address("etagere: metrics on ") != nil } }
     metrics = address("etagere: metrics on ") ?? ""
   }
+
+  deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
 
   func get(_ url: String, _ fields: HTTPFields = [:]) async throws -> (status: Int, fields: HTTPFields, data: Data) {
     try await send(.get, url, fields)
@@ -167,6 +170,13 @@ struct ServeTests {
     #expect(try await service.send(.post, "http://\(service.address)/img/a/b/c").status == 405)
     #expect(try await service.stop() == 0)
     #expect(try service.log.first?.contains(#""error":"unacceptableStatus"#) == true)
+  }
+
+  @Test("a full disk under the log does not end the service", .enabled(if: FileManager.default.fileExists(atPath: "/dev/full")))
+  func fullDisk() async throws {
+    let service = try await RunningService([], output: "/dev/full")
+    for _ in 0..<20 { #expect(try await service.get("http://\(service.address)/healthz").status == 200) }
+    #expect(try await service.stop() == 0)
   }
 
   @Test("a setting that cannot be used ends the command with its name")

@@ -1,10 +1,10 @@
-internal import HTTPTypes
+package import HTTPTypes
 
 /// The members of an `If-None-Match` field (RFC 9110 §13.1.2): `*`, or a list of tags.
 ///
 /// A comma inside a tag is not a separator. A member that is not a valid tag is read as a weak tag up to the next comma, as
 /// ``EntityTag`` reads it.
-struct EntityTagList {
+package struct EntityTagList {
   private(set) var tags: [EntityTag] = []
   /// Whether one member is `*`, which matches any representation.
   private(set) var matchesAny = false
@@ -12,13 +12,13 @@ struct EntityTagList {
   private(set) var isWellFormed = true
 
   /// Creates a list from all lines of a field, or an empty list if the field is absent.
-  init(_ name: HTTPField.Name, of fields: HTTPFields) {
+  package init(_ name: HTTPField.Name, of fields: HTTPFields) {
     guard fields.contains(name) else { return }
     for field in fields where field.name == name { field.withUnsafeBytesOfValue { read($0[...]) } }
   }
 
   /// Returns whether one of the tags matches `tag` by weak comparison (§13.1.2).
-  func names(_ tag: EntityTag?) -> Bool {
+  package func names(_ tag: EntityTag?) -> Bool {
     guard let tag else { return matchesAny }
     return matchesAny || tags.contains { $0.weaklyMatches(tag) }
   }

@@ -4,6 +4,7 @@ import Etagere
 import Foundation
 import HTTPTypes
 import Hummingbird
+import ImageService
 
 /// A middleware that writes a line of JSON for each request. The time is that to the head of the response.
 struct AccessLog: RouterMiddleware {
@@ -72,13 +73,24 @@ final class LogWriter: Sendable {
     var dropped = 0
   }
 
-  private static let limit = 10_000
+  private let limit: Int
+  private let output: @Sendable (Data) -> Void
   private let queue = DispatchQueue(label: "etagere.access-log", qos: .utility)
   private let state = Lock(State())
 
+  /// - Parameters:
+  ///   - limit: The number of lines that wait for the reader.
+  ///   - output: Writes whole lines. It may block.
+  init(
+    limit: Int = 10_000,
+    output: @escaping @Sendable (Data) -> Void = { try? FileHandle.standardOutput.write(contentsOf: $0) }
+  ) {
+    (self.limit, self.output) = (limit, output)
+  }
+
   func write(_ line: Data) {
     let dropped = state.withLock { state -> Int? in
-      guard state.waiting < Self.limit else {
+      guard state.waiting < limit else {
         state.dropped += 1
         return nil
       }
@@ -91,7 +103,7 @@ final class LogWriter: Sendable {
       var text = dropped == 0 ? Data() : Data("{\"dropped\":\(dropped)}\n".utf8)
       text.append(line)
       text.append(UInt8(ascii: "\n"))
-      try? FileHandle.standardOutput.write(contentsOf: text)
+      output(text)
       state.withLock { $0.waiting -= 1 }
     }
   }

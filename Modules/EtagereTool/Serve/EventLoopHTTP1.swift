@@ -1,4 +1,5 @@
 #if Tool && Service
+import AsyncHTTPNetworking
 import HummingbirdCore
 import Logging
 import NIOCore
@@ -15,21 +16,9 @@ struct EventLoopHTTP1: ServerChildChannel {
   }
 
   @concurrent func handle(value: HTTP1Channel.Value, logger: Logger) async {
-    await withTaskExecutorPreference(EventLoopExecutor(value.channel.eventLoop)) {
+    await withTaskExecutorPreference(LoopExecutor(value.channel.eventLoop)) {
       await base.handle(value: value, logger: logger)
     }
-  }
-}
-
-/// An executor that runs tasks on one event loop.
-private final class EventLoopExecutor: TaskExecutor {
-  private let eventLoop: any EventLoop
-
-  init(_ eventLoop: any EventLoop) { self.eventLoop = eventLoop }
-
-  func enqueue(_ job: consuming ExecutorJob) {
-    let job = UnownedJob(job)
-    eventLoop.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 }
 #endif

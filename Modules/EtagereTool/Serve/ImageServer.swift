@@ -22,6 +22,7 @@ final class ImageServer: Sendable {
   private let service: ImageService
   private let downloader: AsyncHTTPDownloader
   private let prometheus = PrometheusMetrics()
+  private let disk: DiskCache?
   private let isDraining = Lock(false)
   private let log = LogWriter()
   private let readiness = Readiness()
@@ -42,7 +43,7 @@ final class ImageServer: Sendable {
     configuration.cache.downloader = downloader.resuming().retrying(.brief).decoding()
     let memory = MemoryCache(limits: .init(cost: settings.memory))
     configuration.cache.memory = memory
-    let disk = try settings.cacheFolder.map { folder throws(CacheError) in
+    disk = try settings.cacheFolder.map { folder throws(CacheError) in
       try DiskCache(path: folder, configuration: .init(sizeLimit: Int64(settings.cacheSize)))
     }
     configuration.cache.store = disk
@@ -83,7 +84,7 @@ final class ImageServer: Sendable {
     services.append(Draining(time: settings.drainTime) { [self] in isDraining.withLock { $0 = true } })
     var configuration = ServiceGroupConfiguration(
       services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
-    configuration.maximumGracefulShutdownDuration = .seconds(30)
+    configuration.maximumGracefulShutdownDuration = settings.drainTime + .seconds(30)
     try await ServiceGroup(configuration: configuration).run()
     await service.close(within: .seconds(5))
     await log.drain()
@@ -96,11 +97,17 @@ final class ImageServer: Sendable {
     router.get("healthz") { _, _ in "ok\n" }
     router.get("readyz") { [self] _, _ -> Response in
       if isDraining.withLock({ $0 }) { return .unready("shutting down") }
-      return await readiness.isReady { [service] in
-        (try? await service.manager.configuration.store?.usage()) != nil || service.manager.configuration.store == nil
+      // Without a Redis server, the service goes on with its own cache.
+      return await readiness.isReady { [disk] in
+        do throws(CacheError) {
+          _ = try await disk?.usage()
+          return true
+        } catch {
+          return false
+        }
       }
         ? Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(string: "ready\n")))
-        : .unready("the cache cannot be used")
+        : .unready("the cache folder cannot be used")
     }
     let field = settings.clientField
     router.addRoutes(
@@ -159,7 +166,7 @@ extension HostAndPort {
 struct ClientContext: RequestContext {
   var coreContext: CoreRequestContextStorage
   private let address: SocketAddress?
-  let failure = RequestFailure()
+  let failure = NotedFailure()
 
   init(source: ApplicationRequestContextSource) {
     coreContext = .init(source: source)
@@ -169,14 +176,18 @@ struct ClientContext: RequestContext {
   /// The address that the last proxy states in `field`, or else that of the connection. Of an IPv6 address, it is the network of
   /// 64 bits, because a client has all addresses of its network.
   func client(_ request: Request, _ field: HTTPField.Name?) -> String? {
-    if let field, let stated = request.headers[values: field].last?.split(separator: ",").last {
-      // Some proxies add the port: `192.0.2.1:5678`, `[2001:db8::1]:5678`.
-      let text = stated.filter { $0 != " " }
-      let host =
-        text.hasPrefix("[") ? text.dropFirst().prefix { $0 != "]" } : text.contains(".") ? text.prefix { $0 != ":" } : text[...]
-      if let address = try? SocketAddress(ipAddress: String(host), port: 0) { return Self.text(address) }
-    }
+    if let field, let stated = request.headers[values: field].last, let client = Self.client(stated) { return client }
     return address.map(Self.text)
+  }
+
+  /// Returns the last address of a field, or `nil` if that is not an address.
+  static func client(_ stated: String) -> String? {
+    // Some proxies add the port: `192.0.2.1:5678`, `[2001:db8::1]:5678`.
+    guard let text = stated.split(separator: ",").last?.filter({ $0 != " " }) else { return nil }
+    let isIPv4WithPort = text.contains(".") && text.count(where: { $0 == ":" }) == 1
+    let host =
+      text.hasPrefix("[") ? text.dropFirst().prefix { $0 != "]" } : isIPv4WithPort ? text.prefix { $0 != ":" } : text[...]
+    return (try? SocketAddress(ipAddress: String(host), port: 0)).map(Self.text)
   }
 
   private static func text(_ address: SocketAddress) -> String {
@@ -186,7 +197,8 @@ struct ClientContext: RequestContext {
       if bytes.prefix(10).allSatisfy({ $0 == 0 }), bytes[10] == 255, bytes[11] == 255 {
         return bytes.suffix(4).map { "\($0)" }.joined(separator: ".")
       }
-      return bytes.prefix(8).map { String($0, radix: 16) }.joined(separator: ":") + "/64"
+      let groups = stride(from: 0, to: 8, by: 2).map { String(Int(bytes[$0]) << 8 | Int(bytes[$0 + 1]), radix: 16) }
+      return groups.joined(separator: ":") + "::/64"
     }
   }
 }
@@ -201,15 +213,6 @@ private final class Readiness: Sendable {
     known.withLock { $0 = (isReady, .now + .seconds(1)) }
     return isReady
   }
-}
-
-/// The error of a request, for the access log.
-final class RequestFailure: Sendable {
-  private let error = Lock<CacheError?>(nil)
-
-  func note(_ error: CacheError) { self.error.withLock { $0 = error } }
-
-  var value: CacheError? { error.withLock { $0 } }
 }
 
 /// A service that notes the start of the shutdown, and delays the rest of it. Meanwhile `/readyz` reports it, and balancers send

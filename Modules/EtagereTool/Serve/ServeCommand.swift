@@ -152,10 +152,19 @@ struct ServeFlags: ParsableArguments {
       valueName: "seconds"))
   var drainTime: String?
 
+  /// The names of all settings that have a flag.
+  static var names: Set<String> { (try? ServeFlags.parse([])).map { Set($0.lists.keys).union($0.texts.keys) } ?? [] }
+
   /// The given flags, by the names of their settings.
   var values: [String: SettingValue] {
-    let lists = ["origins": origins, "folders": folders, "presets": presets]
-    let texts = [
+    lists.filter { !$0.value.isEmpty }.mapValues(SettingValue.list)
+      .merging(texts.compactMapValues { $0.map(SettingValue.text) }) { $1 }
+  }
+
+  private var lists: [String: [String]] { ["origins": origins, "folders": folders, "presets": presets] }
+
+  private var texts: [String: String?] {
+    [
       "listen": listen, "admin": admin, "path": path, "keysFile": keysFile, "cacheControl": cacheControl,
       "cacheFolder": cacheFolder, "redis": redis, "cacheSize": cacheSize, "memory": memory, "memoryBudget": memoryBudget,
       "formats": formats,
@@ -163,8 +172,6 @@ struct ServeFlags: ParsableArguments {
       "clientRate": clientRate, "clientField": clientField, "maxConnections": maxConnections,
       "privateAddresses": privateAddresses, "drainTime": drainTime, "accessLog": accessLog,
     ]
-    return lists.filter { !$0.value.isEmpty }.mapValues(SettingValue.list)
-      .merging(texts.compactMapValues { $0.map(SettingValue.text) }) { $1 }
   }
 }
 #endif

@@ -39,13 +39,8 @@ struct ServeSettings: Sendable {
   var hasAccessLog = true
   var drainTime: Duration = .seconds(1)
 
-  /// The names of the settings in the file.
-  private static let names: Set<String> = [
-    "listen", "admin", "path", "origins", "folders", "presets", "keys", "keysFile", "cacheControl", "cacheFolder", "cacheSize",
-    "redis",
-    "memory", "memoryBudget", "formats", "maxSide", "maxPixels", "maxBytes", "timeout", "maxResults", "clientRate", "clientField",
-    "maxConnections", "privateAddresses", "accessLog", "drainTime",
-  ]
+  /// The names of the settings in the file. The keys have no flag.
+  private static let names = ServeFlags.names.union(["keys"])
 
   /// Reads the settings from flags, the environment and a file. The first one that has a setting decides.
   ///

@@ -75,6 +75,16 @@ struct ImageOperations: Hashable, Sendable {
     return parts.joined(separator: ",")
   }
 
+  /// Whether a step can make an image larger than its input.
+  var enlarges: Bool {
+    steps.contains { step in
+      switch step {
+      case .resize(.exact, _), .resize(_, enlarges: true): true
+      default: false
+      }
+    }
+  }
+
   /// Returns the size of an image before the first step and after each step.
   func sizes(from size: PixelSize) -> [PixelSize] {
     steps.reduce(into: [size]) { sizes, step in sizes.append(step.size(of: sizes[sizes.count - 1])) }

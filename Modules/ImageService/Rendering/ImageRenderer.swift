@@ -85,8 +85,11 @@ struct ImageRenderer: Downloader {
 
   /// The fields of the source that also apply to the result.
   private static let copiedFields: [HTTPField.Name] =
-    [.cacheControl, .expires, .date, .lastModified]
-    + ["Cache-Tag", "Surrogate-Key", "Surrogate-Control", "CDN-Cache-Control"].compactMap { HTTPField.Name($0) }
+    [.cacheControl, .expires, .date, .lastModified] + targetedFields
+    + ["Cache-Tag", "Surrogate-Key"].compactMap { HTTPField.Name($0) }
+
+  /// The fields with lifetimes for content delivery networks.
+  static let targetedFields = ["Surrogate-Control", "CDN-Cache-Control"].compactMap { HTTPField.Name($0) }
 }
 
 /// A result, or the confirmation of a known one.
@@ -126,14 +129,5 @@ final class RenderSlots: Sendable {
   }
 
   var count: Int { users.withLock { $0.count } }
-}
-
-/// The error of a request that got a problem response.
-final class RenderFailure: Sendable {
-  private let error = Lock<CacheError?>(nil)
-
-  func note(_ error: CacheError) { self.error.withLock { $0 = error } }
-
-  var value: CacheError? { error.withLock { $0 } }
 }
 #endif

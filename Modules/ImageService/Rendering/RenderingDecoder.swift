@@ -1,6 +1,8 @@
 #if Service
 internal import CacheCore
 internal import Crypto
+internal import ETagValidation
+internal import HTTPTypes
 internal import ImageCodecs
 
 #if canImport(FoundationEssentials)
@@ -35,16 +37,11 @@ struct RenderingDecoder: ResourceDecoder {
 
   func decode(_ data: Data, _ metadata: StoredMetadata) throws(CacheError) -> RenderedImage {
     let tag = tag(of: data, metadata)
-    if let known, known.split(separator: ",").map({ $0.filter { $0 != " " } }).contains(where: { $0 == tag || $0 == "*" }) {
-      return RenderedImage(tag: tag)
-    }
+    if let known, EntityTagList(.ifNoneMatch, of: [.ifNoneMatch: known]).names(EntityTag(tag)) { return RenderedImage(tag: tag) }
     if operations.isOriginal {
       return RenderedImage(tag: tag, image: .init(data: data, mediaType: ImageFormat(of: data)?.mediaType))
     }
-    let sizes = operations.sizes(from: try ImageHeader(of: data, limits: limits.image).size)
-    if let size = sizes.first(where: { max($0.width, $0.height) > limit(of: sizes[0]) || $0.area > limits.sourcePixels }) {
-      throw CacheError(.imageLimitExceeded, reason: "the operations make an image of \(size), which exceeds the limits")
-    }
+    if operations.enlarges { try checkSizes(from: ImageHeader(of: data, limits: limits.image).size) }
     let image = try processor.process(decoder.decode(data, metadata))
     var encoder = operations.encoder(format)
     encoder.timeLimit = limits.timeout
@@ -64,17 +61,22 @@ struct RenderingDecoder: ResourceDecoder {
     return decoder.workingMemory(for: data, metadata) + Int(clamping: Int64(max(largest, encoding)))
   }
 
-  /// The largest side of an image that a step may make: that of the source, or that of a URL.
-  private func limit(of source: PixelSize) -> Int { max(limits.maximumSide, source.width, source.height) }
+  /// Refuses operations that make an image with a larger side than a URL can request and the source has, or with too many pixels.
+  private func checkSizes(from source: PixelSize) throws(CacheError) {
+    let side = max(limits.maximumSide, source.width, source.height)
+    for size in operations.sizes(from: source) where max(size.width, size.height) > side || size.area > limits.sourcePixels {
+      throw CacheError(.imageLimitExceeded, reason: "the operations make an image of \(size), which exceeds the limits")
+    }
+  }
 
   /// The entity tag: a digest of the source and the operations. A result can be confirmed before it is made. The tag is weak,
   /// because other versions of the codecs can make other bytes.
   ///
-  /// A strong entity tag stands for the source's bytes, whose digest takes a tenth of the time of a small result. All processes
-  /// with the same codecs compute the same tag.
+  /// A strong entity tag stands for the source's bytes, so that these need no digest. All processes with the same codecs
+  /// compute the same tag.
   private func tag(of data: Data, _ metadata: StoredMetadata) -> String {
     var digest = SHA256()
-    if let tag = metadata.response.headerFields[.eTag], tag.hasPrefix("\"") {
+    if let tag = metadata.response.headerFields[.eTag].flatMap({ EntityTag($0) }), !tag.isWeak {
       digest.update(data: Data("\(metadata.request.absoluteURL?.absoluteString ?? "") \(tag) ".utf8))
     } else {
       digest.update(data: data)

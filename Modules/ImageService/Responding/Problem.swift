@@ -96,10 +96,14 @@ struct Problem {
 }
 
 extension HTTPFields {
+  private static let scriptLimits = [
+    (HTTPField.Name("X-Content-Type-Options"), "nosniff"),
+    (HTTPField.Name("Content-Security-Policy"), "default-src 'none'; sandbox"),
+  ]
+
   /// Adds the fields that keep a browser from running scripts of an image, and from guessing its type.
   mutating func forbidScripts() {
-    if let name = HTTPField.Name("X-Content-Type-Options") { self[name] = "nosniff" }
-    if let name = HTTPField.Name("Content-Security-Policy") { self[name] = "default-src 'none'; sandbox" }
+    for case (let name?, let value) in Self.scriptLimits { self[name] = value }
   }
 }
 

@@ -71,7 +71,7 @@ struct OriginPattern: Hashable, Sendable {
   private let host: String
   private let includesSubdomains: Bool
   private let port: Int?
-  /// The path, which ends with a slash if URLs below it are allowed too.
+  /// The path of the allowed URLs. Without a slash at the end, the URL itself and URLs below it are allowed.
   private let path: String
 
   init?(_ text: String) {
