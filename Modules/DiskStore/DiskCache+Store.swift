@@ -32,15 +32,12 @@ extension DiskCache {
 
   /// Opens all entries in a few jobs, each of which handles many of them.
   public func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
-    let items: [BatchItem] = Set(keys).compactMap { key in
-      let name = EntryName(key, hashKey: engine.folder.key)
-      return engine.surelyLacks(name) ? nil : BatchItem(key: key, name: name)
+    let items = items(keys).filter { !engine.surelyLacks($0.name) }
+    let results = try await inBatches(items) { engine, item in
+      Result { () throws(CacheError) in try engine.open(item.key, item.name, nil) }
     }
-    var (found, busy) = try await lookUp(items)
-    // Other operations on these resources are in progress, so these keys wait for their turns.
-    for item in busy {
-      found[item.key] = try await inLane(item.name) { engine, name throws(CacheError) in try engine.open(item.key, name, nil) }
-    }
+    var found: [CacheKey: StoredEntry] = [:]
+    for (key, result) in results { found[key] = try result.get() }
     return found
   }
 
@@ -69,7 +66,7 @@ extension DiskCache {
     let name = EntryName(key, hashKey: engine.folder.key)
     do throws(CacheError) {
       return try await engine.executor.run(.storing(name.lane, bytes: MetadataRecord.slot)) {
-        [engine] () throws(CacheError) in try engine.updateMetadata(key, name, metadata, ifRevision: ifRevision)
+        [engine] () throws(CacheError) in try engine.updateMetadata(key, name, ifRevision: ifRevision) { _ in metadata }
       }
     } catch {
       if error.code == .overloaded { engine.count { $0.refusedWrites += 1 } }
@@ -79,6 +76,34 @@ extension DiskCache {
 
   public func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
     try await inLane(key) { engine, name throws(CacheError) in try engine.remove(key, name, ifRevision: ifRevision) }
+  }
+
+  /// Removes all entries in a few jobs, each of which handles many of them.
+  public func remove(_ keys: [CacheKey]) async throws(CacheError) {
+    try engine.requireWritable()
+    let failures = try await inBatches(items(keys)) { engine, item -> CacheError? in
+      do throws(CacheError) {
+        try engine.remove(item.key, item.name, ifRevision: nil)
+        return nil
+      } catch {
+        return error
+      }
+    }
+    if let failure = failures.values.lazy.compactMap(\.self).first { throw failure }
+  }
+
+  /// Marks all entries stale in a few jobs, each of which handles many of them.
+  public func markStale(_ keys: [CacheKey], at now: Timestamp) async throws(CacheError) {
+    try engine.requireWritable()
+    let failures = try await inBatches(items(keys)) { engine, item -> CacheError? in
+      do throws(CacheError) {
+        _ = try engine.updateMetadata(item.key, item.name, ifRevision: nil) { $0.markedStale(at: now) }
+        return nil
+      } catch {
+        return error
+      }
+    }
+    if let failure = failures.values.lazy.compactMap(\.self).first { throw failure }
   }
 
   /// Removes every entry committed before the call. A writer that began before the call and commits after it keeps its entry.
@@ -101,48 +126,46 @@ extension DiskCache {
     let name: EntryName
   }
 
-  private typealias BatchResult = (found: [CacheKey: StoredEntry], busy: [BatchItem])
+  private func items(_ keys: [CacheKey]) -> [BatchItem] {
+    Set(keys).map { BatchItem(key: $0, name: EntryName($0, hashKey: engine.folder.key)) }
+  }
 
-  /// The number of entries that one thread opens before waking another thread pays off.
+  /// The number of entries that one thread handles before waking another thread pays off.
   private static let itemsPerThread = 16
 
-  private func lookUp(_ items: [BatchItem]) async throws(CacheError) -> BatchResult {
-    guard !items.isEmpty else { return ([:], []) }
+  /// Runs `work` for each item, with many items in one job, and returns its results.
+  ///
+  /// - Throws: `CacheError.Code.closed`.
+  private func inBatches<Value: Sendable>(
+    _ items: [BatchItem], _ work: @escaping @Sendable (DiskEngine, BatchItem) -> Value
+  ) async throws(CacheError) -> [CacheKey: Value] {
+    guard !items.isEmpty else { return [:] }
     let parts = min(configuration.ioWidth, (items.count + Self.itemsPerThread - 1) / Self.itemsPerThread)
     let size = (items.count + parts - 1) / parts
-    let results = await withTaskGroup(of: Result<BatchResult, CacheError>.self) { group in
+    let results = await withTaskGroup(of: Result<[(BatchItem, Value?)], CacheError>.self) { group in
       for start in stride(from: 0, to: items.count, by: size) {
         let part = items[start..<min(start + size, items.count)]
-        group.addTask { [self] in
-          do throws(CacheError) { return .success(try await lookUpInOrder(part)) } catch { return .failure(error) }
+        group.addTask { [engine] in
+          do throws(CacheError) {
+            return .success(
+              try await engine.executor.run(.unordered) {
+                part.map { item in (item, engine.executor.inTurn(item.name.lane) { work(engine, item) }) }
+              })
+          } catch {
+            return .failure(error)
+          }
         }
       }
       return await group.reduce(into: []) { $0.append($1) }
     }
-    var all: BatchResult = ([:], [])
+    var found: [CacheKey: Value] = [:]
     for result in results {
-      let part = try result.get()
-      all.found.merge(part.found) { first, _ in first }
-      all.busy += part.busy
-    }
-    return all
-  }
-
-  private func lookUpInOrder(_ part: ArraySlice<BatchItem>) async throws(CacheError) -> BatchResult {
-    try await engine.executor.run(.unordered) { [engine] () throws(CacheError) in
-      var batch: BatchResult = ([:], [])
-      for item in part {
-        let result = engine.executor.inTurn(item.name.lane) {
-          Result { () throws(CacheError) in try engine.open(item.key, item.name, nil) }
-        }
-        guard let result else {
-          batch.busy.append(item)
-          continue
-        }
-        batch.found[item.key] = try result.get()
+      for (item, value) in try result.get() {
+        // If other operations on the resource are in progress, the item waits for its turn.
+        found[item.key] = if let value { value } else { try await inLane(item.name) { engine, _ in work(engine, item) } }
       }
-      return batch
     }
+    return found
   }
 
   private func inLane<Value: Sendable>(

@@ -224,15 +224,17 @@ final class DiskEngine: Sendable {
     }
   }
 
-  /// Appends a metadata record to the entry of that revision. Returns `false` if there is none.
+  /// Appends a metadata record to the entry of that revision, or of any revision with `nil`. Returns `false` if there is none.
+  ///
+  /// - Parameter change: Returns the new metadata for the stored metadata.
   func updateMetadata(
-    _ key: CacheKey, _ name: EntryName, _ metadata: StoredMetadata, ifRevision revision: Revision
+    _ key: CacheKey, _ name: EntryName, ifRevision revision: Revision?, _ change: (StoredMetadata) -> StoredMetadata
   ) throws(CacheError) -> Bool {
     try requireWritable()
     let path = folder.path(name)
     let outcome: Appending
     do throws(SystemError) {
-      outcome = try append(metadata, name, key, revision)
+      outcome = try append(name, key, revision, change)
     } catch {
       if [.notFound, .notAFolder, .isLink].contains(error) { return false }
       let failure = error.error("append metadata", path)
@@ -248,7 +250,7 @@ final class DiskEngine: Sendable {
   private enum Appending { case appended, gone, tooLarge }
 
   private func append(
-    _ metadata: StoredMetadata, _ name: EntryName, _ key: CacheKey, _ revision: Revision
+    _ name: EntryName, _ key: CacheKey, _ revision: Revision?, _ change: (StoredMetadata) -> StoredMetadata
   ) throws(SystemError) -> Appending {
     let path = folder.path(name)
     try folder.requireFolders(of: name)
@@ -258,8 +260,8 @@ final class DiskEngine: Sendable {
     defer { descriptor.unlock() }
     switch try EntryFile.read(descriptor, expecting: key, folder.calls) {
     case .entry(let file):
-      guard file.header.revision == revision else { return .gone }
-      guard let size = try append(metadata, to: file) else { return .tooLarge }
+      guard revision == nil || file.header.revision == revision else { return .gone }
+      guard let size = try append(change(file.metadata), to: file) else { return .tooLarge }
       // If the file was replaced or removed meanwhile, no reader will see the record.
       guard try FileStatus(path: path).identity == file.status.identity else { return .gone }
       let total = index.resized(name, size: size, at: now)

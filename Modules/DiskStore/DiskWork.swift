@@ -32,7 +32,7 @@ package struct DiskWork: Sendable {
 
   /// Appends metadata. Returns `false` if there is no such entry.
   package func updateMetadata(_ key: CacheKey, _ metadata: StoredMetadata) throws(CacheError) -> Bool {
-    try engine.updateMetadata(key, name(key), metadata, ifRevision: metadata.revision)
+    try engine.updateMetadata(key, name(key), ifRevision: metadata.revision) { _ in metadata }
   }
 
   /// Removes an entry.

@@ -43,6 +43,9 @@ extension RedisCache {
     try await engine.remove(key, ifRevision: revision)
   }
 
+  /// Removes several entries, up to 128 of them with one request.
+  public func remove(_ keys: [CacheKey]) async throws(CacheError) { try await engine.remove(keys) }
+
   /// Removes every entry committed before the call. It looks at all keys of the servers, in steps.
   public func removeAll() async throws(CacheError) { try await engine.removeAll() }
 

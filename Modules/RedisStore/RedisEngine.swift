@@ -48,15 +48,21 @@ final class RedisEngine: Sendable {
   ///
   /// - Throws: The error of the connection, or the first error of the server.
   func send(_ commands: [RedisCommand], for tag: HashTag) async throws(CacheError) -> [RESPValue] {
-    let replies: [RESPValue]
+    let replies = try await counted { () throws(CacheError) in try await router.send(commands, for: tag) }
+    for case .error(let message) in replies { throw Self.error(message) }
+    return replies
+  }
+
+  /// Counts a failed call.
+  private func counted(
+    _ call: () async throws(CacheError) -> [RESPValue]
+  ) async throws(CacheError) -> [RESPValue] {
     do throws(CacheError) {
-      replies = try await router.send(commands, for: tag)
+      return try await call()
     } catch {
       if error.code == .storeUnavailable || error.code == .overloaded { count { $0.failedCalls += 1 } }
       throw error
     }
-    for case .error(let message) in replies { throw Self.error(message) }
-    return replies
   }
 
   /// Runs a script and returns its reply. If the server has lost the script, its whole text is sent.
@@ -69,6 +75,52 @@ final class RedisEngine: Sendable {
       guard error.isMissingScript else { throw error }
       return try await send([scripts.command(script, isStored: false, keys: keys, arguments)], for: tag)[0]
     }
+  }
+
+  /// The number of calls of a script that one request has.
+  private static let batch = 128
+  /// The number of requests that are in progress at once, so that the server and this process work at the same time.
+  private static let width = 4
+
+  /// Runs a script once for each call, with many calls in one request.
+  ///
+  /// - Parameter read: Receives each reply, in any order. An error of the server is a reply.
+  /// - Throws: The first error, after every call was tried.
+  func run<Value: Sendable>(
+    _ script: Script, _ calls: [ScriptCall], _ read: @escaping @Sendable ([RESPValue]) throws(CacheError) -> Value
+  ) async throws(CacheError) -> [Value] {
+    let results = await withTaskGroup(of: Result<Value, CacheError>.self) { group in
+      var results: [Result<Value, CacheError>] = []
+      for (number, start) in stride(from: 0, to: calls.count, by: Self.batch).enumerated() {
+        let width = min(Self.width, configuration.pendingCallLimit)
+        if number >= width, let result = await group.next() { results.append(result) }
+        group.addTask {
+          do throws(CacheError) {
+            let part = calls[start..<min(start + Self.batch, calls.count)]
+            return .success(try read(try await self.run(script, part)))
+          } catch {
+            return .failure(error)
+          }
+        }
+      }
+      return await group.reduce(into: results) { $0.append($1) }
+    }
+    var values: [Value] = []
+    for result in results { values.append(try result.get()) }
+    return values
+  }
+
+  private func run(_ script: Script, _ calls: ArraySlice<ScriptCall>) async throws(CacheError) -> [RESPValue] {
+    func send(isStored: Bool) async throws(CacheError) -> [RESPValue] {
+      let commands = calls.map { call in
+        RoutedCommand(
+          command: scripts.command(script, isStored: isStored, keys: call.keys, call.arguments), tag: call.tag)
+      }
+      return try await counted { () throws(CacheError) in try await router.send(commands) }
+    }
+    let replies = try await send(isStored: true)
+    let isMissing = replies.contains { if case .error(let message) = $0 { Self.error(message).isMissingScript } else { false } }
+    return isMissing ? try await send(isStored: false) : replies
   }
 
   static func error(_ message: String) -> CacheError {

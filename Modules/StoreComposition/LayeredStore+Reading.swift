@@ -129,21 +129,26 @@ extension LayeredStore {
     return listed
   }
 
-  /// Lists the tagged entries of all layers. An entry in two layers is listed from the upper one. It fails if a layer fails.
+  /// Lists the tagged entries of all layers, also those that lookups do not find because an upper layer has another response.
+  /// Other machines may find them. An entry in two layers is listed from the upper one. It fails if a layer fails.
   public func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry] {
-    var found: [CacheKey: ListedEntry] = [:]
-    for (index, layer) in layers.enumerated() {
-      for entry in try await layer.store.entries(tagged: tag) where !layer.isHidden(entry.key) && found[entry.key] == nil {
-        if try await !isBehindAnother(entry.key, in: index) { found[entry.key] = entry }
+    let results = await withTaskGroup(of: (Int, Result<[ListedEntry], CacheError>).self) { group in
+      for (index, layer) in layers.enumerated() {
+        group.addTask {
+          do throws(CacheError) {
+            return (index, .success(try await layer.store.entries(tagged: tag).filter { !layer.isHidden($0.key) }))
+          } catch {
+            return (index, .failure(error))
+          }
+        }
       }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    var found: [CacheKey: ListedEntry] = [:]
+    for (_, result) in results.sorted(by: { $0.0 < $1.0 }) {
+      for entry in try result.get() where found[entry.key] == nil { found[entry.key] = entry }
     }
     return Array(found.values)
-  }
-
-  /// Whether an upper layer has the key, so that lookups do not find the entry in layer `index`.
-  private func isBehindAnother(_ key: CacheKey, in index: Int) async throws(CacheError) -> Bool {
-    for above in layers[..<index] where try await above.revision(of: key) != nil { return true }
-    return false
   }
 }
 

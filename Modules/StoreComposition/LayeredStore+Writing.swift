@@ -90,6 +90,58 @@ extension LayeredStore {
     if let failure { throw failure }
   }
 
+  /// Removes several entries from every layer, each in any revision.
+  ///
+  /// - Throws: The first error of a layer, after every layer was tried. An entry that a layer could not remove is hidden. A
+  ///   read-only layer is not an error.
+  public func remove(_ keys: [CacheKey]) async throws(CacheError) {
+    copyTable.forget(Set(keys))
+    try await sweep(keys) { layer, keys in await layer.remove(keys) }
+  }
+
+  /// Marks several entries stale in every layer, each in any revision, because the layers may have different responses. A layer
+  /// that fails loses the entries. For a read-only layer, see ``updateMetadata(of:to:ifRevision:)``.
+  public func markStale(_ keys: [CacheKey], at now: Timestamp) async throws(CacheError) {
+    let hasReadOnlyLayer = Lock(false)
+    try await sweep(keys) { layer, keys in
+      let result = await layer.markStale(keys, at: now)
+      if result.isReadOnly { hasReadOnlyLayer.withLock { $0 = true } }
+      return result.failure
+    }
+    guard hasReadOnlyLayer.withLock({ $0 }) else { return }
+    var failure: CacheError?
+    for key in keys {
+      do throws(CacheError) {
+        guard let metadata = try await entry(for: key, range: 0..<0)?.metadata else { continue }
+        _ = try await updateMetadata(of: key, to: metadata.markedStale(at: now), ifRevision: metadata.revision)
+      } catch {
+        failure = failure ?? error
+      }
+    }
+    if let failure { throw failure }
+  }
+
+  /// Changes entries in all layers at once. Copies of them that have begun before do not commit afterwards.
+  ///
+  /// Other changes run between the steps, so that a large purge does not delay them.
+  private func sweep(
+    _ keys: [CacheKey], _ change: @escaping @Sendable (Layer, [CacheKey]) async -> CacheError?
+  ) async throws(CacheError) {
+    let step = 1_024
+    var failure: CacheError?
+    for start in stride(from: 0, to: keys.count, by: step) {
+      let part = Array(keys[start..<min(start + step, keys.count)])
+      await barrier.beginSweep()
+      defer { barrier.endSweep() }
+      let failed = await withTaskGroup(of: CacheError?.self) { group in
+        for layer in layers { group.addTask { await change(layer, part) } }
+        return await group.reduce(nil) { $0 ?? $1 }
+      }
+      failure = failure ?? failed
+    }
+    if let failure { throw failure }
+  }
+
   /// Removes all entries from every layer. It waits for changes in progress, and later changes wait for it.
   ///
   /// - Throws: The first error of a layer, after every layer was tried. Entries that a layer could not remove are hidden. A

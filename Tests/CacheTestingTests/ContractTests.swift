@@ -71,6 +71,8 @@ struct ContractTests {
       (.losesLength, "bodies of any size are returned unchanged, with their metadata"),
       (.listsUnasked, "the list contains exactly the matching entries, with every variant and transform"),
       (.forgetsOneOfMany, "a batch read returns the same entries as single reads"),
+      (.leavesOneOfMany, "a batch removal removes exactly the named entries, in any revision"),
+      (.leavesOneFresh, "a batch marks exactly the named entries stale, in any revision"),
       (.countsRemoved, "a store's usage counts the stored entries, and none after removing all"),
       (.endsShort, "a reader that follows an aborted writer gets an error, not a short body"),
     ])

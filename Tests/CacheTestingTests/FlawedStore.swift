@@ -7,7 +7,7 @@ import HTTPTypes
 final class FlawedStore: CacheStore {
   enum Flaw: String, CaseIterable {
     case changesBytes, ignoresRevisions, showsUncommitted, keepsWhatIsRemoved, listsOtherResources, losesLength, endsShort,
-      listsUnasked, forgetsOneOfMany, countsRemoved
+      listsUnasked, forgetsOneOfMany, countsRemoved, leavesOneOfMany, leavesOneFresh
   }
 
   let id = ComponentID.unique(FlawedStore.self)
@@ -34,7 +34,7 @@ final class FlawedStore: CacheStore {
       entry.body = ResourceBody(bytes)
     case .losesLength: entry.metadata.bodyLength = nil
     case .ignoresRevisions, .showsUncommitted, .keepsWhatIsRemoved, .listsOtherResources, .endsShort, .listsUnasked,
-      .forgetsOneOfMany, .countsRemoved:
+      .forgetsOneOfMany, .countsRemoved, .leavesOneOfMany, .leavesOneFresh:
       break
     }
     return entry
@@ -50,7 +50,7 @@ final class FlawedStore: CacheStore {
     case .showsUncommitted: return HastyWriter(writer, sound, key, metadata)
     case .endsShort: return SilentWriter(writer)
     case .changesBytes, .ignoresRevisions, .keepsWhatIsRemoved, .listsOtherResources, .losesLength, .listsUnasked,
-      .forgetsOneOfMany, .countsRemoved:
+      .forgetsOneOfMany, .countsRemoved, .leavesOneOfMany, .leavesOneFresh:
       return writer
     }
   }
@@ -67,6 +67,15 @@ final class FlawedStore: CacheStore {
   func remove(_ key: CacheKey, ifRevision revision: Revision?) async throws(CacheError) {
     guard flaw != .keepsWhatIsRemoved else { return }
     try await sound.remove(key, ifRevision: flaw == .ignoresRevisions ? nil : revision)
+  }
+
+  func remove(_ keys: [CacheKey]) async throws(CacheError) {
+    guard flaw != .keepsWhatIsRemoved else { return }
+    try await sound.remove(flaw == .leavesOneOfMany ? Array(keys.dropFirst(4)) : keys)
+  }
+
+  func markStale(_ keys: [CacheKey], at now: Timestamp) async throws(CacheError) {
+    try await sound.markStale(flaw == .leavesOneFresh ? Array(keys.dropFirst(1)) : keys, at: now)
   }
 
   func removeAll() async throws(CacheError) {

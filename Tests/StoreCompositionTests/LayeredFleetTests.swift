@@ -90,6 +90,50 @@ struct LayeredFleetTests {
     #expect(try await upper.text(key) == "a")
   }
 
+  @Test("a purge reaches a response in a lower layer that lookups do not find", arguments: [true, false])
+  func purgedBelow(hard: Bool) async throws {
+    let store = try LayeredStore([upper, lower])
+    try await upper.store(Data("upper".utf8), for: key, metadata: later())
+    var below = later()
+    below.response.headerFields[try #require(HTTPField.Name("Cache-Tag"))] = "news"
+    try await lower.store(Data("lower".utf8), for: key, metadata: below)
+    let keys = try await store.entries(tagged: "news").map(\.key)
+    #expect(keys == [key])
+    let now = below.responseTime + .seconds(1)
+    if hard { try await store.remove(keys) } else { try await store.markStale(keys, at: now) }
+    #expect(try await lower.entry(for: key)?.metadata.freshness.isFresh(at: now) == (hard ? nil : false))
+    #expect(try await upper.entry(for: key)?.metadata.freshness.isFresh(at: now) == (hard ? nil : false))
+  }
+
+  @Test("a copy that began before its entry is removed with many others is not completed")
+  func overtakenBatchCopy() async throws {
+    let held = HeldStore()
+    let store = try LayeredStore([held, lower])
+    try await lower.store(Data("purged".utf8), for: key, metadata: metadata())
+    #expect(try await store.variants(of: key.resource).count == 1)
+    await held.gate.arrived()
+    try await store.remove((0..<300).map { CacheKey(resource: "https://example.com/\($0)") } + [key])
+    held.gate.open()
+    await store.flush()
+    #expect(held.inner.keys.isEmpty && lower.keys.isEmpty)
+  }
+
+  @Test("a layer that cannot remove or mark entries hides them, and the other layers change them", arguments: [true, false])
+  func failingLayer(hard: Bool) async throws {
+    let failing = VolatileStore()
+    let store = try LayeredStore([upper, FailingRemovals(failing)])
+    let keys = (0..<3).map { CacheKey(resource: "https://example.com/\($0)") }
+    for key in keys { try await store.store(Data("a".utf8), for: key, metadata: metadata()) }
+    let error = await #expect(throws: CacheError.self) {
+      if hard { try await store.remove(keys) } else { try await store.markStale(keys, at: metadata().responseTime) }
+    }
+    #expect(error?.code == .storeUnavailable)
+    #expect(failing.keys.count == 3)
+    #expect(upper.keys.count == (hard ? 0 : 3))
+    if !hard { try await upper.removeAll() }
+    for key in keys { #expect(try await store.entry(for: key) == nil) }
+  }
+
   @Test("the unshared part has the layers that other machines do not change")
   func unshared() async throws {
     let shared = FencedStore(lower)
@@ -150,4 +194,32 @@ private final class TestLease: RequestLease {
   func endAsStored() {}
   func endAsNotShared(for duration: Duration) {}
   func abandon() {}
+}
+
+/// A store that cannot change entries.
+private final class FailingRemovals: CacheStore {
+  let id = ComponentID.unique(FailingRemovals.self)
+  private let inner: VolatileStore
+
+  init(_ inner: VolatileStore) { self.inner = inner }
+
+  func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { try await inner.variants(of: resource) }
+
+  func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    try await inner.entry(for: key, range: range)
+  }
+
+  func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    try await inner.makeWriter(for: key, metadata: metadata)
+  }
+
+  func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
+    throw CacheError(.storeUnavailable, reason: "away")
+  }
+
+  func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
+    throw CacheError(.storeUnavailable, reason: "away")
+  }
+
+  func removeAll() async throws(CacheError) { throw CacheError(.storeUnavailable, reason: "away") }
 }

@@ -73,6 +73,13 @@ public struct StoredMetadata: Hashable, Sendable {
         revision: revision, freshness: freshness, expiration: expiration))
   }
 
+  /// Returns the metadata after a soft purge at `now`. See ``Freshness/markedStale(at:)``.
+  public func markedStale(at now: Timestamp) -> StoredMetadata {
+    var stale = self
+    stale.freshness = freshness.markedStale(at: now)
+    return stale
+  }
+
   public static func == (a: Self, b: Self) -> Bool { a.boxed.isSame(as: b.boxed) || a.boxed.content == b.boxed.content }
 
   public func hash(into hasher: inout Hasher) { hasher.combine(boxed.content) }

@@ -126,6 +126,19 @@ public protocol CacheStore: Component {
   func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool
   /// Removes an entry if it has the given revision. With `nil`, any revision matches. A missing entry is not an error.
   func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError)
+  /// Removes several entries, each in any revision. A missing entry is not an error.
+  ///
+  /// A purge removes its entries with this call. The default implementation calls ``remove(_:ifRevision:)`` for each key.
+  ///
+  /// - Throws: The first error, after every key was tried.
+  func remove(_ keys: [CacheKey]) async throws(CacheError)
+  /// Marks several entries stale, each in any revision (``Freshness/markedStale(at:)``). A missing entry is not an error.
+  ///
+  /// A soft purge marks its entries with this call. An entry that is replaced during the call may remain fresh. The default
+  /// implementation calls ``entry(for:range:)`` and ``updateMetadata(of:to:ifRevision:)`` for each key.
+  ///
+  /// - Throws: The first error, after every key was tried.
+  func markStale(_ keys: [CacheKey], at now: Timestamp) async throws(CacheError)
   /// Removes every entry that was committed before the call.
   func removeAll() async throws(CacheError)
   /// Returns the entries that `isWanted` accepts, in any order, including transformed values. It does not count as a use.
@@ -142,8 +155,8 @@ public protocol CacheStore: Component {
   ) async throws(CacheError) -> [ListedEntry]
   /// Returns the entries whose response has the cache tag `tag` in `Cache-Tag` or `Surrogate-Key`, including transformed values.
   ///
-  /// It must not miss an entry, because a purge relies on it. The default implementation filters ``entries(where:)``. A store
-  /// with an index by tag should implement it.
+  /// It must not miss an entry that any process may find, because a purge relies on it. The default implementation filters
+  /// ``entries(where:)``. A store with an index by tag should implement it.
   func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry]
   /// Returns the part of the store that other machines do not use, or `nil` if they use all of it.
   ///
@@ -167,6 +180,41 @@ extension CacheStore {
     for key: CacheKey, metadata: StoredMetadata, lease: any RequestLease
   ) async throws(CacheError) -> any EntryWriter {
     try await makeWriter(for: key, metadata: metadata)
+  }
+
+  public func remove(_ keys: [CacheKey]) async throws(CacheError) {
+    try await forEach(keys) { key throws(CacheError) in try await remove(key, ifRevision: nil) }
+  }
+
+  public func markStale(_ keys: [CacheKey], at now: Timestamp) async throws(CacheError) {
+    try await forEach(keys) { key throws(CacheError) in
+      guard let metadata = try await entry(for: key, range: 0..<0)?.metadata else { return }
+      _ = try await updateMetadata(of: key, to: metadata.markedStale(at: now), ifRevision: metadata.revision)
+    }
+  }
+
+  /// Calls `work` for up to 64 keys at once, because a store on a server takes most of the time to reply.
+  ///
+  /// - Throws: The first error, after every key was tried.
+  private func forEach(
+    _ keys: [CacheKey], _ work: @escaping @Sendable (CacheKey) async throws(CacheError) -> Void
+  ) async throws(CacheError) {
+    let failure = await withTaskGroup(of: CacheError?.self) { group in
+      var failure: CacheError?
+      for (number, key) in keys.enumerated() {
+        if number >= 64, let result = await group.next() { failure = failure ?? result }
+        group.addTask {
+          do throws(CacheError) {
+            try await work(key)
+            return nil
+          } catch {
+            return error
+          }
+        }
+      }
+      return await group.reduce(failure) { $0 ?? $1 }
+    }
+    if let failure { throw failure }
   }
 
   public func entries(

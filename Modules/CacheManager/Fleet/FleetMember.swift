@@ -33,17 +33,15 @@ final class FleetMember: Sendable {
   ) {
     let memory = configuration.memory.map(MemoryTier.init)
     let (store, clock) = (configuration.store, configuration.clock)
-    let purger: @Sendable (Purge, (any CacheStore)?, Bool) -> Purger = { purge, store, isCopy in
+    let purger: @Sendable (Purge, (any CacheStore)?) -> Purger = { purge, store in
       Purger(
-        purge: purge, memory: memory, store: store, clock: clock, invalidations: invalidations, coalescer: coalescer,
-        removesAnyRevision: isCopy)
+        purge: purge, memory: memory, store: store, clock: clock, invalidations: invalidations, coalescer: coalescer)
     }
     let run: @Sendable (Purge, Bool) async throws(CacheError) -> Void = { purge, isLate throws(CacheError) in
       let unshared = await store?.unsharedPart()
       // Between its return and a late message, this process may have stored a purged response in the shared store.
-      let purger = isLate ? purger(purge, store, false) : purger(purge, unshared, true)
       do throws(CacheError) {
-        _ = try await purger.run()
+        _ = try await purger(purge, isLate ? store : unshared).run()
       } catch {
         // A store that cannot list its entries is emptied.
         guard error.code == .unsupported else { throw error }
@@ -54,7 +52,7 @@ final class FleetMember: Sendable {
     membership = fleet.join(
       receive: { text, isLate throws(CacheError) in
         switch Self.message(text) {
-        case let message? where message.step == .prepare: purger(message.purge, nil, true).prepare()
+        case let message? where message.step == .prepare: purger(message.purge, nil).prepare()
         case let message?: try await run(message.purge, isLate)
         // Another version of this package sent the message.
         case nil: try await run(.everythingSoft, false)

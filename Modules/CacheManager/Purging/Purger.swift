@@ -12,12 +12,6 @@ struct Purger: Sendable {
   let clock: any CacheClock
   let invalidations: InvalidationLog
   let coalescer: RequestCoalescer
-  /// Whether the store has copies of a shared store that was purged. A later response may then be removed with them, because the
-  /// shared store still has it, and comparing its revision takes most of the time.
-  var removesAnyRevision = false
-
-  /// The number of entries that are removed at once.
-  private static let concurrency = 64
 
   /// Runs the purge. If an entry fails, the purge continues with the others.
   ///
@@ -53,64 +47,27 @@ struct Purger: Sendable {
     }
   }
 
+  /// Purges the store. A response that replaces a listed one meanwhile may be purged too. This costs at most another request.
   private func purge(_ store: any CacheStore, _ met: inout Set<CacheKey>, _ failure: inout CacheError?) async {
-    let listed: [ListedEntry]
     do throws(CacheError) {
-      listed = try await list(store)
+      let keys = try await list(store)
+      met.formUnion(keys.lazy.map { $0.with(transform: "") })
+      switch purge.mode {
+      case .hard: try await store.remove(keys)
+      case .soft: try await store.markStale(keys, at: clock.now)
+      }
     } catch {
       failure = failure ?? error
-      return
-    }
-    // A store on a server takes most of the time to reply, so the entries do not wait for each other.
-    await withTaskGroup(of: Result<CacheKey?, CacheError>.self) { group in
-      func note(_ result: Result<CacheKey?, CacheError>) {
-        switch result {
-        case .success(let key?): met.insert(key)
-        case .success(nil): break
-        case .failure(let error): failure = failure ?? error
-        }
-      }
-      for (number, entry) in listed.enumerated() {
-        if number >= Self.concurrency, let result = await group.next() { note(result) }
-        group.addTask { await purge(entry, in: store) }
-      }
-      for await result in group { note(result) }
     }
   }
 
-  /// Purges one entry. Returns its key, or `nil` if another response has replaced it.
-  private func purge(_ entry: ListedEntry, in store: any CacheStore) async -> Result<CacheKey?, CacheError> {
-    do throws(CacheError) {
-      // A response that has replaced the listed one was requested after the purge, or is checked when it is stored.
-      let revision = entry.metadata.revision
-      switch purge.mode {
-      case .hard: try await store.remove(entry.key, ifRevision: removesAnyRevision ? nil : revision)
-      case .soft:
-        let stale = entry.metadata.markedStale(at: clock.now)
-        guard try await store.updateMetadata(of: entry.key, to: stale, ifRevision: revision) else { return .success(nil) }
-      }
-      return .success(entry.key.with(transform: ""))
-    } catch {
-      return .failure(error)
-    }
-  }
-
-  private func list(_ store: any CacheStore) async throws(CacheError) -> [ListedEntry] {
+  private func list(_ store: any CacheStore) async throws(CacheError) -> [CacheKey] {
     guard let resource = purge.resource else {
-      guard let tag = purge.tag else { return try await store.entries { [purge] in purge.matches($0, $1) } }
-      return try await store.entries(tagged: tag).filter { purge.matches($0.key, $0.metadata) }
+      guard let tag = purge.tag else { return try await store.entries { [purge] in purge.matches($0, $1) }.map(\.key) }
+      return try await store.entries(tagged: tag).filter { purge.matches($0.key, $0.metadata) }.map(\.key)
     }
-    let originals = try await store.variants(of: resource).map { ListedEntry(key: $0.key, metadata: $0.metadata) }
-    return try await originals + store.transforms(of: resource)
-  }
-}
-
-extension StoredMetadata {
-  /// Returns the metadata, marked stale from now on.
-  func markedStale(at now: Timestamp) -> StoredMetadata {
-    var metadata = self
-    metadata.freshness = freshness.markedStale(at: now)
-    return metadata
+    // Lower layers of the store may have other variants than the first one.
+    return try await store.latestVariants(of: resource).map(\.key) + store.transforms(of: resource).map(\.key)
   }
 }
 

@@ -34,6 +34,38 @@ extension StoreContract {
           "\(key) has wrong bytes")
       }
       try ContractViolation.expectEqual(try await store.values(for: []).count, 0, "entries for no keys")
-    }
+    },
+    Case(name: "a batch removal removes exactly the named entries, in any revision") { store in
+      let entries = try await manyEntries(in: store)
+      let removed = Array(entries.prefix(40))
+      try await store.remove(removed + removed.prefix(3) + [CacheKey(resource: "https://example.com/absent")])
+      for key in entries {
+        try ContractViolation.expectEqual(
+          try await store.entry(for: key) != nil, !removed.contains(key), "the existence of \(key)")
+      }
+      try await store.remove([])
+    },
+    Case(name: "a batch marks exactly the named entries stale, in any revision") { store in
+      let entries = try await manyEntries(in: store)
+      let marked = entries.prefix(40)
+      let now = SystemClock().now
+      try await store.markStale(Array(marked) + [CacheKey(resource: "https://example.com/absent")], at: now)
+      for key in entries {
+        guard let entry = try await store.entry(for: key) else { throw ContractViolation("\(key) is gone") }
+        try ContractViolation.expectEqual(
+          entry.metadata.freshness.isFresh(at: now), !marked.contains(key), "the freshness of \(key)")
+        try ContractViolation.expect(try await entry.body.collect() == bytes(100), "\(key) has wrong bytes")
+      }
+    },
   ]
+
+  /// Stores entries of several resources, also with variants and transforms.
+  private static func manyEntries(in store: any CacheStore) async throws -> [CacheKey] {
+    let keys = (0..<60).flatMap { number in
+      let resource = "https://example.com/many/\(number)"
+      return [CacheKey(resource: resource, variant: "a=b"), CacheKey(resource: resource, transform: "thumbnail")]
+    }
+    for key in keys { try await store.store(bytes(100), for: key, metadata: metadata(key.resource)) }
+    return keys
+  }
 }

@@ -96,6 +96,28 @@ final class RedisCluster: RedisRouter {
     }
   }
 
+  func send(_ calls: [RoutedCommand]) async throws(CacheError) -> [RESPValue] {
+    // The engine sends up to four requests at once.
+    let width = max(1, min(64, configuration.pendingCallLimit / 4))
+    let results = await withTaskGroup(of: (Int, Result<RESPValue, CacheError>).self) { group in
+      var results: [Int: Result<RESPValue, CacheError>] = [:]
+      for (index, call) in calls.enumerated() {
+        if index >= width, let (index, result) = await group.next() { results[index] = result }
+        group.addTask {
+          do throws(CacheError) {
+            return (index, .success(try await self.send([call.command], for: call.tag)[0]))
+          } catch {
+            return (index, .failure(error))
+          }
+        }
+      }
+      return await group.reduce(into: results) { $0[$1.0] = $1.1 }
+    }
+    var replies: [RESPValue] = []
+    for index in calls.indices { if let reply = try results[index]?.get() { replies.append(reply) } }
+    return replies
+  }
+
   /// Sends commands to a node that is importing the slot.
   private func ask(_ node: RedisNode, _ commands: [RedisCommand]) async throws(CacheError) -> [RESPValue] {
     let replies = try await node.send(commands.flatMap { [RedisCommand("ASKING"), $0] })

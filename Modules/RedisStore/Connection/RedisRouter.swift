@@ -7,6 +7,9 @@ protocol RedisRouter: Sendable {
   /// Sends commands about one hash tag together and returns their replies.
   func send(_ commands: [RedisCommand], for tag: HashTag) async throws(CacheError) -> [RESPValue]
 
+  /// Sends commands, each about its own hash tag, and returns their replies in the same order.
+  func send(_ calls: [RoutedCommand]) async throws(CacheError) -> [RESPValue]
+
   /// The servers that together have all keys.
   func primaries() async throws(CacheError) -> [RedisNode]
 
@@ -16,6 +19,12 @@ protocol RedisRouter: Sendable {
   func close()
 }
 
+/// A command about one hash tag.
+struct RoutedCommand: Sendable {
+  let command: RedisCommand
+  let tag: HashTag
+}
+
 /// A single server.
 struct SingleServer: RedisRouter {
   let node: RedisNode
@@ -23,6 +32,8 @@ struct SingleServer: RedisRouter {
   func send(_ commands: [RedisCommand], for tag: HashTag) async throws(CacheError) -> [RESPValue] {
     try await node.send(commands)
   }
+
+  func send(_ calls: [RoutedCommand]) async throws(CacheError) -> [RESPValue] { try await node.send(calls.map(\.command)) }
 
   func primaries() async throws(CacheError) -> [RedisNode] { [node] }
 

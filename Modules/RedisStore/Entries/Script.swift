@@ -280,6 +280,13 @@ enum Script: CaseIterable {
     """
 }
 
+/// The keys, which have one hash tag, and the arguments of a script.
+struct ScriptCall: Sendable {
+  let tag: HashTag
+  let keys: [[UInt8]]
+  var arguments: [RedisCommand.Argument] = []
+}
+
 /// The identifiers of the scripts that the servers have stored. They are equal on all servers.
 final class ScriptTable: Sendable {
   private let identifiers = Lock<[Script: String]>([:])

@@ -89,21 +89,18 @@ extension RedisEngine {
 
   func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     let tag = HashTag(resource)
-    return try await list(tag, [names.entries(tag, isTransform: true)]) { key, _ in key.resource == resource }
-  }
-
-  /// Returns the wanted entries in some keys of one hash tag.
-  func list(
-    _ tag: HashTag, _ keys: [[UInt8]], where isWanted: (CacheKey, StoredMetadata) -> Bool
-  ) async throws(CacheError) -> [ListedEntry] {
-    let reply: RESPValue
     do throws(CacheError) {
-      reply = try await run(.list, keys: keys, [], for: tag)
+      let reply = try await run(.list, keys: [names.entries(tag, isTransform: true)], [], for: tag)
+      return entries(in: reply) { key, _ in key.resource == resource }
     } catch {
       // The key belongs to another program.
       if error.code == .unsupported { return [] }
       throw error
     }
+  }
+
+  /// Returns the wanted entries in a reply to ``Script/list``.
+  func entries(in reply: RESPValue, where isWanted: (CacheKey, StoredMetadata) -> Bool) -> [ListedEntry] {
     let now = now
     var listed: [ListedEntry] = []
     for value in reply.array ?? [] {

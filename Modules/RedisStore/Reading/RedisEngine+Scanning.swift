@@ -11,9 +11,7 @@ internal import Foundation
 /// Operations on all entries, or on those with a cache tag.
 extension RedisEngine {
   /// The number of keys that one step of a scan looks at.
-  private static let scanStep = 1_000
-  /// The number of resources that are listed at once.
-  private static let listWidth = 64
+  private static let scanStep = 2_000
 
   /// Calls `visit` with the names of all keys of the cache on one server after another. A key can be visited twice.
   private func scan(
@@ -41,40 +39,29 @@ extension RedisEngine {
   ) async throws(CacheError) -> [ListedEntry] {
     var found: [CacheKey: ListedEntry] = [:]
     try await scan("[vt]") { keys, _ throws(CacheError) in
-      let wanted = keys.compactMap { key in names.tag(of: key).map { ($0, [Array(key)]) } }
+      let wanted = keys.compactMap { key in names.tag(of: key).map { ScriptCall(tag: $0, keys: [Array(key)]) } }
       for entry in try await list(wanted, where: isWanted) { found[entry.key] = entry }
     }
     return Array(found.values)
   }
 
+  /// Returns the wanted entries in some keys, many of them with one request.
   private func list(
-    _ keys: [(HashTag, [[UInt8]])], where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
+    _ calls: [ScriptCall], where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry] {
-    let result = await withTaskGroup(of: Result<[ListedEntry], CacheError>.self) { group in
+    try await run(.list, calls) { replies throws(CacheError) in
       var listed: [ListedEntry] = []
-      var rest = keys[...]
-      var running = 0
-      while running > 0 || !rest.isEmpty {
-        while running < min(Self.listWidth, configuration.pendingCallLimit), let (tag, names) = rest.popFirst() {
-          group.addTask { await Self.result { () throws(CacheError) in try await self.list(tag, names, where: isWanted) } }
-          running += 1
+      for reply in replies {
+        if case .error(let message) = reply {
+          let error = Self.error(message)
+          // The key belongs to another program.
+          if error.code == .unsupported { continue }
+          throw error
         }
-        guard let result = await group.next() else { break }
-        running -= 1
-        switch result {
-        case .success(let entries): listed += entries
-        case .failure: return result
-        }
+        listed += self.entries(in: reply, where: isWanted)
       }
-      return .success(listed)
-    }
-    return try result.get()
-  }
-
-  private static func result(
-    _ body: () async throws(CacheError) -> [ListedEntry]
-  ) async -> Result<[ListedEntry], CacheError> {
-    do throws(CacheError) { return .success(try await body()) } catch { return .failure(error) }
+      return listed
+    }.flatMap(\.self)
   }
 
   /// Removes all entries and the indices. Bodies remain for their readers for a while.
@@ -129,7 +116,7 @@ extension RedisEngine {
       // Each member precedes its score.
       let resources = stride(from: 0, to: members.count, by: 2).compactMap { members[$0].bytes.flatMap(HashTag.init) }
       let keys = resources.map { tag in
-        (tag, [names.entries(tag, isTransform: false), names.entries(tag, isTransform: true)])
+        ScriptCall(tag: tag, keys: [names.entries(tag, isTransform: false), names.entries(tag, isTransform: true)])
       }
       for entry in try await list(keys, where: isWanted) { found[entry.key] = entry }
       cursor = next

@@ -33,12 +33,27 @@ extension RedisEngine {
 
   /// Removes an entry if it has the given revision and body. With `nil` or an empty identifier, any one matches.
   func remove(_ key: CacheKey, _ tag: HashTag, ifRevision revision: Revision?, bodyID: String) async throws(CacheError) {
-    _ = try await run(
-      .remove, keys: [names.entries(tag, isTransform: !key.transform.isEmpty)],
-      [
+    let call = removal(of: key, tag, ifRevision: revision, bodyID: bodyID)
+    _ = try await run(.remove, keys: call.keys, call.arguments, for: tag)
+  }
+
+  /// Removes several entries, many of them with one request.
+  ///
+  /// - Throws: The first error, after every key was tried.
+  func remove(_ keys: [CacheKey]) async throws(CacheError) {
+    let calls = keys.map { removal(of: $0, HashTag($0.resource), ifRevision: nil, bodyID: "") }
+    _ = try await run(.remove, calls) { replies throws(CacheError) in
+      for case .error(let message) in replies { throw Self.error(message) }
+    }
+  }
+
+  private func removal(of key: CacheKey, _ tag: HashTag, ifRevision revision: Revision?, bodyID: String) -> ScriptCall {
+    ScriptCall(
+      tag: tag, keys: [names.entries(tag, isTransform: !key.transform.isEmpty)],
+      arguments: [
         .bytes(KeyNames.field(key)), .bytes(revision.map(EntryRecord.bytes) ?? []), .text(bodyID), .bytes(names.bodies(tag)),
         .milliseconds(configuration.replacedBodyRetention),
-      ], for: tag)
+      ])
   }
 }
 #endif

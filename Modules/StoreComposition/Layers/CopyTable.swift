@@ -55,6 +55,8 @@ final class CopyTable: Sendable {
 
   func forget(_ key: CacheKey) { change { $0.pendingWriteBacks.removeAll { $0 == key } } }
 
+  func forget(_ keys: Set<CacheKey>) { change { $0.pendingWriteBacks.removeAll { keys.contains($0) } } }
+
   func forgetAll() { change { $0.pendingWriteBacks = [] } }
 
   // MARK: Waiting

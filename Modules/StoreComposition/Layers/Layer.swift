@@ -135,6 +135,39 @@ final class Layer: Sendable {
     }
   }
 
+  /// Removes several entries, each in any revision. Those that stay are hidden.
+  ///
+  /// - Returns: The first error, or `nil` on success or if the store is read-only.
+  func remove(_ keys: [CacheKey]) async -> CacheError? {
+    do throws(CacheError) {
+      try await store.remove(keys)
+      state.withLock { $0.hidden.subtract(keys) }
+      return nil
+    } catch {
+      guard error.code == .readOnly else {
+        note(error)
+        state.withLock { $0.hidden.formUnion(keys) }
+        return error
+      }
+      // Single removals find the entries that exist.
+      for key in keys { _ = await remove(key) }
+      return nil
+    }
+  }
+
+  /// Marks several entries stale, each in any revision. If the store fails, it loses the entries.
+  ///
+  /// - Returns: Whether the store is read-only, and the error if the entries could neither be marked nor removed.
+  func markStale(_ keys: [CacheKey], at now: Timestamp) async -> (isReadOnly: Bool, failure: CacheError?) {
+    do throws(CacheError) {
+      try await store.markStale(keys, at: now)
+      return (false, nil)
+    } catch {
+      note(error)
+      return error.code == .readOnly ? (true, nil) : (false, await remove(keys))
+    }
+  }
+
   /// Removes all entries. Those that stay are hidden.
   func removeAll() async throws(CacheError) {
     do throws(CacheError) {
