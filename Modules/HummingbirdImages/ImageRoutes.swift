@@ -15,12 +15,11 @@ public struct ImageRoutes<Context: RequestContext>: Sendable {
   ///
   /// - Parameters:
   ///   - service: The service. Close it when the server has stopped.
-  ///   - context: The type of the router's context.
   ///   - client: Returns the identity of the client for `ImageService.Limits.clientRate`: the address that a proxy states, or
   ///     that of the connection. The default returns `nil`, so that the rate has no effect.
   ///   - onError: Receives the error of a request that gets a problem response, for a log.
   public init(
-    _ service: ImageService, context: Context.Type = BasicRequestContext.self,
+    _ service: ImageService,
     client: @escaping @Sendable (Request, Context) -> String? = { _, _ in nil },
     onError: @escaping @Sendable (CacheError, Request, Context) -> Void = { _, _, _ in }
   ) {

@@ -111,7 +111,7 @@ final class ImageServer: Sendable {
     }
     let field = settings.clientField
     router.addRoutes(
-      ImageRoutes(service, context: ClientContext.self) { request, context in
+      ImageRoutes<ClientContext>(service) { request, context in
         context.client(request, field)
       } onError: { error, _, context in
         context.failure.note(error)
