@@ -207,6 +207,27 @@ public final class ImageService: Sendable {
     return (operations, source)
   }
 
+  // MARK: Signing
+
+  /// Returns the signed path of an image, with the first of the current keys.
+  ///
+  /// - Parameters:
+  ///   - source: The URL of the image, or the name of a folder, a slash, and the path of a file in it.
+  ///   - text: The operations, separated by commas.
+  ///   - limit: The time for which the path is valid, unless the operations state an earlier end.
+  /// - Throws: `CacheError.Code.invalidOperation` or `.invalidURL`, if the service would refuse the path for that reason.
+  package func signedPath(
+    for source: String, operations text: String, validFor limit: Duration
+  ) throws(CacheError) -> String {
+    let operations = try ImageOperations(text, presets: presets, maximumSide: limits.maximumSide)
+    _ = try SourceReference(source)
+    let end = clock.now + limit
+    let endsEarlier = operations.expiry.map { $0 < end } ?? false
+    // The last `expires` of a list counts.
+    return keys.withLock { $0[0] }
+      .path(for: source, operations: text, expiresAt: endsEarlier ? nil : end, under: pathPrefix)
+  }
+
   // MARK: Purging and ending
 
   /// Purges a source and the results made of it, in this process and, with a fleet, in all processes.

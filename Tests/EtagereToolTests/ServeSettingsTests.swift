@@ -23,7 +23,7 @@ struct ServeSettingsTests {
 
   @Test("a flag comes before the environment, and the environment before the file")
   func order() async throws {
-    let file = #"{"path": "/file", "memory": "3M", "maxSide": 30, "accessLog": false, "clientRate": 2.5}"#
+    let file = #"{"path": "/file", "memory": "3M", "maxSide": 30, "accessLog": false, "demo": true, "clientRate": 2.5}"#
     let settings = try await read(
       ["path": .text("/flag")], ["ETAGERE_PATH": "/environment", "ETAGERE_MEMORY": "2M", "PATH": "/bin"], file: file)
     #expect(settings.path == "/flag")
@@ -31,6 +31,8 @@ struct ServeSettingsTests {
     #expect(settings.limits.maximumSide == 30)
     #expect(settings.limits.clientRate == .init(perSecond: 2.5, burst: 3))
     #expect(!settings.hasAccessLog)
+    #expect(settings.hasDemo)
+    #expect(try await !read().hasDemo)
   }
 
   @Test("lists come from repeated flags, from the environment with semicolons, and from arrays")
@@ -62,7 +64,7 @@ struct ServeSettingsTests {
       ("listen", "8080"), ("listen", "a:99999"), ("admin", ":1"), ("memory", "much"), ("memory", "0"),
       ("cacheSize", "9999999999G"),
       ("maxSide", "0"), ("maxSide", "4.5"), ("timeout", "-1"), ("clientRate", "0"), ("clientRate", "nan"), ("clientField", "a b"),
-      ("formats", "gif"), ("accessLog", "maybe"), ("privateAddresses", ""),
+      ("formats", "gif"), ("accessLog", "maybe"), ("demo", "maybe"), ("privateAddresses", ""),
     ])
   func invalid(_ name: String, _ value: String) async throws {
     let error = await #expect(throws: SettingsError.self) { try await read([name: .text(value)]) }

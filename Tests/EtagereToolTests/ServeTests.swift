@@ -50,11 +50,11 @@ final class RunningService: Sendable {
   }
 
   func send(
-    _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields = [:]
+    _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields = [:], body: String? = nil
   ) async throws -> (status: Int, fields: HTTPFields, data: Data) {
     var head = HTTPRequest(method: method, url: try #require(URL(string: url)))
     head.headerFields = fields
-    let response = try await downloader.download(DownloadRequest(head: head))
+    let response = try await downloader.download(DownloadRequest(head: head, body: body.map { ResourceBody(Data($0.utf8)) }))
     return (response.head.status.code, response.head.headerFields, try await response.body.collect())
   }
 

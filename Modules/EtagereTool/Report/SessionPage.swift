@@ -250,7 +250,8 @@ struct SessionPage {
     "\(Text.decimal(share.isFinite ? min(100, max(0, share * 100)) : 0, 3))%"
   }
 
-  private static func escaped(_ text: String) -> String {
+  /// Returns text for an element or an attribute of HTML.
+  static func escaped(_ text: String) -> String {
     text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;").replacing("\"", with: "&quot;")
   }
 }

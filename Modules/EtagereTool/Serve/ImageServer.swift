@@ -32,6 +32,10 @@ final class ImageServer: Sendable {
   /// - Throws: `CacheError` with the setting or the path that is not usable.
   init(_ settings: ServeSettings) throws(CacheError) {
     self.settings = settings
+    guard !settings.hasDemo || !"\(settings.path)/".hasPrefix("\(DemoPage.path)/") else {
+      throw CacheError(
+        .invalidConfiguration, reason: "the path '\(settings.path)' is that of the demo: change 'path', or use 'demo' false")
+    }
     var configuration = try settings.configuration()
     downloader = try AsyncHTTPDownloader(
       configuration: .init {
@@ -79,7 +83,13 @@ final class ImageServer: Sendable {
         configuration: ApplicationConfiguration(
           address: .hostname(listen.host, port: listen.port),
           availableConnectionsDelegate: MaximumAvailableConnections(settings.maximumConnections)),
-        onServerRunning: { Self.tell("listening on \(listen.with($0))") }, logger: logger))
+        onServerRunning: { [settings] channel in
+          if settings.hasDemo {
+            Self.tell(
+              "http://\(listen.with(channel))\(DemoPage.path) signs a URL for every client that can reach it: not for production")
+          }
+          Self.tell("listening on \(listen.with(channel))")
+        }, logger: logger))
     // The last service is the first one that is told of the shutdown, and the others wait for its end.
     services.append(Draining(time: settings.drainTime) { [self] in isDraining.withLock { $0 = true } })
     var configuration = ServiceGroupConfiguration(
@@ -109,6 +119,7 @@ final class ImageServer: Sendable {
         ? Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(string: "ready\n")))
         : .unready("the cache folder cannot be used")
     }
+    if settings.hasDemo { router.addRoutes(DemoPage(service, settings).endpoints) }
     let field = settings.clientField
     router.addRoutes(
       ImageRoutes<ClientContext>(service) { request, context in

@@ -148,6 +148,12 @@ struct ServeFlags: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
+      "Serve /demo, a page that signs a URL for every client that can reach it; not for production (default: false).",
+      valueName: "true|false"))
+  var demo: String?
+
+  @Option(
+    help: ArgumentHelp(
       "The time between the signal to end and the end of new connections, in which /readyz is 503 (default: 1).",
       valueName: "seconds"))
   var drainTime: String?
@@ -171,6 +177,7 @@ struct ServeFlags: ParsableArguments {
       "maxSide": maxSide, "maxPixels": maxPixels, "maxBytes": maxBytes, "timeout": timeout, "maxResults": maxResults,
       "clientRate": clientRate, "clientField": clientField, "maxConnections": maxConnections,
       "privateAddresses": privateAddresses, "drainTime": drainTime, "accessLog": accessLog,
+      "demo": demo,
     ]
   }
 }

@@ -37,6 +37,7 @@ struct ServeSettings: Sendable {
   var maximumConnections = 10_000
   var allowsPrivateAddresses = false
   var hasAccessLog = true
+  var hasDemo = false
   var drainTime: Duration = .seconds(1)
 
   /// The names of the settings in the file. The keys have no flag.
@@ -127,6 +128,7 @@ struct ServeSettings: Sendable {
     clientField = try reader.value("clientField", "the name of a header field") { HTTPField.Name($0) }
     try reader.boolean("privateAddresses").map { allowsPrivateAddresses = $0 }
     try reader.boolean("accessLog").map { hasAccessLog = $0 }
+    try reader.boolean("demo").map { hasDemo = $0 }
   }
 
   private func readKeys(_ reader: SettingsReader) throws -> [SigningKey] {

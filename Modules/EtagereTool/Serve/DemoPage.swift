@@ -1,0 +1,155 @@
+#if Tool && Service
+import Etagere
+import Foundation
+import HTTPTypes
+import Hummingbird
+import ImageService
+import NIOCore
+
+/// The page `/demo`, which makes and signs the URLs of images, and the route `/demo/sign`.
+///
+/// The route signs a URL for every client that can reach it. A page of another site cannot use it.
+struct DemoPage: Sendable {
+  static let path = "/demo"
+  /// The time for which a URL is valid. The URLs of a trial must not stay valid after the page is switched off.
+  static let lifetime = Duration.seconds(3_600)
+  /// The limit of the body of `/demo/sign`, in bytes.
+  private static let bodyLimit = 16_384
+
+  private struct Order: Decodable {
+    var source: String
+    var operations: String
+  }
+
+  private struct SignedPath: Encodable {
+    var path: String
+  }
+
+  private let service: ImageService
+  let settings: ServeSettings
+  /// The formats that this process can encode.
+  let formats: [ImageFormat]
+
+  init(_ service: ImageService, _ settings: ServeSettings) {
+    (self.service, self.settings) = (service, settings)
+    formats = [.avif, .webp, .jpeg, .png].filter(Self.canEncode)
+  }
+
+  /// The build of libvips decides which encoders exist.
+  private static func canEncode(_ format: ImageFormat) -> Bool {
+    let pixels = PixelBuffer(size: PixelSize(16, 16), channels: .rgb) { memory in
+      for index in memory.indices { memory[index] = 128 }
+    }
+    return pixels.map { (try? ImageEncoder(format).encode(DecodedImage($0))) != nil } ?? false
+  }
+
+  var endpoints: RouteCollection<ClientContext> {
+    let routes = RouteCollection(context: ClientContext.self)
+    routes.get("demo") { request, _ in
+      hasTrustedHost(request) ? page() : DemoProblem.untrustedHost.response
+    }
+    routes.post("demo/sign") { request, context in
+      do {
+        return try await sign(request, context)
+      } catch let problem as DemoProblem {
+        return problem.response
+      }
+    }
+    return routes
+  }
+
+  // MARK: Responding
+
+  private func page() -> Response {
+    let nonce = Data((0..<16).map { _ in UInt8.random(in: .min ... .max) }).base64EncodedString()
+    var fields = Self.fields("text/html; charset=utf-8")
+    fields[.contentSecurityPolicy] = [
+      "default-src 'none'", "script-src 'nonce-\(nonce)'", "style-src 'nonce-\(nonce)'", "img-src blob: data:",
+      "connect-src 'self'", "form-action 'none'", "base-uri 'none'", "frame-ancestors 'none'",
+    ].joined(separator: "; ")
+    return Response(status: .ok, headers: fields, body: ResponseBody(byteBuffer: ByteBuffer(string: html(nonce: nonce))))
+  }
+
+  private func sign(_ request: Request, _ context: ClientContext) async throws -> Response {
+    guard hasTrustedHost(request) else { throw DemoProblem.untrustedHost }
+    // Browsers omit the field for addresses without TLS, except loopback. Then the type of the body protects the route: a page
+    // of another site cannot send JSON without a preflight request, and no route allows that.
+    if let name = HTTPField.Name("Sec-Fetch-Site"), let site = request.headers[name], site != "same-origin" {
+      throw DemoProblem(.forbidden, "crossSite", "only the page \(Self.path) of this server may send this request")
+    }
+    let type = request.headers[.contentType]?.split(separator: ";").first.map { $0.trimmingCharacters(in: .whitespaces) }
+    guard type?.lowercased() == "application/json" else {
+      throw DemoProblem(.unsupportedMediaType, "notJSON", "the type of the body is not application/json")
+    }
+    guard let body = try? await request.body.collect(upTo: Self.bodyLimit),
+      let order = try? JSONDecoder().decode(Order.self, from: Data(body.readableBytesView))
+    else {
+      throw DemoProblem(
+        .badRequest, "invalidBody", "the body is not a JSON object with 'source' and 'operations', or is too large")
+    }
+    let path: String
+    do throws(CacheError) {
+      path = try service.signedPath(for: order.source, operations: order.operations, validFor: Self.lifetime)
+    } catch {
+      context.failure.note(error)
+      throw DemoProblem(.badRequest, error.code.rawValue, error.reason)
+    }
+    return Self.json(SignedPath(path: path), .ok, "application/json")
+  }
+
+  private func hasTrustedHost(_ request: Request) -> Bool {
+    Self.isTrusted(request.head.authority ?? "", listeningOn: settings.listen.host)
+  }
+
+  /// Whether the authority of a request is an IP address, `localhost`, or the host on which the server listens.
+  ///
+  /// A site can give its own name the address of this server (DNS rebinding). Its pages then have the same origin as the server,
+  /// and their requests look like those of the page.
+  static func isTrusted(_ authority: String, listeningOn host: String) -> Bool {
+    guard let url = URL(string: "http://\(authority)/"), url.user() == nil, let name = url.host()?.lowercased() else {
+      return false
+    }
+    let address = name.trimmingCharacters(in: ["[", "]"])
+    return address == "localhost" || address == host.lowercased() || (try? SocketAddress(ipAddress: address, port: 0)) != nil
+  }
+
+  fileprivate static func json(_ document: some Encodable, _ status: HTTPResponse.Status, _ type: String) -> Response {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let data = ((try? encoder.encode(document)) ?? Data()) + Data("\n".utf8)
+    return Response(status: status, headers: fields(type), body: ResponseBody(byteBuffer: ByteBuffer(bytes: data)))
+  }
+
+  private static func fields(_ type: String) -> HTTPFields {
+    var fields: HTTPFields = [.contentType: type, .cacheControl: "no-store", .xContentTypeOptions: "nosniff"]
+    if let name = HTTPField.Name("Referrer-Policy") { fields[name] = "no-referrer" }
+    return fields
+  }
+}
+
+/// A request that the demo refuses, in the format of the image service's problems (RFC 9457).
+private struct DemoProblem: Error {
+  private struct Document: Encodable {
+    var status: Int
+    var title: String
+    var code: String
+    var detail: String
+  }
+
+  static let untrustedHost = DemoProblem(
+    .forbidden, "untrustedHost", "open the page by an IP address of the server, or as localhost")
+
+  private let status: HTTPResponse.Status
+  private let code: String
+  private let detail: String
+
+  init(_ status: HTTPResponse.Status, _ code: String, _ detail: String) {
+    (self.status, self.code, self.detail) = (status, code, detail)
+  }
+
+  var response: Response {
+    DemoPage.json(
+      Document(status: status.code, title: status.reasonPhrase, code: code, detail: detail), status, "application/problem+json")
+  }
+}
+#endif
