@@ -40,7 +40,7 @@ struct Problem {
     case .refused, .addressRefused, .redirectRefused:
       self.init(.forbidden, "sourceRefused", "the source, or a redirect to another one, is not allowed")
     case .unacceptableStatus where error.status == 404 || error.status == 410:
-      self.init(HTTPResponse.Status(code: error.status ?? 404), "sourceNotFound", "the source does not exist")
+      self.init(error.status == 410 ? .gone : .notFound, "sourceNotFound", "the source does not exist")
     case .unacceptableStatus:
       self.init(.badGateway, "sourceFailed", "the source responded with the status \(error.status ?? 0)")
     case .timedOut: self.init(.gatewayTimeout, "timedOut", "no result within the time limit", retryAfter: 5)
