@@ -106,37 +106,35 @@ extension LayeredStore {
     return found
   }
 
-  /// Lists the entries of all layers. An entry in two layers is listed from the upper one.
+  /// Lists the entries of a resource in all layers. An entry in two layers is listed from the upper one.
   ///
-  /// Unlike a lookup, it fails if a layer fails, because a purge that skipped a layer would leave entries behind. With several
-  /// layers, it collects the keys of all but the last in memory.
+  /// Unlike a lookup, a list fails if a layer fails, because a purge that skipped a layer would leave entries behind. It also has
+  /// the entries that lookups do not find because an upper layer has another response. Other machines may find them.
+  public func entries(of resource: String) async throws(CacheError) -> [ListedEntry] {
+    try await list { store throws(CacheError) in try await store.entries(of: resource) }
+  }
+
+  /// Lists the entries of all layers, like ``entries(of:)``.
   public func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry] {
-    let seen = Lock<Set<CacheKey>>([])
-    var listed: [ListedEntry] = []
-    for (index, layer) in layers.enumerated() {
-      let isLast = index == layers.count - 1
-      let here = Lock<Set<CacheKey>>([])
-      listed += try await layer.store.entries { key, metadata in
-        guard !layer.isHidden(key), !seen.withLock({ $0.contains(key) }) else { return false }
-        if !isLast { here.withLock { _ = $0.insert(key) } }
-        return isWanted(key, metadata)
-      }
-      let keys = here.withLock { $0 }
-      seen.withLock { $0.formUnion(keys) }
-    }
-    return listed
+    try await list { store throws(CacheError) in try await store.entries(where: isWanted) }
   }
 
-  /// Lists the tagged entries of all layers, also those that lookups do not find because an upper layer has another response.
-  /// Other machines may find them. An entry in two layers is listed from the upper one. It fails if a layer fails.
+  /// Lists the tagged entries of all layers, like ``entries(of:)``.
   public func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry] {
+    try await list { store throws(CacheError) in try await store.entries(tagged: tag) }
+  }
+
+  /// Lists the entries of all layers at the same time.
+  private func list(
+    _ entries: @escaping @Sendable (any CacheStore) async throws(CacheError) -> [ListedEntry]
+  ) async throws(CacheError) -> [ListedEntry] {
     let results = await withTaskGroup(of: (Int, Result<[ListedEntry], CacheError>).self) { group in
       for (index, layer) in layers.enumerated() {
         group.addTask {
           do throws(CacheError) {
-            return (index, .success(try await layer.store.entries(tagged: tag).filter { !layer.isHidden($0.key) }))
+            return (index, .success(await layer.listed(try await entries(layer.store))))
           } catch {
             return (index, .failure(error))
           }

@@ -49,7 +49,8 @@ public final class LayeredStore: CacheStore {
     await barrier.beginSweep()
     defer { barrier.endSweep() }
     var unshared: [Layer] = []
-    for layer in layers where await layer.store.unsharedPart()?.id == layer.store.id { unshared.append(layer) }
+    for layer in layers where await !layer.isShared { unshared.append(layer) }
+    if unshared.count == layers.count { return self }
     return unshared.isEmpty ? nil : LayeredStore(unshared, of: self)
   }
 

@@ -63,6 +63,8 @@ public final class ReadOnlyStore: CacheStore {
     try await store.transforms(of: resource)
   }
 
+  public func entries(of resource: String) async throws(CacheError) -> [ListedEntry] { try await store.entries(of: resource) }
+
   public func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     try await store.entry(for: key, range: range)
   }

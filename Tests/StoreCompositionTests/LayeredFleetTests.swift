@@ -121,9 +121,11 @@ struct LayeredFleetTests {
   @Test("a layer that cannot remove or mark entries hides them, and the other layers change them", arguments: [true, false])
   func failingLayer(hard: Bool) async throws {
     let failing = VolatileStore()
-    let store = try LayeredStore([upper, FailingRemovals(failing)])
+    let remote = RemoteStore(failing)
+    let store = try LayeredStore([upper, remote])
     let keys = (0..<3).map { CacheKey(resource: "https://example.com/\($0)") }
     for key in keys { try await store.store(Data("a".utf8), for: key, metadata: metadata()) }
+    remote.failure.withLock { $0 = .storeUnavailable }
     let error = await #expect(throws: CacheError.self) {
       if hard { try await store.remove(keys) } else { try await store.markStale(keys, at: metadata().responseTime) }
     }
@@ -131,7 +133,60 @@ struct LayeredFleetTests {
     #expect(failing.keys.count == 3)
     #expect(upper.keys.count == (hard ? 0 : 3))
     if !hard { try await upper.removeAll() }
+    remote.failure.withLock { $0 = nil }
     for key in keys { #expect(try await store.entry(for: key) == nil) }
+  }
+
+  @Test("a list has an entry of a shared layer that this process hides, and a removal removes it")
+  func hiddenHere() async throws {
+    let remote = RemoteStore(lower)
+    let store = try LayeredStore([upper, remote])
+    remote.failure.withLock { $0 = .storeUnavailable }
+    try await store.store(Data("a".utf8), for: key, metadata: metadata())
+    remote.failure.withLock { $0 = nil }
+    try await upper.removeAll()
+    // Another process stores a response.
+    var other = later()
+    other.response.headerFields[try #require(HTTPField.Name("Cache-Tag"))] = "news"
+    try await lower.store(Data("b".utf8), for: key, metadata: other)
+    #expect(try await store.entry(for: key) == nil)
+    #expect(try await store.entries().map(\.key) == [key])
+    #expect(try await store.entries(tagged: "news").map(\.key) == [key])
+    #expect(try await store.entries(of: key.resource).map(\.key) == [key])
+    try await store.remove([key])
+    #expect(lower.keys.isEmpty)
+    try await lower.store(Data("c".utf8), for: key, metadata: later())
+    #expect(try await store.text(key) == "c")
+  }
+
+  @Test("every list fails if a layer fails, so that a purge does not skip the layer")
+  func failingList() async throws {
+    let remote = RemoteStore(lower)
+    let store = try LayeredStore([upper, remote])
+    try await store.store(Data("a".utf8), for: key, metadata: metadata())
+    remote.failure.withLock { $0 = .storeUnavailable }
+    await #expect(throws: CacheError.self) { try await store.entries(of: key.resource) }
+    await #expect(throws: CacheError.self) { try await store.entries() }
+    await #expect(throws: CacheError.self) { try await store.entries(tagged: "news") }
+    #expect(try await store.text(key) == "a")
+  }
+
+  @Test("a shared layer that is read-only for a while makes removals fail, and another read-only layer does not")
+  func readOnlyServer() async throws {
+    let remote = RemoteStore(lower)
+    let store = try LayeredStore([upper, ReadOnlyStore(VolatileStore()), remote])
+    try await store.store(Data("a".utf8), for: key, metadata: metadata())
+    remote.failure.withLock { $0 = .readOnly }
+    for change: @Sendable () async throws -> Void in [
+      { try await store.remove([key]) }, { try await store.remove(key, ifRevision: nil) }, { try await store.removeAll() },
+      { try await store.markStale([key], at: metadata().responseTime) },
+    ] {
+      let error = await #expect(throws: CacheError.self) { try await change() }
+      #expect(error?.code == .readOnly)
+    }
+    remote.failure.withLock { $0 = nil }
+    try await store.removeAll()
+    #expect(lower.keys.isEmpty)
   }
 
   @Test("the unshared part has the layers that other machines do not change")
@@ -196,30 +251,55 @@ private final class TestLease: RequestLease {
   func abandon() {}
 }
 
-/// A store that cannot change entries.
-private final class FailingRemovals: CacheStore {
-  let id = ComponentID.unique(FailingRemovals.self)
+/// A shared store whose calls can fail.
+private final class RemoteStore: CacheStore {
+  let id = ComponentID.unique(RemoteStore.self)
+  /// The code of the errors that all calls throw.
+  let failure = Lock<CacheError.Code?>(nil)
   private let inner: VolatileStore
 
   init(_ inner: VolatileStore) { self.inner = inner }
 
-  func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { try await inner.variants(of: resource) }
+  private func requireNoFailure() throws(CacheError) {
+    if let code = failure.withLock({ $0 }) { throw CacheError(code, reason: "the server is away") }
+  }
+
+  func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
+    try requireNoFailure()
+    return try await inner.variants(of: resource)
+  }
 
   func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
-    try await inner.entry(for: key, range: range)
+    try requireNoFailure()
+    return try await inner.entry(for: key, range: range)
+  }
+
+  func entries(
+    where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
+  ) async throws(CacheError) -> [ListedEntry] {
+    try requireNoFailure()
+    return try await inner.entries(where: isWanted)
   }
 
   func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
-    try await inner.makeWriter(for: key, metadata: metadata)
+    try requireNoFailure()
+    return try await inner.makeWriter(for: key, metadata: metadata)
   }
 
   func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
-    throw CacheError(.storeUnavailable, reason: "away")
+    try requireNoFailure()
+    return try await inner.updateMetadata(of: key, to: metadata, ifRevision: ifRevision)
   }
 
   func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
-    throw CacheError(.storeUnavailable, reason: "away")
+    try requireNoFailure()
+    try await inner.remove(key, ifRevision: ifRevision)
   }
 
-  func removeAll() async throws(CacheError) { throw CacheError(.storeUnavailable, reason: "away") }
+  func removeAll() async throws(CacheError) {
+    try requireNoFailure()
+    try await inner.removeAll()
+  }
+
+  func unsharedPart() async -> (any CacheStore)? { nil }
 }

@@ -174,7 +174,7 @@ struct LayeredReadingTests {
     #expect(await failure { _ = try await store.entry(for: key) }?.isCancellation == true)
   }
 
-  @Test("a list contains each visible entry once, and fails if a layer fails")
+  @Test("a list contains each entry once, and fails if a layer fails")
   func listing() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     let other = CacheKey(resource: "https://example.com/b")
@@ -184,8 +184,8 @@ struct LayeredReadingTests {
     let store = try LayeredStore([upper, lower])
 
     #expect(try await Set(store.entries { _, _ in true }.map(\.key)) == [key, other])
-    // The lower layer's version of the first entry is not visible.
-    #expect(try await store.entries { $1.response.headerFields[.eTag] == "\"old\"" }.map(\.key) == [other])
+    // Lookups do not find the lower layer's version of the first entry, but other machines may.
+    #expect(try await Set(store.entries { $1.response.headerFields[.eTag] == "\"old\"" }.map(\.key)) == [key, other])
     lower.failure = CacheError(.fileSystem, reason: "the disk is gone")
     #expect(await failure { _ = try await store.entries { _, _ in true } }?.code == .fileSystem)
   }

@@ -96,6 +96,11 @@ public protocol CacheStore: Component {
   /// The default implementation filters ``entries(where:)``. A store with an index by resource should implement it, because it is
   /// called whenever a resource changes.
   func transforms(of resource: String) async throws(CacheError) -> [ListedEntry]
+  /// Returns all entries of a resource, including transformed values.
+  ///
+  /// It must not miss an entry that any process may find, because a purge relies on it. The default implementation calls
+  /// ``variants(of:)`` and ``transforms(of:)``. A store that composes others must list the entries of all of them.
+  func entries(of resource: String) async throws(CacheError) -> [ListedEntry]
   /// Returns an entry, or `nil` if it is missing, damaged or expired.
   ///
   /// - Parameters:
@@ -221,6 +226,11 @@ extension CacheStore {
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry] {
     throw CacheError(.unsupported, reason: "\(Self.self) cannot list its entries")
+  }
+
+  public func entries(of resource: String) async throws(CacheError) -> [ListedEntry] {
+    let variants = try await variants(of: resource).map { ListedEntry(key: $0.key, metadata: $0.metadata) }
+    return try await variants + transforms(of: resource)
   }
 
   public func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry] {

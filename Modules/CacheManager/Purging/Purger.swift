@@ -58,6 +58,8 @@ struct Purger: Sendable {
       }
     } catch {
       failure = failure ?? error
+      // This process must not use its own copies, even if the shared part cannot be reached.
+      if let part = await store.unsharedPart(), part.id != store.id { await purge(part, &met, &failure) }
     }
   }
 
@@ -66,8 +68,7 @@ struct Purger: Sendable {
       guard let tag = purge.tag else { return try await store.entries { [purge] in purge.matches($0, $1) }.map(\.key) }
       return try await store.entries(tagged: tag).filter { purge.matches($0.key, $0.metadata) }.map(\.key)
     }
-    // Lower layers of the store may have other variants than the first one.
-    return try await store.latestVariants(of: resource).map(\.key) + store.transforms(of: resource).map(\.key)
+    return try await store.entries(of: resource).map(\.key)
   }
 }
 

@@ -13,6 +13,11 @@ final class Layer: Sendable {
 
   init(_ store: any CacheStore) { self.store = store }
 
+  /// Whether other machines use the store, or a part of it.
+  var isShared: Bool {
+    get async { await store.unsharedPart()?.id != store.id }
+  }
+
   var counters: LayeredCounters.Layer { state.withLock { $0.counters } }
 
   /// Whether the layer could not be emptied.
@@ -101,6 +106,17 @@ final class Layer: Sendable {
     }
   }
 
+  // MARK: Listing
+
+  /// Returns a list without the hidden entries.
+  ///
+  /// The list of a shared store has them too, because other processes may find them. After a removal that failed, another
+  /// process may also have replaced the entry.
+  func listed(_ entries: [ListedEntry]) async -> [ListedEntry] {
+    guard state.withLock({ $0.hidesAll || !$0.hidden.isEmpty }), await !isShared else { return entries }
+    return entries.filter { !isHidden($0.key) }
+  }
+
   // MARK: Changing
 
   func makeWriter(
@@ -117,7 +133,7 @@ final class Layer: Sendable {
 
   /// Removes an entry of any revision. If it stays, it is hidden.
   ///
-  /// - Returns: The error, or `nil` on success or if the store is read-only.
+  /// - Returns: The error, or `nil` on success or if the store is read-only and not shared.
   func remove(_ key: CacheKey) async -> CacheError? {
     do throws(CacheError) {
       try await store.remove(key, ifRevision: nil)
@@ -125,7 +141,7 @@ final class Layer: Sendable {
       return nil
     } catch {
       note(error)
-      guard error.code == .readOnly else {
+      guard await isPermanent(error) else {
         hide(key)
         return error
       }
@@ -137,14 +153,14 @@ final class Layer: Sendable {
 
   /// Removes several entries, each in any revision. Those that stay are hidden.
   ///
-  /// - Returns: The first error, or `nil` on success or if the store is read-only.
+  /// - Returns: The first error, or `nil` on success or if the store is read-only and not shared.
   func remove(_ keys: [CacheKey]) async -> CacheError? {
     do throws(CacheError) {
       try await store.remove(keys)
       state.withLock { $0.hidden.subtract(keys) }
       return nil
     } catch {
-      guard error.code == .readOnly else {
+      guard await isPermanent(error) else {
         note(error)
         state.withLock { $0.hidden.formUnion(keys) }
         return error
@@ -164,8 +180,14 @@ final class Layer: Sendable {
       return (false, nil)
     } catch {
       note(error)
-      return error.code == .readOnly ? (true, nil) : (false, await remove(keys))
+      return await isPermanent(error) ? (true, nil) : (false, await remove(keys))
     }
+  }
+
+  /// Whether the store is read-only by its nature. A shared server is read-only for a while, during a failover, and other
+  /// machines read what it keeps.
+  private func isPermanent(_ error: CacheError) async -> Bool {
+    if error.code == .readOnly { await !isShared } else { false }
   }
 
   /// Removes all entries. Those that stay are hidden.
@@ -179,7 +201,7 @@ final class Layer: Sendable {
     } catch {
       note(error)
       state.withLock { $0.hidesAll = true }
-      if error.code != .readOnly { throw error }
+      if await !isPermanent(error) { throw error }
     }
   }
 }
