@@ -254,7 +254,6 @@ let package = Package(
         product("NIOCore", of: "swift-nio", trait: "Gateway"),
         product("NIOPosix", of: "swift-nio", trait: "Gateway"),
         product("NIOConcurrencyHelpers", of: "swift-nio", trait: "Gateway"),
-        product("NIOHTTP1", of: "swift-nio", trait: "Gateway"),
         product("NIOExtras", of: "swift-nio-extras", trait: "Gateway"),
         product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
       ],
@@ -300,8 +299,8 @@ let package = Package(
       name: "Benchmarks",
       dependencies: [
         "CacheCore", "CacheManager", "CacheNetworking", "CacheTesting", "CacheTransport", "DiskStore", "ETagValidation",
-        "ImageCodecs", "LoopbackOrigin", "MemoryStore", "AsyncHTTPNetworking", "CacheTelemetry", "RedisStore", "StoreComposition",
-        "CAllocationCount",
+        "ImageCodecs", "LocalRedis", "LoopbackOrigin", "MemoryStore", "AsyncHTTPNetworking", "CacheTelemetry", "RedisStore",
+        "StoreComposition", "CAllocationCount",
         "CPlainVIPS",
         httpTypes,
         product("Metrics", of: "swift-metrics", trait: "Metrics"),
@@ -313,10 +312,13 @@ let package = Package(
     .executableTarget(
       name: "Faults",
       dependencies: [
-        "CacheCore", "CacheManager", "CacheTesting", "DiskStore", "ETagValidation", "MemoryStore", "SQLiteStore",
-        "StoreComposition", httpTypes,
+        "CacheCore", "CacheManager", "CacheTesting", "DiskStore", "ETagValidation", "LocalRedis", "MemoryStore", "RedisStore",
+        "SQLiteStore", "StoreComposition", httpTypes,
       ],
       path: "Tests/Faults", swiftSettings: strict),
+    .target(
+      name: "LocalRedis", dependencies: ["CacheCore", "CacheTesting", "LoopbackOrigin"], path: "Tests/LocalRedis",
+      swiftSettings: strict),
 
     .executableTarget(
       name: "Simulation", dependencies: ["CacheCore", "CacheTesting", "MemoryStore"], path: "Tests/Simulation",
@@ -335,7 +337,8 @@ let package = Package(
     tests(
       "RedisStoreTests",
       [
-        "RedisStore", "StoreComposition", "CacheManager", "ETagValidation", "CacheTesting", "LoopbackOrigin", httpTypes,
+        "RedisStore", "StoreComposition", "CacheManager", "ETagValidation", "CacheTesting", "LocalRedis", "LoopbackOrigin",
+        httpTypes,
       ]),
     tests("StoreCompositionTests", ["StoreComposition", "CacheTesting", "DiskStore", "OwnBackend", httpTypes]),
     tests("CacheNetworkingTests", ["CacheNetworking", "CacheTesting", "LoopbackOrigin", httpTypes]),

@@ -26,12 +26,18 @@ struct Faults {
       let folder = FileManager.default.temporaryDirectory.appending(path: "etagere-faults-\(UUID().uuidString)").path
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
       do {
-        let findings = try await suite.run(Trial(seed: settings.seed, isQuick: settings.isQuick, folder: folder))
+        let findings = try await suite.run(
+          Trial(
+            seed: settings.seed, isQuick: settings.isQuick, seconds: settings.seconds, folder: folder,
+            report: { line in
+              if settings.isVerbose { say("  \((Date().timeIntervalSince(start) * 10).rounded() / 10) s: \(line)") }
+            }))
         for finding in findings { say("  \(finding)") }
       } catch {
         // The folder is kept as evidence.
         say("  FAILED: \(error)")
-        say("  repeat with: Scripts/faults --seed \(settings.seed)\(settings.isQuick ? " --quick" : "") \(suite.rawValue)")
+        let length = (settings.isQuick ? " --quick" : "") + (settings.seconds.map { " --seconds \($0)" } ?? "")
+        say("  repeat with: Scripts/faults --seed \(settings.seed)\(length) \(suite.rawValue)")
         say("  folder: \(folder)")
         throw FailedCheck("a guarantee was broken")
       }

@@ -3,6 +3,8 @@ struct Settings {
   var suites: [Suite] = []
   var seed: UInt64 = 1
   var isQuick = false
+  var seconds: Int?
+  var isVerbose = false
 
   init(_ arguments: [String]) throws {
     var rest = arguments[...]
@@ -12,14 +14,20 @@ struct Settings {
       case "--seed":
         guard let number = rest.popFirst().flatMap({ UInt64($0) }) else { throw FailedCheck("--seed takes a number") }
         seed = number
+      case "--seconds":
+        guard let number = rest.popFirst().flatMap({ Int($0) }), number > 0 else {
+          throw FailedCheck("--seconds takes a number")
+        }
+        seconds = number
+      case "--verbose": isVerbose = true
       default:
-        guard let suite = Suite(rawValue: argument) else {
-          throw FailedCheck("unknown suite '\(argument)', not one of \(Suite.allCases.map(\.rawValue).joined(separator: ", "))")
+        guard let suite = Suite(rawValue: argument), Suite.built.contains(suite) else {
+          throw FailedCheck("unknown suite '\(argument)', not one of \(Suite.built.map(\.rawValue).joined(separator: ", "))")
         }
         if !suites.contains(suite) { suites.append(suite) }
       }
     }
-    if suites.isEmpty { suites = Suite.allCases }
+    if suites.isEmpty { suites = Suite.built }
   }
 }
 
@@ -27,12 +35,25 @@ struct Settings {
 struct Trial: Sendable {
   var seed: UInt64
   var isQuick: Bool
+  /// The length of a suite that runs for some time, or `nil` for its own.
+  var seconds: Int?
   var folder: String
+  /// Prints the progress of the run, if that is wanted.
+  var report: @Sendable (String) -> Void
 }
 
 /// The suites of trials.
 enum Suite: String, CaseIterable {
-  case kill, flips, environment, hammer, model
+  case kill, flips, environment, hammer, model, redis
+
+  /// The suites whose traits are enabled.
+  static var built: [Suite] {
+    #if Redis && Origin
+    allCases
+    #else
+    allCases.filter { $0 != .redis }
+    #endif
+  }
 
   /// - Returns: Descriptions of what was done and how often.
   func run(_ trial: Trial) async throws -> [String] {
@@ -44,6 +65,12 @@ enum Suite: String, CaseIterable {
     case .environment: return try EnvironmentSuite(trial).run()
     case .hammer: return try await HammerSuite(trial).run()
     case .model: return try await ModelSuite(trial).run()
+    case .redis:
+      #if Redis && Origin
+      return try await RedisSuite(trial).run()
+      #else
+      throw FailedCheck("the suite 'redis' needs the trait Redis")
+      #endif
     }
   }
 }

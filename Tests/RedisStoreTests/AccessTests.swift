@@ -2,6 +2,7 @@
 import CacheCore
 import CacheTesting
 import Foundation
+import LocalRedis
 import LoopbackOrigin
 import Testing
 
@@ -90,7 +91,7 @@ struct AccessTests {
     guard case .granted(let lease) = try await fleet.requestLease(of: key.resource, selection: "", lookedUpAt: nil) else {
       throw CacheError(.other, reason: "the lease was not granted")
     }
-    try await cache.makeWriter(for: key, metadata: metadata(), lease: lease).commit(trailers: nil)
+    _ = try await cache.makeWriter(for: key, metadata: metadata(), lease: lease).commit(trailers: nil)
     lease.endAsStored()
     let member = fleet.join(receive: { _, _ in }, missed: {})
     try await Turns.until { member.isCurrent }

@@ -2,6 +2,7 @@
 import CacheCore
 import CacheTesting
 import HTTPTypes
+import LocalRedis
 import Testing
 
 @testable import RedisStore

@@ -4,6 +4,7 @@ import CacheManager
 import CacheTesting
 import ETagValidation
 import HTTPTypes
+import LocalRedis
 import StoreComposition
 import Testing
 

@@ -4,6 +4,7 @@ import CacheManager
 import CacheTesting
 import ETagValidation
 import HTTPTypes
+import LocalRedis
 import LoopbackOrigin
 import RedisStore
 import StoreComposition
@@ -215,6 +216,36 @@ struct OutageTests {
     await manager.close()
     let failures = observer.events.compactMap { if case .readFailed(_, let error) = $0 { error.code } else { nil } }
     #expect(failures == [.storeUnavailable])
+    await cache.close()
+  }
+
+  @Test(
+    "a purge without the server throws, and removes the copies of its own machine",
+    arguments: ["url", "tag", "everything"])
+  func purge(_ selection: String) async throws {
+    let server = try await RedisServer()
+    let cache = try server.cache()
+    let disk = VolatileStore()
+    let url = try #require(URL(string: "https://example.com/a"))
+    let origin = ScriptedDownloader()
+    let tag = try #require(HTTPField.Name("Cache-Tag"))
+    origin.serve(url) { _ in .ok("x", etag: "\"1\"", cacheControl: "max-age=600", fields: [tag: "news"]) }
+    let store = try LayeredStore([disk, cache])
+    let manager = ResourceManager(
+      .init {
+        $0.downloader = origin
+        $0.store = store
+        $0.validator = ETagValidator()
+      })
+    _ = try await manager.load(url)
+    #expect(disk.keys.count == 1)
+    server.kill()
+    try await Turns.until { await failure { _ = try await cache.entry(for: key) }?.code == .storeUnavailable }
+    let purged: [String: PurgeSelection] = ["url": .url(url), "tag": .tag("news")]
+    let error = await failure { try await manager.purge(purged[selection] ?? .everything) }
+    #expect(error?.code == .storeUnavailable)
+    #expect(disk.keys.isEmpty)
+    await manager.close()
     await cache.close()
   }
 

@@ -1,6 +1,7 @@
 #if Redis
 import CacheCore
 import CacheTesting
+import LocalRedis
 import RedisStore
 import StoreComposition
 import Testing

@@ -1,6 +1,7 @@
 #if Redis
 import CacheCore
 import CacheTesting
+import LocalRedis
 import RedisStore
 
 /// A cluster of three servers without replicas.

@@ -1,38 +1,20 @@
-#if Redis
+#if Redis && Origin
 import Foundation
-import LoopbackOrigin
+import LocalRedis
 
-/// A server on a free loopback port, with its files in a temporary folder.
+/// A server that stores nothing on disk, and its own benchmark.
 final class RedisProcess {
-  let port: Int
   private let child: ChildProcess
-  private let process = Process()
-  private let reservation: ReservedPort
+  private let server: RedisServer
 
   init(_ child: ChildProcess) async throws {
     self.child = child
-    let folder = child.scratch("redis")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    reservation = try ReservedPort()
-    port = reservation.number
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments =
-      ["redis-server", "--port", "\(port)", "--bind", "127.0.0.1", "--save", "", "--dir", folder.path, "--daemonize", "no"]
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    for _ in 0..<200 {
-      if try await child.output("redis-cli", ["-p", "\(port)", "ping"]).contains("PONG") { return }
-      try await Task.sleep(for: .milliseconds(50))
-    }
-    throw BenchmarkFailure("the Redis server did not start")
+    server = try await RedisServer(hasPort: true)
   }
 
-  deinit { stop() }
+  var port: Int { server.portNumber }
 
-  /// Ends the server. It inherits the signal mask of the thread that started it, so it may not receive `SIGTERM`.
-  func stop() { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+  func stop() { server.kill() }
 
   /// Returns the rate of `GET` in redis-benchmark, which drives hiredis from an event loop.
   func requestsPerSecond(size: Int, connections: Int, pipelined: Int, count: Int) async throws -> Double {

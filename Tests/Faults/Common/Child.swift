@@ -109,6 +109,9 @@ enum Children {
       var worker = try HammerWorker(arguments: arguments.dropFirst())
       try await worker.run()
     case "environment": try await EnvironmentSuite.runChild(Array(arguments.dropFirst()))
+    #if Redis && Origin
+    case "redis": try await RedisWorker(arguments: arguments.dropFirst()).run()
+    #endif
     default: throw FailedCheck("'child' needs a role and its arguments")
     }
   }

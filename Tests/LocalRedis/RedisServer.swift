@@ -1,9 +1,8 @@
-#if Redis
-import CacheCore
-import CacheTesting
-import Foundation
-import LoopbackOrigin
-import RedisStore
+#if Redis && Origin
+internal import CacheCore
+internal import CacheTesting
+package import Foundation
+internal import LoopbackOrigin
 
 #if canImport(Darwin)
 import Darwin
@@ -16,15 +15,15 @@ import Musl
 /// A real server on a Unix domain socket or a loopback port, with its files in a temporary folder. It ends with its last
 /// reference.
 ///
-/// `Scripts/test` installs the program. A machine without it skips the tests.
-final class RedisServer: Sendable {
-  static let isInstalled = program != nil
+/// The scripts install the program. A machine without it skips the tests.
+package final class RedisServer: Sendable {
+  package static let isInstalled = program != nil
 
   private static let program = ["valkey-server", "redis-server"].lazy
     .flatMap { name in (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map { "\($0)/\(name)" } }
     .first { FileManager.default.isExecutableFile(atPath: $0) }
 
-  let folder: String
+  package let folder: String
   private let arguments: [String]
   private let process = Lock<Process?>(nil)
   private let port: ReservedPort?
@@ -37,7 +36,7 @@ final class RedisServer: Sendable {
   ///   - hasPort: Whether the server also listens on a port, which ``url`` then names.
   ///   - isCluster: Whether the server is a node of a cluster. It then has a port.
   ///   - isStarted: Whether the server is started now.
-  init(_ arguments: [String] = [], hasPort: Bool = false, isCluster: Bool = false, isStarted: Bool = true) async throws {
+  package init(_ arguments: [String] = [], hasPort: Bool = false, isCluster: Bool = false, isStarted: Bool = true) async throws {
     // The path of a socket has at most 107 bytes.
     folder = FileManager.default.temporaryDirectory.path + "/redis-\(Hexadecimal.text(Revision.random().low))"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -58,7 +57,7 @@ final class RedisServer: Sendable {
   }
 
   /// The URL of the server's socket, or of its port in a cluster.
-  var url: URL {
+  package var url: URL {
     get throws {
       let text = port.map { "redis://127.0.0.1:\($0.number)" } ?? "unix://\(folder)/socket"
       guard let url = URL(string: text) else { throw CacheError(.invalidURL, reason: text) }
@@ -66,27 +65,19 @@ final class RedisServer: Sendable {
     }
   }
 
-  var portNumber: Int { port?.number ?? 0 }
+  package var portNumber: Int { port?.number ?? 0 }
 
-  var busPortNumber: Int { busPort?.number ?? 0 }
-
-  /// A cache on this server. Its timeouts are long, because a busy machine can stop the server for seconds.
-  func cache(_ change: (inout RedisCache.Configuration) -> Void = { _ in }) throws -> RedisCache {
-    try RedisCache(
-      url: url,
-      configuration: .init {
-        $0.timeout = .seconds(60)
-        $0.connectTimeout = .seconds(60)
-        change(&$0)
-      })
-  }
+  package var busPortNumber: Int { busPort?.number ?? 0 }
 
   // MARK: The process
 
-  func start() async throws {
+  /// Starts the server, also after ``kill()``, and waits until it accepts connections.
+  ///
+  /// - Parameter further: Arguments of the program for this run.
+  package func start(_ further: [String] = []) async throws {
     let process = Process()
     process.executableURL = URL(filePath: Self.program ?? "")
-    process.arguments = arguments
+    process.arguments = arguments + further
     process.standardOutput = FileHandle(forWritingAtPath: "/dev/null")
     process.standardInput = FileHandle(forReadingAtPath: "/dev/null")
     try process.run()
@@ -95,7 +86,7 @@ final class RedisServer: Sendable {
   }
 
   /// Ends the server without notice.
-  func kill() {
+  package func kill() {
     let process = process.withLock { process in
       defer { process = nil }
       return process
@@ -107,9 +98,9 @@ final class RedisServer: Sendable {
     unlink(folder + "/socket")
   }
 
-  func pause() { if let process = process.withLock({ $0 }) { signal(process, SIGSTOP) } }
+  package func pause() { if let process = process.withLock({ $0 }) { signal(process, SIGSTOP) } }
 
-  func resume() { if let process = process.withLock({ $0 }) { signal(process, SIGCONT) } }
+  package func resume() { if let process = process.withLock({ $0 }) { signal(process, SIGCONT) } }
 
   private func signal(_ process: Process, _ number: Int32) {
     #if canImport(Darwin)
@@ -125,10 +116,10 @@ final class RedisServer: Sendable {
 
   /// Runs a command on a connection of its own and returns the reply as the server sends it, without the last line break.
   @discardableResult
-  func run(_ command: [String]) throws -> String { try run(command.map { Data($0.utf8) }) }
+  package func run(_ command: [String]) throws -> String { try run(command.map { Data($0.utf8) }) }
 
   @discardableResult
-  func run(_ command: [Data]) throws -> String {
+  package func run(_ command: [Data]) throws -> String {
     #if canImport(Glibc)
     let kind = Int32(SOCK_STREAM.rawValue)
     #else
@@ -164,7 +155,7 @@ final class RedisServer: Sendable {
   }
 
   /// The names of all keys.
-  var keys: [String] {
+  package var keys: [String] {
     get throws {
       try run(["KEYS", "*"]).split(separator: "\r\n").filter { !$0.hasPrefix("*") && !$0.hasPrefix("$") }.map(String.init)
     }
