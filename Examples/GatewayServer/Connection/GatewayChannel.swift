@@ -6,8 +6,8 @@ import NIOCore
 /// The setup of one connection of HummingbirdCore's server, which accepts, counts and closes connections. ``ConnectionHandler``
 /// reads and writes them.
 ///
-/// HummingbirdCore's `HTTP1Channel` is not used. It refuses unknown methods, reads values as UTF-8, splits `Cookie`, sends chunks
-/// to HTTP/1.0 clients, and responds to a too long head with 400.
+/// HummingbirdCore's `HTTP1Channel` is not used. It refuses unknown methods, reads values as UTF-8, reads nothing after a request
+/// with `Upgrade`, sends chunks to HTTP/1.0 clients, and responds to a too long head with 400.
 struct GatewayChannel: ServerChildChannel {
   struct Value: ServerChildChannelValue {
     let channel: any Channel

@@ -18,16 +18,17 @@ struct HeadReader {
 
   /// - Parameter bytes: The field lines and the empty line.
   func fields(_ bytes: UnsafeRawBufferPointer) throws(RequestRefusal) -> HTTPFields {
-    var fields = HTTPFields()
+    var fields: [HTTPField] = []
+    fields.reserveCapacity(16)
     var start = 0
     while let end = bytes[start...].firstIndex(of: 10), end - 1 > start {
       guard fields.count < limits.fieldCount else {
         throw .fieldsTooLarge("more than \(limits.fieldCount) fields")
       }
-      fields.append(try field(bytes[start..<(end - 1)]))
+      fields.append(try field(UnsafeRawBufferPointer(rebasing: bytes[start..<(end - 1)])))
       start = end + 1
     }
-    return fields
+    return HTTPFields(fields)
   }
 
   private func requestLine(
@@ -60,7 +61,7 @@ struct HeadReader {
     return digits[2] == UInt8(ascii: "0")
   }
 
-  private func field(_ line: Slice<UnsafeRawBufferPointer>) throws(RequestRefusal) -> HTTPField {
+  private func field(_ line: UnsafeRawBufferPointer) throws(RequestRefusal) -> HTTPField {
     // Line folding is obsolete, and a client could use it to hide a field (RFC 9112 §5.2).
     guard let first = line.first, first != 32, first != 9 else { throw .malformed("a field line is folded") }
     guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { throw .malformed("a field line has no colon") }
@@ -68,10 +69,16 @@ struct HeadReader {
     guard !name.isEmpty, name.allSatisfy(\.isTokenByte),
       let fieldName = HTTPField.Name(String(decoding: name, as: UTF8.self))
     else { throw .malformed("a field name is not a token") }
-    var value = line[(colon + 1)...]
-    guard value.allSatisfy(\.isFieldByte) else { throw .malformed("a field value contains control characters") }
-    while let first = value.first, first == 32 || first == 9 { value.removeFirst() }
-    while let last = value.last, last == 32 || last == 9 { value.removeLast() }
+    var (start, end) = (colon + 1, line.count)
+    while start < end, line[start] == 32 || line[start] == 9 { start += 1 }
+    while start < end, line[end - 1] == 32 || line[end - 1] == 9 { end -= 1 }
+    let value = UnsafeRawBufferPointer(rebasing: line[start..<end])
+    var all: UInt8 = 0
+    for byte in value {
+      guard byte.isFieldByte else { throw .malformed("a field value contains control characters") }
+      all |= byte
+    }
+    if all < 0x80 { return HTTPField(name: fieldName, value: String(decoding: value, as: UTF8.self)) }
     return HTTPField(name: fieldName, value: value)
   }
 }

@@ -4,9 +4,8 @@ import NIOCore
 
 /// A parser that turns the bytes of a connection into requests.
 ///
-/// SwiftNIO's decoder refuses methods that it does not know, reads values as UTF-8, and stops at `Upgrade`. A gateway must
-/// forward what it does not know. It must also prevent request smuggling (RFC 9112 §11.2), so this parser applies every rule
-/// itself.
+/// A gateway must forward what it does not know. SwiftNIO's decoder refuses unknown methods, replaces bytes that are not UTF-8,
+/// and stops at `Upgrade`. This parser also applies every rule against request smuggling (RFC 9112 §11.2).
 struct RequestParser {
   enum Part {
     case head(RequestHead)
