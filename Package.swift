@@ -409,6 +409,7 @@ let package = Package(
         "Etagere", "CacheTelemetry", "CacheTesting", "LoopbackOrigin", "EtagereTool", "Browser", "AsyncHTTPNetworking",
         "ImageService", httpTypes, product("ArgumentParser", of: "swift-argument-parser", trait: "Tool"),
         product("CoreMetrics", of: "swift-metrics", trait: "Service"),
+        product("NIOCore", of: "swift-nio", trait: "Service"), product("NIOPosix", of: "swift-nio", trait: "Service"),
       ]),
     tests(
       "GatewayTests",

@@ -1,4 +1,5 @@
 #if Gateway
+import HTTPTypes
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1

@@ -102,6 +102,7 @@ final class ImageServer: Sendable {
 
   private func router() -> Router<ClientContext> {
     let router = Router(context: ClientContext.self)
+    router.add(middleware: UpgradeRefusal())
     if settings.hasAccessLog { router.add(middleware: AccessLog(field: settings.clientField, writer: log)) }
     if settings.admin != nil { router.add(middleware: RequestMetrics(factory: prometheus)) }
     router.get("healthz") { _, _ in "ok\n" }
