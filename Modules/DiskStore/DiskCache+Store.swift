@@ -80,30 +80,16 @@ extension DiskCache {
 
   /// Removes all entries in a few jobs, each of which handles many of them.
   public func remove(_ keys: [CacheKey]) async throws(CacheError) {
-    try engine.requireWritable()
-    let failures = try await inBatches(items(keys)) { engine, item -> CacheError? in
-      do throws(CacheError) {
-        try engine.remove(item.key, item.name, ifRevision: nil)
-        return nil
-      } catch {
-        return error
-      }
+    try await changeInBatches(keys) { engine, item throws(CacheError) in
+      try engine.remove(item.key, item.name, ifRevision: nil)
     }
-    if let failure = failures.values.lazy.compactMap(\.self).first { throw failure }
   }
 
   /// Marks all entries stale in a few jobs, each of which handles many of them.
   public func markStale(_ keys: [CacheKey], at now: Timestamp) async throws(CacheError) {
-    try engine.requireWritable()
-    let failures = try await inBatches(items(keys)) { engine, item -> CacheError? in
-      do throws(CacheError) {
-        _ = try engine.updateMetadata(item.key, item.name, ifRevision: nil) { $0.markedStale(at: now) }
-        return nil
-      } catch {
-        return error
-      }
+    try await changeInBatches(keys) { engine, item throws(CacheError) in
+      _ = try engine.updateMetadata(item.key, item.name, ifRevision: nil) { $0.markedStale(at: now) }
     }
-    if let failure = failures.values.lazy.compactMap(\.self).first { throw failure }
   }
 
   /// Removes every entry committed before the call. A writer that began before the call and commits after it keeps its entry.
@@ -130,8 +116,22 @@ extension DiskCache {
     Set(keys).map { BatchItem(key: $0, name: EntryName($0, hashKey: engine.folder.key)) }
   }
 
+  /// Changes entries in batches.
+  ///
+  /// - Throws: The first error, after every entry was tried.
+  private func changeInBatches(
+    _ keys: [CacheKey], _ change: @escaping @Sendable (DiskEngine, BatchItem) throws(CacheError) -> Void
+  ) async throws(CacheError) {
+    let results = try await inBatches(items(keys)) { engine, item in
+      Result { () throws(CacheError) in try change(engine, item) }
+    }
+    for result in results.values { try result.get() }
+  }
+
   /// The number of entries that one thread handles before waking another thread pays off.
   private static let itemsPerThread = 16
+  /// The maximum number of entries in one job, because single reads wait for it.
+  private static let itemsPerJob = 256
 
   /// Runs `work` for each item, with many items in one job, and returns its results.
   ///
@@ -140,10 +140,12 @@ extension DiskCache {
     _ items: [BatchItem], _ work: @escaping @Sendable (DiskEngine, BatchItem) -> Value
   ) async throws(CacheError) -> [CacheKey: Value] {
     guard !items.isEmpty else { return [:] }
-    let parts = min(configuration.ioWidth, (items.count + Self.itemsPerThread - 1) / Self.itemsPerThread)
-    let size = (items.count + parts - 1) / parts
+    let width = min(configuration.ioWidth, (items.count + Self.itemsPerThread - 1) / Self.itemsPerThread)
+    let size = min(Self.itemsPerJob, (items.count + width - 1) / width)
     let results = await withTaskGroup(of: Result<[(BatchItem, Value?)], CacheError>.self) { group in
-      for start in stride(from: 0, to: items.count, by: size) {
+      var results: [Result<[(BatchItem, Value?)], CacheError>] = []
+      for (number, start) in stride(from: 0, to: items.count, by: size).enumerated() {
+        if number >= width, let result = await group.next() { results.append(result) }
         let part = items[start..<min(start + size, items.count)]
         group.addTask { [engine] in
           do throws(CacheError) {
@@ -156,7 +158,7 @@ extension DiskCache {
           }
         }
       }
-      return await group.reduce(into: []) { $0.append($1) }
+      return await group.reduce(into: results) { $0.append($1) }
     }
     var found: [CacheKey: Value] = [:]
     for result in results {

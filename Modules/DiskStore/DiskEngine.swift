@@ -224,7 +224,8 @@ final class DiskEngine: Sendable {
     }
   }
 
-  /// Appends a metadata record to the entry of that revision, or of any revision with `nil`. Returns `false` if there is none.
+  /// Appends a metadata record to the entry if it has the given revision. With `nil`, any revision matches. Returns `false` if
+  /// there is no such entry.
   ///
   /// - Parameter change: Returns the new metadata for the stored metadata.
   func updateMetadata(

@@ -43,7 +43,7 @@ extension LayeredStore {
     let snapshot = barrier.snapshot(key.resource)
     var source: (index: Int, revision: Revision)?
     for (index, layer) in layers.enumerated() where source == nil {
-      source = (try? await layer.revision(of: key)).flatMap { $0 }.map { (index, $0) }
+      source = (try? await layer.metadata(of: key)).flatMap { $0 }.map { (index, $0.revision) }
     }
     var isLost = source == nil
     for layer in source.map({ layers[($0.index + 1)...] }) ?? layers[...] {

@@ -12,9 +12,9 @@ extension LayeredStore {
   {
     // If the entry is in a read-only layer, a copy in progress may be the only one that can be updated.
     await copyTable.settled(key.resource)
-    await barrier.beginChange(key.resource)
-    defer { barrier.endChange(key.resource) }
-    guard try await shown(key) == revision else { return false }
+    await barrier.beginChange([key.resource])
+    defer { barrier.endChange([key.resource]) }
+    guard try await shown(key)?.revision == revision else { return false }
     var first: Int?
     var readOnly: [Int] = []
     var failures: [(index: Int, error: CacheError)] = []
@@ -24,7 +24,7 @@ extension LayeredStore {
       } catch {
         if error.isCancellation { throw error }
         layer.note(error)
-        if error.code == .readOnly { readOnly.append(index) } else { failures.append((index, error)) }
+        if await layer.isPermanent(error) { readOnly.append(index) } else { failures.append((index, error)) }
       }
     }
     for index in readOnly {

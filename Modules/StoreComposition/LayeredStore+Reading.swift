@@ -134,7 +134,7 @@ extension LayeredStore {
       for (index, layer) in layers.enumerated() {
         group.addTask {
           do throws(CacheError) {
-            return (index, .success(await layer.listed(try await entries(layer.store))))
+            return (index, .success(layer.listed(try await entries(layer.store))))
           } catch {
             return (index, .failure(error))
           }

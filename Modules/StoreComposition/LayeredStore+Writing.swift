@@ -63,10 +63,10 @@ extension LayeredStore {
     if layer.hidesAll { throw CacheError(.readOnly, reason: "the layer cannot be emptied") }
   }
 
-  /// Returns the revision that a lookup would find.
-  func shown(_ key: CacheKey) async throws(CacheError) -> Revision? {
+  /// Returns the metadata of the entry that a lookup would find.
+  func shown(_ key: CacheKey) async throws(CacheError) -> StoredMetadata? {
     for layer in layers {
-      if let revision = try await layer.revision(of: key) { return revision }
+      if let metadata = try await layer.metadata(of: key) { return metadata }
     }
     return nil
   }
@@ -74,12 +74,12 @@ extension LayeredStore {
   /// Removes the entry from every layer, unless a lookup would find another revision.
   ///
   /// - Throws: The first error of a layer, after every layer was tried. An entry that a layer could not remove is hidden. A
-  ///   read-only layer is not an error.
+  ///   read-only layer that is not shared is not an error.
   public func remove(_ key: CacheKey, ifRevision revision: Revision?) async throws(CacheError) {
-    await barrier.beginChange(key.resource)
-    defer { barrier.endChange(key.resource) }
+    await barrier.beginChange([key.resource])
+    defer { barrier.endChange([key.resource]) }
     if let revision {
-      guard try await shown(key) == revision else { return }
+      guard try await shown(key)?.revision == revision else { return }
     }
     copyTable.forget(key)
     var failure: CacheError?
@@ -93,27 +93,33 @@ extension LayeredStore {
   /// Removes several entries from every layer, each in any revision.
   ///
   /// - Throws: The first error of a layer, after every layer was tried. An entry that a layer could not remove is hidden. A
-  ///   read-only layer is not an error.
+  ///   read-only layer that is not shared is not an error.
   public func remove(_ keys: [CacheKey]) async throws(CacheError) {
     copyTable.forget(Set(keys))
-    try await sweep(keys) { layer, keys in await layer.remove(keys) }
+    try await change(keys) { layer, keys in await layer.remove(keys) }
   }
 
   /// Marks several entries stale in every layer, each in any revision, because the layers may have different responses. A layer
   /// that fails loses the entries. For a read-only layer, see ``updateMetadata(of:to:ifRevision:)``.
   public func markStale(_ keys: [CacheKey], at now: Timestamp) async throws(CacheError) {
-    let hasReadOnlyLayer = Lock(false)
-    try await sweep(keys) { layer, keys in
+    let readOnly = Lock<[Layer]>([])
+    try await change(keys) { layer, keys in
       let result = await layer.markStale(keys, at: now)
-      if result.isReadOnly { hasReadOnlyLayer.withLock { $0 = true } }
+      if result.isReadOnly { readOnly.withLock { $0.append(layer) } }
       return result.failure
     }
-    guard hasReadOnlyLayer.withLock({ $0 }) else { return }
+    let layers = readOnly.withLock { $0 }
+    guard !layers.isEmpty else { return }
     var failure: CacheError?
-    for key in keys {
+    for key in Set(keys) {
       do throws(CacheError) {
-        guard let metadata = try await entry(for: key, range: 0..<0)?.metadata else { continue }
-        _ = try await updateMetadata(of: key, to: metadata.markedStale(at: now), ifRevision: metadata.revision)
+        var isKept = false
+        for layer in layers where try await layer.metadata(of: key) != nil { isKept = true }
+        if isKept, let metadata = try await shown(key) {
+          _ = try await updateMetadata(of: key, to: metadata.markedStale(at: now), ifRevision: metadata.revision)
+        }
+        // The entry of a read-only layer may be another response than the one that lookups find.
+        for layer in layers { await layer.hideIfFresh(key, at: now) }
       } catch {
         failure = failure ?? error
       }
@@ -122,17 +128,17 @@ extension LayeredStore {
   }
 
   /// Changes entries in all layers at once. Copies of them that have begun before do not commit afterwards.
-  ///
-  /// Other changes run between the steps, so that a large purge does not delay them.
-  private func sweep(
+  private func change(
     _ keys: [CacheKey], _ change: @escaping @Sendable (Layer, [CacheKey]) async -> CacheError?
   ) async throws(CacheError) {
+    // Other changes of a resource run between the steps.
     let step = 1_024
     var failure: CacheError?
     for start in stride(from: 0, to: keys.count, by: step) {
       let part = Array(keys[start..<min(start + step, keys.count)])
-      await barrier.beginSweep()
-      defer { barrier.endSweep() }
+      let resources = Array(Set(part.lazy.map(\.resource)))
+      await barrier.beginChange(resources)
+      defer { barrier.endChange(resources) }
       let failed = await withTaskGroup(of: CacheError?.self) { group in
         for layer in layers { group.addTask { await change(layer, part) } }
         return await group.reduce(nil) { $0 ?? $1 }
@@ -145,7 +151,7 @@ extension LayeredStore {
   /// Removes all entries from every layer. It waits for changes in progress, and later changes wait for it.
   ///
   /// - Throws: The first error of a layer, after every layer was tried. Entries that a layer could not remove are hidden. A
-  ///   read-only layer is not an error.
+  ///   read-only layer that is not shared is not an error.
   public func removeAll() async throws(CacheError) {
     await barrier.beginSweep()
     defer { barrier.endSweep() }

@@ -322,6 +322,9 @@ struct FolderTests {
     #expect(try await cache.bytes(key) == bytes(5))
     #expect(await failure { try await cache.store(bytes(5), for: key, metadata: metadata()) }?.code == .readOnly)
     #expect(await failure { try await cache.remove(key, ifRevision: nil) }?.code == .readOnly)
+    #expect(await failure { try await cache.remove([key]) }?.code == .readOnly)
+    #expect(await failure { try await cache.markStale([key], at: metadata().responseTime) }?.code == .readOnly)
+    try await cache.remove([])
     #expect(await failure { try await cache.removeAll() }?.code == .readOnly)
     #expect(throws: CacheError.self) { try DiskCache(path: folder.root + "/tmp/new") }
   }

@@ -167,6 +167,19 @@ struct RecoveryTests {
     #expect(try await cache.bytes(key) == bytes(10))
   }
 
+  @Test("a batch on a read-only folder throws, and changes nothing, and a batch of no entries does not throw")
+  func readOnlyBatches() async throws {
+    let faults = FaultyFileSystem()
+    let cache = try DiskCache(path: folder.path, configuration: .init(), calls: faults.calls)
+    try await cache.store(bytes(10), for: key, metadata: metadata())
+    faults.set { $0.isReadOnly = true }
+    #expect(await failure { try await cache.remove([key]) }?.code == .readOnly)
+    #expect(await failure { try await cache.markStale([key], at: metadata().responseTime) }?.code == .readOnly)
+    try await cache.remove([])
+    try await cache.markStale([], at: metadata().responseTime)
+    #expect(try await cache.bytes(key) == bytes(10))
+  }
+
   @Test("a folder that becomes writable is written to, and one that becomes read-only causes errors", arguments: 0..<3)
   func changingRights(first: Int) async throws {
     let other = try DiskCache(path: folder.path)

@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Layered store: a layer that other processes change")
+@Suite("Layered store: a layer that other processes change", .timeLimit(.minutes(2)))
 struct LayeredFleetTests {
   private let key = CacheKey(resource: "https://example.com/a")
   private let upper = VolatileStore()
@@ -118,10 +118,12 @@ struct LayeredFleetTests {
     #expect(held.inner.keys.isEmpty && lower.keys.isEmpty)
   }
 
-  @Test("a layer that cannot remove or mark entries hides them, and the other layers change them", arguments: [true, false])
-  func failingLayer(hard: Bool) async throws {
+  @Test(
+    "a layer that cannot remove or mark entries hides them, and the next purge finds and changes them",
+    arguments: [true, false], [true, false])
+  func failingLayer(hard: Bool, isShared: Bool) async throws {
     let failing = VolatileStore()
-    let remote = RemoteStore(failing)
+    let remote = RemoteStore(failing, isShared: isShared)
     let store = try LayeredStore([upper, remote])
     let keys = (0..<3).map { CacheKey(resource: "https://example.com/\($0)") }
     for key in keys { try await store.store(Data("a".utf8), for: key, metadata: metadata()) }
@@ -135,6 +137,78 @@ struct LayeredFleetTests {
     if !hard { try await upper.removeAll() }
     remote.failure.withLock { $0 = nil }
     for key in keys { #expect(try await store.entry(for: key) == nil) }
+    let listed = try await store.entries().map(\.key)
+    #expect(Set(listed) == Set(keys))
+    try await store.remove(listed)
+    #expect(failing.keys.isEmpty)
+  }
+
+  @Test("a cancelled purge throws, and neither hides nor removes entries", arguments: [true, false])
+  func cancelled(hard: Bool) async throws {
+    let remote = RemoteStore(lower)
+    let store = try LayeredStore([remote])
+    try await store.store(Data("a".utf8), for: key, metadata: metadata())
+    remote.failure.withLock { $0 = .cancelled }
+    let error = await #expect(throws: CacheError.self) {
+      if hard { try await store.remove([key]) } else { try await store.markStale([key], at: metadata().responseTime) }
+    }
+    #expect(error?.isCancellation == true)
+    remote.failure.withLock { $0 = nil }
+    #expect(try await store.text(key) == "a")
+  }
+
+  @Test("a removal of entries does not wait for the commit of another resource, nor end the copy of one")
+  func independent() async throws {
+    let held = HeldStore()
+    let store = try LayeredStore([held, lower])
+    let copied = CacheKey(resource: "https://example.com/copied")
+    try await lower.store(Data("copied".utf8), for: copied, metadata: metadata())
+    _ = try await store.variants(of: copied.resource)
+    await held.gate.arrived()
+    let other = CacheKey(resource: "https://example.com/other")
+    let commit = Task { try await store.store(Data("other".utf8), for: other, metadata: metadata()) }
+    await held.gate.arrived(2)
+    try await store.remove([key, CacheKey(resource: "https://example.com/b")])
+    held.gate.open()
+    _ = try await commit.value
+    await store.flush()
+    #expect(try await held.inner.text(copied) == "copied")
+    #expect(try await held.inner.text(other) == "other")
+  }
+
+  @Test("removals of overlapping entries, commits and removals of all entries do not wait for each other forever")
+  func overlapping() async throws {
+    let store = try LayeredStore([upper, lower])
+    let keys = (0..<40).map { CacheKey(resource: "https://example.com/\($0)") }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<200 {
+        group.addTask {
+          switch number % 5 {
+          case 0: try await store.remove(keys.reversed())
+          case 1: try await store.remove(Array(keys[(number % 20)...]))
+          case 2: try await store.markStale(keys.shuffled(), at: metadata().responseTime)
+          case 3: try await store.store(Data("a".utf8), for: keys[number % 40], metadata: metadata())
+          default: try await store.removeAll()
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    await store.flush()
+    try await store.remove(keys)
+    #expect(upper.keys.isEmpty && lower.keys.isEmpty)
+  }
+
+  @Test("a soft purge hides the fresh entry of a read-only layer below another response")
+  func readOnlyBelow() async throws {
+    let store = try LayeredStore([upper, ReadOnlyStore(lower)])
+    try await upper.store(Data("upper".utf8), for: key, metadata: later())
+    try await lower.store(Data("lower".utf8), for: key, metadata: later())
+    let now = later().responseTime + .seconds(1)
+    try await store.markStale([key], at: now)
+    #expect(try await store.entry(for: key)?.metadata.freshness.isFresh(at: now) == false)
+    try await upper.removeAll()
+    #expect(try await store.entry(for: key) == nil)
   }
 
   @Test("a list has an entry of a shared layer that this process hides, and a removal removes it")
@@ -251,17 +325,21 @@ private final class TestLease: RequestLease {
   func abandon() {}
 }
 
-/// A shared store whose calls can fail.
+/// A store, shared or not, whose calls can fail.
 private final class RemoteStore: CacheStore {
   let id = ComponentID.unique(RemoteStore.self)
   /// The code of the errors that all calls throw.
   let failure = Lock<CacheError.Code?>(nil)
   private let inner: VolatileStore
 
-  init(_ inner: VolatileStore) { self.inner = inner }
+  private let isShared: Bool
+
+  init(_ inner: VolatileStore, isShared: Bool = true) { (self.inner, self.isShared) = (inner, isShared) }
 
   private func requireNoFailure() throws(CacheError) {
-    if let code = failure.withLock({ $0 }) { throw CacheError(code, reason: "the server is away") }
+    if let code = failure.withLock({ $0 }) {
+      throw code == .cancelled ? .cancelled : CacheError(code, reason: "the server is away")
+    }
   }
 
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
@@ -301,5 +379,5 @@ private final class RemoteStore: CacheStore {
     try await inner.removeAll()
   }
 
-  func unsharedPart() async -> (any CacheStore)? { nil }
+  func unsharedPart() async -> (any CacheStore)? { isShared ? nil : self }
 }

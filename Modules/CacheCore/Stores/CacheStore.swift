@@ -98,8 +98,9 @@ public protocol CacheStore: Component {
   func transforms(of resource: String) async throws(CacheError) -> [ListedEntry]
   /// Returns all entries of a resource, including transformed values.
   ///
-  /// It must not miss an entry that any process may find, because a purge relies on it. The default implementation calls
-  /// ``variants(of:)`` and ``transforms(of:)``. A store that composes others must list the entries of all of them.
+  /// It must list each entry that a lookup in any process could return, because a purge relies on it. The default implementation
+  /// calls ``variants(of:)``, which counts as a use, and ``transforms(of:)``. A store that composes others must list the entries
+  /// of all of them.
   func entries(of resource: String) async throws(CacheError) -> [ListedEntry]
   /// Returns an entry, or `nil` if it is missing, damaged or expired.
   ///
@@ -131,13 +132,13 @@ public protocol CacheStore: Component {
   func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool
   /// Removes an entry if it has the given revision. With `nil`, any revision matches. A missing entry is not an error.
   func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError)
-  /// Removes several entries, each in any revision. A missing entry is not an error.
+  /// Removes several entries, whatever their revisions. A missing entry is not an error.
   ///
   /// A purge removes its entries with this call. The default implementation calls ``remove(_:ifRevision:)`` for each key.
   ///
   /// - Throws: The first error, after every key was tried.
   func remove(_ keys: [CacheKey]) async throws(CacheError)
-  /// Marks several entries stale, each in any revision (``Freshness/markedStale(at:)``). A missing entry is not an error.
+  /// Marks several entries stale, whatever their revisions (``Freshness/markedStale(at:)``). A missing entry is not an error.
   ///
   /// A soft purge marks its entries with this call. An entry that is replaced during the call may remain fresh. The default
   /// implementation calls ``entry(for:range:)`` and ``updateMetadata(of:to:ifRevision:)`` for each key.
@@ -160,8 +161,8 @@ public protocol CacheStore: Component {
   ) async throws(CacheError) -> [ListedEntry]
   /// Returns the entries whose response has the cache tag `tag` in `Cache-Tag` or `Surrogate-Key`, including transformed values.
   ///
-  /// It must not miss an entry that any process may find, because a purge relies on it. The default implementation filters
-  /// ``entries(where:)``. A store with an index by tag should implement it.
+  /// It must list each entry that a lookup in any process could return, because a purge relies on it. The default implementation
+  /// filters ``entries(where:)``. A store with an index by tag should implement it.
   func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry]
   /// Returns the part of the store that other machines do not use, or `nil` if they use all of it.
   ///

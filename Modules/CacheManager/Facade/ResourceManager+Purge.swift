@@ -32,8 +32,9 @@ extension ResourceManager {
   ///   - scope: The partitions to purge. `.partition(nil)` is the partition of loads that name none.
   /// - Returns: The number of purged responses. Each variant of a resource counts once, even if it is stored in both layers.
   /// - Throws: `CacheError.Code.invalidURL`, `CacheError.Code.unsupported` if a store cannot list its entries, or the error of a
-  ///   store, with path and reason. The purge continues after an error, so every other matching response is purged. If the fleet
-  ///   cannot be reached, the error is `CacheError.Code.storeUnavailable`, and the purge must be repeated.
+  ///   store, with path and reason. The purge continues with the other responses after an error. If one layer of a store cannot
+  ///   list its entries, responses can remain in the others too. Repeat the purge after an error, also if the fleet cannot be
+  ///   reached (`CacheError.Code.storeUnavailable`).
   @discardableResult
   public func purge(
     _ selection: PurgeSelection, _ mode: PurgeMode = .hard, in scope: PurgeScope = .partition(nil)

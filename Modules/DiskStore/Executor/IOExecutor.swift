@@ -13,7 +13,7 @@ final class IOExecutor: Sendable {
     case entry(UInt64)
     /// Writes this many bytes for a resource.
     case storing(UInt64, bytes: Int)
-    /// Reads data that does not change, in no order.
+    /// Reads data that does not change, or handles many entries, each in its resource's turn (``inTurn(_:_:)``).
     case unordered
     /// Maintains the whole folder.
     case maintenance

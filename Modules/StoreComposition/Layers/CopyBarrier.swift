@@ -3,8 +3,18 @@ internal import CacheCore
 /// Prevents copies between the layers from overwriting later changes.
 ///
 /// Changes of one resource run one at a time, because two concurrent commits could leave two layers with different responses. A
-/// removal of all entries runs alone.
+/// change of several resources waits until it can start for all of them. A **sweep** concerns all resources, and runs alone.
 final class CopyBarrier: Sendable {
+  /// A change that waits for its turn. Each of its resources has it in its queue.
+  private final class Change: Sendable {
+    let resources: [String]
+    let continuation: CheckedContinuation<Void, Never>
+
+    init(_ resources: [String], _ continuation: CheckedContinuation<Void, Never>) {
+      (self.resources, self.continuation) = (resources, continuation)
+    }
+  }
+
   private struct Resource {
     var generation: UInt64 = 0
     var watches = 0
@@ -13,14 +23,14 @@ final class CopyBarrier: Sendable {
     var isChanging = false
     /// The number of copies that are committing.
     var commits = 0
-    var waiters: [CheckedContinuation<Void, Never>] = []
+    var waiters: [Change] = []
 
     var isForgotten: Bool { watches == 0 && changes == 0 && commits == 0 }
   }
 
   private struct State {
     var resources: [String: Resource] = [:]
-    /// The number of running and waiting removals of all entries, of which at most one is running.
+    /// The number of running and waiting sweeps, of which at most one is running.
     var sweeps = 0
     var isSweeping = false
     var sweepEpoch: UInt64 = 0
@@ -38,17 +48,26 @@ final class CopyBarrier: Sendable {
       resources[resource] = value.isForgotten ? nil : value
     }
 
-    /// Starts the next change if possible. A waiting removal of all entries comes before waiting changes.
+    /// Starts the next change of a resource if possible. A waiting sweep comes before waiting changes.
+    ///
+    /// A change enters all its queues at once, so the oldest change is the first one in each of them. Two changes therefore never
+    /// wait for each other.
     mutating func turn(_ name: String) -> [CheckedContinuation<Void, Never>] {
       guard sweeps == 0 else { return sweepTurn() }
-      guard var resource = resources[name], !resource.isChanging, resource.commits == 0, !resource.waiters.isEmpty else {
-        return []
+      guard let change = resources[name]?.waiters.first, change.resources.allSatisfy({ canStart(change, $0) }) else { return [] }
+      for name in change.resources {
+        self.change(name) { resource in
+          resource.waiters.removeFirst()
+          resource.isChanging = true
+        }
       }
-      let next = resource.waiters.removeFirst()
-      resource.isChanging = true
-      resources[name] = resource
       busy += 1
-      return [next]
+      return [change.continuation]
+    }
+
+    private func canStart(_ change: Change, _ name: String) -> Bool {
+      guard let resource = resources[name] else { return false }
+      return !resource.isChanging && resource.commits == 0 && resource.waiters.first === change
     }
 
     private mutating func sweepTurn() -> [CheckedContinuation<Void, Never>] {
@@ -57,7 +76,7 @@ final class CopyBarrier: Sendable {
       return [sweepWaiters.removeFirst()]
     }
 
-    /// Starts the next removal of all entries, or the first change of each resource.
+    /// Starts the next sweep, or the first change of each resource.
     mutating func turns() -> [CheckedContinuation<Void, Never>] {
       guard sweeps == 0 else { return sweepTurn() }
       return resources.filter { !$0.value.waiters.isEmpty }.keys.flatMap { turn($0) }
@@ -113,30 +132,37 @@ final class CopyBarrier: Sendable {
   // MARK: Changes
 
   /// Waits for the turn of a change. Copies can no longer start to commit, and those that have started are waited for.
-  func beginChange(_ resource: String) async {
+  ///
+  /// - Parameter resources: The resources that change, each of them once, and at least one.
+  func beginChange(_ resources: [String]) async {
     await begin { state, continuation in
-      state.change(resource) { resource in
-        resource.changes += 1
-        resource.generation += 1
-        resource.waiters.append(continuation)
+      let change = Change(resources, continuation)
+      for resource in resources {
+        state.change(resource) { resource in
+          resource.changes += 1
+          resource.generation += 1
+          resource.waiters.append(change)
+        }
       }
-      return state.turn(resource)
+      return state.turn(resources[0])
     }
   }
 
-  func endChange(_ resource: String) {
+  func endChange(_ resources: [String]) {
     end { state in
-      state.change(resource) { resource in
-        resource.changes -= 1
-        resource.isChanging = false
-        resource.generation += 1
+      for resource in resources {
+        state.change(resource) { resource in
+          resource.changes -= 1
+          resource.isChanging = false
+          resource.generation += 1
+        }
       }
       state.busy -= 1
-      return state.turn(resource)
+      return resources.flatMap { state.turn($0) }
     }
   }
 
-  /// Waits for the turn of a removal of all entries, after running changes and committing copies.
+  /// Waits for the turn of a sweep, after running changes and committing copies.
   func beginSweep() async {
     await begin { state, continuation in
       state.sweeps += 1

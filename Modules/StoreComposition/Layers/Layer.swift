@@ -5,6 +5,8 @@ final class Layer: Sendable {
   private struct State {
     var hidden: Set<CacheKey> = []
     var hidesAll = false
+    /// Whether the store is read-only by its nature, and has refused the last change.
+    var isReadOnly = false
     var counters = LayeredCounters.Layer()
   }
 
@@ -71,11 +73,11 @@ final class Layer: Sendable {
     }
   }
 
-  /// Returns the visible revision of a key, or `nil` if there is none.
-  func revision(of key: CacheKey) async throws(CacheError) -> Revision? {
+  /// Returns the visible metadata of a key, or `nil` if there is none.
+  func metadata(of key: CacheKey) async throws(CacheError) -> StoredMetadata? {
     guard !isHidden(key) else { return nil }
     do throws(CacheError) {
-      return try await store.entry(for: key, range: 0..<0)?.metadata.revision
+      return try await store.entry(for: key, range: 0..<0)?.metadata
     } catch {
       if error.isCancellation { throw error }
       note(error)
@@ -108,13 +110,12 @@ final class Layer: Sendable {
 
   // MARK: Listing
 
-  /// Returns a list without the hidden entries.
+  /// Returns a list without the entries that are hidden because the store is read-only.
   ///
-  /// The list of a shared store has them too, because other processes may find them. After a removal that failed, another
-  /// process may also have replaced the entry.
-  func listed(_ entries: [ListedEntry]) async -> [ListedEntry] {
-    guard state.withLock({ $0.hidesAll || !$0.hidden.isEmpty }), await !isShared else { return entries }
-    return entries.filter { !isHidden($0.key) }
+  /// Other hidden entries are listed, so that a purge removes them: an earlier removal failed, and another process or a restart
+  /// would show them again.
+  func listed(_ entries: [ListedEntry]) -> [ListedEntry] {
+    state.withLock { $0.isReadOnly } ? entries.filter { !isHidden($0.key) } : entries
   }
 
   // MARK: Changing
@@ -137,7 +138,7 @@ final class Layer: Sendable {
   func remove(_ key: CacheKey) async -> CacheError? {
     do throws(CacheError) {
       try await store.remove(key, ifRevision: nil)
-      show(key)
+      showRemoved([key])
       return nil
     } catch {
       note(error)
@@ -145,28 +146,45 @@ final class Layer: Sendable {
         hide(key)
         return error
       }
-      // Only an existing entry is hidden. Otherwise every key ever stored above would be remembered.
-      if (try? await store.entry(for: key, range: 0..<0)) ?? nil != nil { hide(key) } else { show(key) }
+      await hideExisting(key)
       return nil
     }
   }
 
-  /// Removes several entries, each in any revision. Those that stay are hidden.
+  private func showRemoved(_ keys: [CacheKey]) {
+    state.withLock { state in
+      state.isReadOnly = false
+      state.hidden.subtract(keys)
+    }
+  }
+
+  /// Hides the entry of a read-only store. A key without an entry is not hidden. Otherwise every key ever stored above would be
+  /// remembered.
+  private func hideExisting(_ key: CacheKey) async {
+    do throws(CacheError) {
+      if try await store.entry(for: key, range: 0..<0) == nil { show(key) } else { hide(key) }
+    } catch {
+      hide(key)
+    }
+  }
+
+  /// Removes several entries, each in any revision. If the store fails, they are hidden. After a cancellation they are not,
+  /// because the caller gets the error and repeats the removal.
   ///
   /// - Returns: The first error, or `nil` on success or if the store is read-only and not shared.
   func remove(_ keys: [CacheKey]) async -> CacheError? {
     do throws(CacheError) {
       try await store.remove(keys)
-      state.withLock { $0.hidden.subtract(keys) }
+      showRemoved(keys)
       return nil
     } catch {
+      if error.isCancellation { return error }
+      note(error)
       guard await isPermanent(error) else {
-        note(error)
         state.withLock { $0.hidden.formUnion(keys) }
         return error
       }
-      // Single removals find the entries that exist.
-      for key in keys { _ = await remove(key) }
+      for key in keys { await hideExisting(key) }
       return nil
     }
   }
@@ -179,15 +197,28 @@ final class Layer: Sendable {
       try await store.markStale(keys, at: now)
       return (false, nil)
     } catch {
+      if error.isCancellation { return (false, error) }
       note(error)
       return await isPermanent(error) ? (true, nil) : (false, await remove(keys))
     }
   }
 
-  /// Whether the store is read-only by its nature. A shared server is read-only for a while, during a failover, and other
-  /// machines read what it keeps.
-  private func isPermanent(_ error: CacheError) async -> Bool {
-    if error.code == .readOnly { await !isShared } else { false }
+  /// Hides the entry of a read-only store if it would be used without revalidation.
+  func hideIfFresh(_ key: CacheKey, at now: Timestamp) async {
+    do throws(CacheError) {
+      if try await store.entry(for: key, range: 0..<0)?.metadata.freshness.isFresh(at: now) == true { hide(key) }
+    } catch {
+      hide(key)
+    }
+  }
+
+  /// Returns whether an error says that the store is read-only by its nature, and remembers that.
+  ///
+  /// A shared server is read-only for a while, during a failover, and other machines read what it keeps.
+  func isPermanent(_ error: CacheError) async -> Bool {
+    guard error.code == .readOnly, await !isShared else { return false }
+    state.withLock { $0.isReadOnly = true }
+    return true
   }
 
   /// Removes all entries. Those that stay are hidden.
@@ -195,7 +226,7 @@ final class Layer: Sendable {
     do throws(CacheError) {
       try await store.removeAll()
       state.withLock { state in
-        state.hidesAll = false
+        (state.hidesAll, state.isReadOnly) = (false, false)
         state.hidden = []
       }
     } catch {

@@ -79,8 +79,8 @@ final class LayeredWriter: EntryWriter {
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
     if !deferredLayers.isEmpty { await store.copyTable.reserve(store.configuration.backlog) }
     defer { if !deferredLayers.isEmpty { store.copyTable.release() } }
-    await store.barrier.beginChange(key.resource)
-    defer { store.barrier.endChange(key.resource) }
+    await store.barrier.beginChange([key.resource])
+    defer { store.barrier.endChange([key.resource]) }
     let writers = state.withLock { state in
       defer { state.writers = [:] }
       return state.writers
