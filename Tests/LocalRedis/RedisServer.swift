@@ -82,7 +82,13 @@ package final class RedisServer: Sendable {
     process.standardInput = FileHandle(forReadingAtPath: "/dev/null")
     try process.run()
     self.process.withLock { $0 = process }
-    try await Turns.until { (try? self.run(["PING"])) == "+PONG" }
+    let end = ContinuousClock.now + .seconds(60)
+    while (try? run(["PING"])) != "+PONG" {
+      guard process.isRunning, ContinuousClock.now < end else {
+        throw CacheError(.connectionRefused, reason: "the server in \(folder) has not started")
+      }
+      try await Task.sleep(for: .milliseconds(1))
+    }
   }
 
   /// Ends the server without notice.
@@ -96,6 +102,8 @@ package final class RedisServer: Sendable {
     // Foundation's `waitUntilExit` can hang when several threads call it.
     while (try? run(["PING"])) != nil { usleep(1_000) }
     unlink(folder + "/socket")
+    // The number may belong to another process from now on.
+    unlink(folder + "/pid")
   }
 
   package func pause() { if let process = process.withLock({ $0 }) { signal(process, SIGSTOP) } }
@@ -117,6 +125,14 @@ package final class RedisServer: Sendable {
   /// Runs a command on a connection of its own and returns the reply as the server sends it, without the last line break.
   @discardableResult
   package func run(_ command: [String]) throws -> String { try run(command.map { Data($0.utf8) }) }
+
+  /// Runs a command, and throws if the server refuses it or does not reply.
+  package func require(_ command: [String]) throws {
+    let reply = try run(command)
+    guard !reply.isEmpty, !reply.hasPrefix("-") else {
+      throw CacheError(.other, reason: "the server refused \(command.prefix(3).joined(separator: " ")): \(reply)")
+    }
+  }
 
   @discardableResult
   package func run(_ command: [Data]) throws -> String {

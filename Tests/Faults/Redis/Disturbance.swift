@@ -4,7 +4,7 @@ import CacheTesting
 import Foundation
 import LocalRedis
 
-/// An event that a Redis server can meet.
+/// A disturbance of a Redis server.
 enum Disturbance: String, CaseIterable {
   /// The server is killed, and returns without its data.
   case loss
@@ -88,7 +88,7 @@ struct DisturbedServer {
     case .hold:
       // The connection that sent the command is held, too.
       let milliseconds = Int64(time / .milliseconds(1))
-      if milliseconds > 0 { try server.run(["CLIENT", "PAUSE", "\(milliseconds)"]) }
+      if milliseconds > 0 { try server.require(["CLIENT", "PAUSE", "\(milliseconds)"]) }
     case .full:
       try limitMemory(used() / 2)
       try await clock.sleep(for: time)
@@ -96,13 +96,14 @@ struct DisturbedServer {
     case .foreign:
       let names = (0..<16).map { "foreign:\($0)" }
       try limitMemory(used() + 4_000_000)
+      // A full server may refuse some of them.
       for name in names { try server.run(["SET", name, String(repeating: "x", count: 1_000_000)]) }
       try await clock.sleep(for: time)
       try limitMemory(nil)
-      try server.run(["UNLINK"] + names)
-    case .flush: try server.run(["FLUSHALL"])
-    case .disconnection: try server.run(["CLIENT", "KILL", "TYPE", "normal"])
-    case .scripts: try server.run(["SCRIPT", "FLUSH"])
+      try server.require(["UNLINK"] + names)
+    case .flush: try server.require(["FLUSHALL"])
+    case .disconnection: try server.require(["CLIENT", "KILL", "TYPE", "normal"])
+    case .scripts: try server.require(["SCRIPT", "FLUSH"])
     }
   }
 
@@ -120,7 +121,7 @@ struct DisturbedServer {
   }
 
   private func limitMemory(_ bytes: Int?) throws {
-    try server.run(["CONFIG", "SET", "maxmemory", bytes.map { "\($0)" } ?? Self.unlimited])
+    try server.require(["CONFIG", "SET", "maxmemory", bytes.map { "\($0)" } ?? Self.unlimited])
   }
 }
 #endif

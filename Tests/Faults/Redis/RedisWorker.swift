@@ -32,7 +32,7 @@ struct RedisWorker: Sendable {
     (self.number, self.seed, self.phases, self.phase) = (number, seed &* 1_000 &+ number, phases, .milliseconds(phase))
     versions = try SharedVersions(path: folder + "/versions")
     shared = try RedisCache(url: server)
-    // Much smaller than all bodies, so that many of them are read from the server.
+    // The limit is much smaller than all bodies, so that many of them are read from the server.
     disk = try DiskCache(path: "\(folder)/\(number)", configuration: .init(sizeLimit: 16_000_000))
     let store = try LayeredStore([disk, shared])
     var configuration = ResourceManager.Configuration()

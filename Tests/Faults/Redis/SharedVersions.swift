@@ -92,7 +92,7 @@ final class SharedVersions: @unchecked Sendable {
         // A process can read a response that another process commits at the moment of a purge. The documentation states this
         // limit, so the result of such a purge is not certain.
         let isCertain =
-          load(index(.openRequests, resource)) == 0
+          load(index(.openRequests, resource)) == 0 && load(index(.lastResponse, resource)) > 0
           && load(index(.lastResponse, resource)) + Self.longestCommit.nanoseconds < now
         return (resource, version(resource), isCertain)
       })

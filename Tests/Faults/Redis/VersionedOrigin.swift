@@ -30,7 +30,8 @@ final class VersionedOrigin: Downloader {
     return response
   }
 
-  /// Returns the delay before or after the response is made. Few are longer than a process waits for another one.
+  /// Returns the delay before or after the response is made, in milliseconds. Few delays exceed the time for which other
+  /// processes wait.
   private static func delay(_ generator: inout SplitMix) -> Int64 {
     switch Int.random(in: 0..<1_000, using: &generator) {
     case 0..<700: 0
