@@ -35,7 +35,7 @@ extension DemoPage {
     \(suggestions.map { "<option value=\"\(SessionPage.escaped($0))\">" }.joined(separator: "\n"))
     </datalist>
     <small id="source-hint">Allowed sources:
-    \(places.map { "<code>\(SessionPage.escaped($0))</code>" }.joined(separator: ", "))</small>
+    \(allowedPrefixes.map { "<code>\(SessionPage.escaped($0))</code>" }.joined(separator: ", "))</small>
     </div>
     \(presetField)
     <div class="field">
@@ -112,7 +112,7 @@ extension DemoPage {
   }
 
   /// The starts of all allowed sources.
-  private var places: [String] { folderNames.map { "\($0)/…" } + settings.origins }
+  private var allowedPrefixes: [String] { folderNames.map { "\($0)/…" } + settings.origins }
 
   /// The starts that the source field suggests. The host `*.example.com` stands for other hosts and is not part of a URL.
   private var suggestions: [String] {

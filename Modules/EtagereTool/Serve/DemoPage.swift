@@ -11,12 +11,12 @@ import NIOCore
 /// The route signs a URL for every client that can reach it. A page of another site cannot use it.
 struct DemoPage: Sendable {
   static let path = "/demo"
-  /// The time for which a URL is valid. The URLs of a trial must not stay valid after the page is switched off.
+  /// The time for which a URL is valid. It limits how long the URLs of a trial stay valid after the page is switched off.
   static let lifetime = Duration.seconds(3_600)
   /// The limit of the body of `/demo/sign`, in bytes.
   private static let bodyLimit = 16_384
 
-  private struct Order: Decodable {
+  private struct SigningRequest: Decodable {
     var source: String
     var operations: String
   }
@@ -82,14 +82,14 @@ struct DemoPage: Sendable {
       throw DemoProblem(.unsupportedMediaType, "notJSON", "the type of the body is not application/json")
     }
     guard let body = try? await request.body.collect(upTo: Self.bodyLimit),
-      let order = try? JSONDecoder().decode(Order.self, from: Data(body.readableBytesView))
+      let signing = try? JSONDecoder().decode(SigningRequest.self, from: Data(body.readableBytesView))
     else {
       throw DemoProblem(
         .badRequest, "invalidBody", "the body is not a JSON object with 'source' and 'operations', or is too large")
     }
     let path: String
     do throws(CacheError) {
-      path = try service.signedPath(for: order.source, operations: order.operations, validFor: Self.lifetime)
+      path = try service.signedPath(for: signing.source, operations: signing.operations, validFor: Self.lifetime)
     } catch {
       context.failure.note(error)
       throw DemoProblem(.badRequest, error.code.rawValue, error.reason)

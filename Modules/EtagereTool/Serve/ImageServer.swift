@@ -102,7 +102,7 @@ final class ImageServer: Sendable {
 
   private func router() -> Router<ClientContext> {
     let router = Router(context: ClientContext.self)
-    router.add(middleware: UpgradeRefusal())
+    router.add(middleware: UpgradeMiddleware())
     if settings.hasAccessLog { router.add(middleware: AccessLog(field: settings.clientField, writer: log)) }
     if settings.admin != nil { router.add(middleware: RequestMetrics(factory: prometheus)) }
     router.get("healthz") { _, _ in "ok\n" }
@@ -134,6 +134,7 @@ final class ImageServer: Sendable {
   /// Returns the routes for operators: the metrics and purges.
   private func adminRouter() -> Router<BasicRequestContext> {
     let router = Router()
+    router.add(middleware: UpgradeMiddleware())
     router.get("metrics") { [prometheus, service] _, _ in
       Response(
         status: .ok, headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8"],

@@ -182,6 +182,9 @@ struct ServeSettings: Sendable {
 private struct SettingsReader {
   private let reader: ConfigReader
 
+  /// The settings that a log must not state. The URL of a Redis server can have a password.
+  private static let secrets: Set<String> = ["keys", "redis"]
+
   init(_ reader: ConfigReader) { self.reader = reader }
 
   func invalid(_ name: String, _ value: String, _ expected: String) -> SettingsError {
@@ -191,7 +194,7 @@ private struct SettingsReader {
   func text(_ name: String) throws -> String? {
     let key = ConfigKey([name])
     // A file may have a number or a Boolean value, for which the reader has no text.
-    if let text = reader.string(forKey: key, isSecret: name == "keys") { return text }
+    if let text = reader.string(forKey: key, isSecret: Self.secrets.contains(name)) { return text }
     if let number = reader.int(forKey: key) { return "\(number)" }
     if let number = reader.double(forKey: key) { return "\(number)" }
     if let isTrue = reader.bool(forKey: key) { return "\(isTrue)" }
@@ -200,7 +203,7 @@ private struct SettingsReader {
   }
 
   func list(_ name: String) throws -> [String]? {
-    reader.stringArray(forKey: ConfigKey([name]), isSecret: name == "keys")
+    reader.stringArray(forKey: ConfigKey([name]), isSecret: Self.secrets.contains(name))
   }
 
   func value<Value>(_ name: String, _ expected: String, _ parse: (String) -> Value?) throws -> Value? {

@@ -4,8 +4,9 @@ import Hummingbird
 
 /// A middleware that announces the end of the connection to a client that asks for another protocol with `Upgrade`.
 ///
-/// SwiftNIO's decoder reads nothing after such a request, so the next request on the connection would get no response.
-struct UpgradeRefusal<Context: RequestContext>: RouterMiddleware {
+/// SwiftNIO's decoder reads nothing after such a request, so the next request on the connection would get no response. The
+/// client closes the connection, or the server does so after its idle timeout.
+struct UpgradeMiddleware<Context: RequestContext>: RouterMiddleware {
   @concurrent func handle(
     _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
   ) async throws -> Response {
@@ -15,6 +16,8 @@ struct UpgradeRefusal<Context: RequestContext>: RouterMiddleware {
       response = try await next(request, context)
     } catch let error as any HTTPResponseError {
       response = try error.response(from: request, context: context)
+    } catch {
+      response = Response(status: .internalServerError)
     }
     response.headers[.connection] = "close"
     return response
