@@ -201,30 +201,10 @@ struct ServeDemoBrowserTests {
           let file = URL(filePath: folder).appending(path: "demo-\(scheme.rawValue).png")
           try await page.browser.screenshot(ofWholePage: true).write(to: file)
         }
-        let low: [String] = try await page.browser.evaluate(Self.contrasts)
+        let low = try await page.browser.lowContrasts(of: "h1, p, label, small, code, input, select, button, th, td")
         #expect(low.isEmpty, "\(scheme.rawValue)")
       }
     }
   }
-
-  /// A script that returns the texts with too little contrast (WCAG 2.2, 1.4.3) to the nearest opaque background.
-  private static let contrasts = """
-    const channels = color => color.match(/[\\d.]+/g).map(Number);
-    const luminance = color => {
-      const [red, green, blue] = channels(color).map(value => value / 255)
-        .map(value => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
-      return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-    };
-    const background = element => {
-      const color = getComputedStyle(element).backgroundColor;
-      return (channels(color)[3] ?? 1) > 0.5 ? color : background(element.parentElement);
-    };
-    return [...document.querySelectorAll("h1, p, label, small, code, input, select, button, th, td")].flatMap(element => {
-      if (!element.checkVisibility()) return [];
-      const [text, back] = [luminance(getComputedStyle(element).color), luminance(background(element))];
-      const contrast = (Math.max(text, back) + 0.05) / (Math.min(text, back) + 0.05);
-      return contrast < 4.5 ? [`${element.tagName} '${element.textContent.trim()}': ${contrast.toFixed(2)}`] : [];
-    });
-    """
 }
 #endif

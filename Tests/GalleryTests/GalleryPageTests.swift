@@ -233,31 +233,11 @@ struct GalleryPageTests {
       for scheme in [BrowserOptions.ColorScheme.light, .dark] {
         try await page.browser.emulate(BrowserOptions { $0.colorScheme = scheme })
         try page.keep(try await page.browser.screenshot(), as: "gallery-\(scheme.rawValue)")
-        let low: [String] = try await page.browser.evaluate(Self.contrasts)
+        let low = try await page.browser.lowContrasts(of: "h1, header p, button, .summary, .legend li, th, td, .tile p, .version")
         #expect(low.isEmpty, "\(scheme.rawValue)")
       }
     }
   }
-
-  /// A script that returns the texts with too little contrast (WCAG 2.2, 1.4.3) to the nearest opaque background.
-  private static let contrasts = """
-    const channels = color => color.match(/[\\d.]+/g).map(Number);
-    const luminance = color => {
-      const [red, green, blue] = channels(color).map(value => value / 255)
-        .map(value => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
-      return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-    };
-    const background = element => {
-      const color = getComputedStyle(element).backgroundColor;
-      return (channels(color)[3] ?? 1) > 0.5 ? color : background(element.parentElement);
-    };
-    return [...document.querySelectorAll("h1, header p, button, .summary, .legend li, th, td, .tile p, .version")].flatMap(element => {
-      if (element.textContent.trim() === "" || !element.checkVisibility()) return [];
-      const [text, back] = [luminance(getComputedStyle(element).color), luminance(background(element))];
-      const contrast = (Math.max(text, back) + 0.05) / (Math.min(text, back) + 0.05);
-      return contrast < 4.5 ? [`${element.className || element.tagName} '${element.textContent.trim()}': ${contrast.toFixed(2)}`] : [];
-    });
-    """
 
   @Test("on a phone the page does not scroll sideways, and its buttons are large enough to touch")
   func phone() async throws {
