@@ -1,3 +1,4 @@
+#if AsyncHTTP
 extension BrowserSession {
   /// Returns the visible texts whose contrast to the nearest opaque background is below 4.5 (WCAG 2.2, 1.4.3).
   ///
@@ -25,3 +26,4 @@ extension BrowserSession {
       """, [selector])
   }
 }
+#endif
