@@ -196,6 +196,19 @@ let package = Package(
     module(
       "HummingbirdImages",
       ["ImageService", httpTypes, product("Hummingbird", of: "hummingbird", trait: "Service")]),
+    // No product contains this target: it is the server of etagere serve and of the example Gateway.
+    module(
+      "HTTPServing",
+      [
+        "CacheCore", httpTypes, product("HummingbirdCore", of: "hummingbird", trait: "Service"),
+        product("Logging", of: "swift-log", trait: "Service"),
+        product("NIOCore", of: "swift-nio", trait: "Service"),
+        product("NIOPosix", of: "swift-nio", trait: "Service"),
+        product("NIOConcurrencyHelpers", of: "swift-nio", trait: "Service"),
+        product("NIOHTTP1", of: "swift-nio", trait: "Service"),
+        product("NIOExtras", of: "swift-nio-extras", trait: "Service"),
+        product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Service"),
+      ]),
     module("CacheTesting", ["CacheCore", httpTypes]),
     module(
       "Etagere",
@@ -248,20 +261,17 @@ let package = Package(
     .target(
       name: "GatewayServer",
       dependencies: [
-        "CacheCore", "CacheManager", "MemoryStore", "DiskStore", "ETagValidation", "AsyncHTTPNetworking", httpTypes,
-        product("HummingbirdCore", of: "hummingbird", trait: "Gateway"),
+        "CacheCore", "CacheManager", "MemoryStore", "DiskStore", "ETagValidation", "AsyncHTTPNetworking", "HTTPServing",
+        httpTypes,
         product("Logging", of: "swift-log", trait: "Gateway"),
         product("NIOCore", of: "swift-nio", trait: "Gateway"),
-        product("NIOPosix", of: "swift-nio", trait: "Gateway"),
         product("NIOConcurrencyHelpers", of: "swift-nio", trait: "Gateway"),
-        product("NIOHTTP1", of: "swift-nio", trait: "Gateway"),
-        product("NIOExtras", of: "swift-nio-extras", trait: "Gateway"),
         product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
       ],
       path: "Examples/GatewayServer", packageAccess: false, swiftSettings: strict),
     .executableTarget(
       name: "Gateway",
-      dependencies: ["GatewayServer", "ETagValidation"] + gatewayCommand, path: "Examples/Gateway",
+      dependencies: ["GatewayServer", "HTTPServing", "ETagValidation"] + gatewayCommand, path: "Examples/Gateway",
       exclude: ["Dockerfile", "Dockerfile.dockerignore", "compose.yaml"], packageAccess: false, swiftSettings: strict),
     .executableTarget(
       name: "HummingbirdCache",
@@ -275,7 +285,7 @@ let package = Package(
       swiftSettings: [.enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("MemberImportVisibility")]),
     .executableTarget(
       name: "Gallery",
-      dependencies: ["GatewayServer", "CacheCore", "CacheManager", "LoopbackOrigin", httpTypes] + gatewayCommand,
+      dependencies: ["GatewayServer", "HTTPServing", "CacheCore", "CacheManager", "LoopbackOrigin", httpTypes] + gatewayCommand,
       path: "Examples/Gallery",
       resources: [
         .embedInCode("Page/gallery.html"), .embedInCode("Page/gallery.css"), .embedInCode("Page/gallery.js"),
@@ -373,6 +383,13 @@ let package = Package(
         product("Hummingbird", of: "hummingbird", trait: "Service"),
         product("HummingbirdTesting", of: "hummingbird", trait: "Service"),
       ]),
+    tests(
+      "HTTPServingTests",
+      [
+        "HTTPServing", "CacheCore", "CacheTesting", httpTypes, product("NIOCore", of: "swift-nio", trait: "Service"),
+        product("NIOEmbedded", of: "swift-nio", trait: "Service"), product("NIOHTTP1", of: "swift-nio", trait: "Service"),
+        product("NIOExtras", of: "swift-nio-extras", trait: "Service"),
+      ]),
     tests("CacheTestingTests", ["CacheTesting", httpTypes]),
     tests("SimulationTests", ["Simulation", "CacheTesting"]),
     tests("LoopbackOriginTests", ["LoopbackOrigin", "CacheTesting", httpTypes]),
@@ -407,25 +424,24 @@ let package = Package(
       "EtagereToolTests",
       [
         "Etagere", "CacheTelemetry", "CacheTesting", "LoopbackOrigin", "EtagereTool", "Browser", "AsyncHTTPNetworking",
-        "ImageService", httpTypes, product("ArgumentParser", of: "swift-argument-parser", trait: "Tool"),
+        "HTTPServing", "ImageService", httpTypes, product("ArgumentParser", of: "swift-argument-parser", trait: "Tool"),
         product("CoreMetrics", of: "swift-metrics", trait: "Service"),
         product("NIOCore", of: "swift-nio", trait: "Service"), product("NIOPosix", of: "swift-nio", trait: "Service"),
       ]),
     tests(
       "GatewayTests",
       [
-        "Gateway", "GatewayServer", "CacheCore", "ETagValidation", "CacheTesting", "LoopbackOrigin", httpTypes,
+        "Gateway", "GatewayServer", "HTTPServing", "CacheCore", "ETagValidation", "CacheTesting", "LoopbackOrigin", httpTypes,
         product("NIOCore", of: "swift-nio", trait: "Gateway"),
-        product("NIOPosix", of: "swift-nio", trait: "Gateway"), product("NIOEmbedded", of: "swift-nio", trait: "Gateway"),
-        product("NIOHTTP1", of: "swift-nio", trait: "Gateway"),
-        product("NIOExtras", of: "swift-nio-extras", trait: "Gateway"),
+        product("NIOPosix", of: "swift-nio", trait: "Gateway"),
         product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
         product("ArgumentParser", of: "swift-argument-parser", trait: "Gateway"),
       ]),
     tests(
       "GalleryTests",
       [
-        "Gallery", "GatewayServer", "Browser", "AsyncHTTPNetworking", "CacheCore", "CacheTesting", "LoopbackOrigin", httpTypes,
+        "Gallery", "GatewayServer", "HTTPServing", "Browser", "AsyncHTTPNetworking", "CacheCore", "CacheTesting",
+        "LoopbackOrigin", httpTypes,
         product("Logging", of: "swift-log", trait: "Gateway"),
         product("NIOCore", of: "swift-nio", trait: "Gateway"), product("NIOPosix", of: "swift-nio", trait: "Gateway"),
         product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),

@@ -3,6 +3,7 @@ import CacheCore
 import CacheManager
 import Foundation
 import GatewayServer
+import HTTPServing
 import HTTPTypes
 
 /// A responder that handles the requests of the page, and forwards all others to the gateway.
@@ -21,7 +22,7 @@ struct GalleryResponder: Responder {
   let cache: ResourceManager
   let origin: GalleryOrigin
 
-  func respond(to request: ProxyRequest) async throws(CacheError) -> ProxyAnswer {
+  func respond(to request: ServerRequest) async throws(CacheError) -> ProxyAnswer {
     let path = request.head.path ?? "/"
     if let document = GalleryPage.document(at: path) { return await answer(request, .get) { document } }
     if path == "/runs/report" { return await answer(request, .get) { await report() } }
@@ -38,7 +39,7 @@ struct GalleryResponder: Responder {
   }
 
   /// Returns whether a page of another site makes the request (Fetch Metadata, W3C).
-  private func isCrossSite(_ request: ProxyRequest) -> Bool {
+  private func isCrossSite(_ request: ServerRequest) -> Bool {
     guard let site = HTTPField.Name("Sec-Fetch-Site").flatMap({ request.head.headerFields[$0] }) else { return false }
     return site != "same-origin" && site != "none"
   }
@@ -72,7 +73,7 @@ struct GalleryResponder: Responder {
 
   /// Returns the response to a method, or 405 to another method.
   private func answer(
-    _ request: ProxyRequest, _ method: HTTPRequest.Method, _ make: () async -> ProxyAnswer
+    _ request: ServerRequest, _ method: HTTPRequest.Method, _ make: () async -> ProxyAnswer
   ) async -> ProxyAnswer {
     let asked = request.head.method
     if asked == method || asked == .head && method == .get { return await make() }

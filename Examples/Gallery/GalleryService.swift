@@ -2,6 +2,7 @@
 import CacheCore
 import Foundation
 import GatewayServer
+import HTTPServing
 import LoopbackOrigin
 import NIOCore
 import ServiceLifecycle

@@ -2,6 +2,7 @@
 import ArgumentParser
 import Foundation
 import GatewayServer
+import HTTPServing
 import Logging
 import LoopbackOrigin
 import NIOCore
@@ -43,7 +44,7 @@ struct GalleryCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let group = MultiThreadedEventLoopGroup(numberOfThreads: ProcessorCount.value)
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: System.coreCount)
     var service = GalleryService(settings: settings, group: group)
     service.onRunning = { [listen] port in
       Self.tell("open http://\(listen.with(port))/ in a browser, and press Control-C to exit")

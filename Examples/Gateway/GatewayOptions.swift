@@ -1,6 +1,8 @@
 #if Gateway
 public import ArgumentParser
 public import GatewayServer
+public import HTTPServing
+import NIOCore
 
 /// The options of the connections to clients and to the origin.
 struct PlaceOptions: ParsableArguments {
@@ -65,7 +67,7 @@ struct OperationOptions: ParsableArguments {
   var purge: PurgePermission = .loopback
 
   @Option(help: ArgumentHelp("The number of threads that serve connections.", valueName: "n"))
-  var threads = ProcessorCount.value
+  var threads = System.coreCount
 
   @Option(help: ArgumentHelp("The limit of client connections. Further ones wait until one is closed.", valueName: "n"))
   var maxConnections = 1000

@@ -3,6 +3,7 @@ import ArgumentParser
 import CacheCore
 import Foundation
 import GatewayServer
+import HTTPServing
 import Logging
 import NIOCore
 import NIOPosix

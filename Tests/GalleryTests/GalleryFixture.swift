@@ -3,6 +3,7 @@ import AsyncHTTPNetworking
 import CacheCore
 import CacheTesting
 import Foundation
+import HTTPServing
 import HTTPTypes
 import Logging
 import LoopbackOrigin

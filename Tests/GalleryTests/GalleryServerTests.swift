@@ -2,6 +2,7 @@
 import ArgumentParser
 import Foundation
 import GatewayServer
+import HTTPServing
 import HTTPTypes
 import LoopbackOrigin
 import NIOPosix

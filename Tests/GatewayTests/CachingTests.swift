@@ -3,6 +3,7 @@ import CacheCore
 import CacheTesting
 import ETagValidation
 import Foundation
+import HTTPServing
 import HTTPTypes
 import LoopbackOrigin
 import NIOCore

@@ -1,6 +1,7 @@
 #if Gateway
 import ArgumentParser
 import CacheCore
+import HTTPServing
 import LoopbackOrigin
 import NIOCore
 import NIOPosix

@@ -1,6 +1,7 @@
 #if Gateway
 import CacheTesting
 import Foundation
+import HTTPServing
 import HTTPTypes
 import LoopbackOrigin
 import NIOCore

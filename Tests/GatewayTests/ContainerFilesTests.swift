@@ -1,4 +1,5 @@
 #if Gateway
+import HTTPServing
 import ArgumentParser
 import Foundation
 import GatewayServer

@@ -2,6 +2,7 @@
 import CacheCore
 import CacheTesting
 import Foundation
+import HTTPServing
 import HTTPTypes
 import LoopbackOrigin
 import NIOCore

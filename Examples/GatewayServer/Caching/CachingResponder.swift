@@ -1,6 +1,7 @@
 #if Gateway
 import CacheCore
 import CacheManager
+import HTTPServing
 import HTTPTypes
 
 /// A responder that is an HTTP cache: `ResourceManager.respond(to:)` and `purge(_:)`.
@@ -9,7 +10,7 @@ struct CachingResponder: Responder, Purging {
   /// The host of requests without `Host`, which HTTP/1.0 allows.
   let defaultAuthority: String
 
-  func respond(to request: ProxyRequest) async throws(CacheError) -> ProxyAnswer {
+  func respond(to request: ServerRequest) async throws(CacheError) -> ProxyAnswer {
     let response = try await manager.respond(to: named(request.head), body: request.body)
     return ProxyAnswer(head: response.head, body: response.body, outcome: CacheOutcome(response), source: response.source)
   }

@@ -1,5 +1,6 @@
 #if Gateway
 import CacheCore
+import Foundation
 import HTTPTypes
 
 /// A check for responses that make no sense for their request. Such a response is neither stored nor forwarded. The client gets
@@ -30,7 +31,9 @@ struct AnswerCheck {
       || fields.contains(.ifUnmodifiedSince) || fields.contains(.ifRange)
   }
 
-  private static func members(_ value: String) -> [Substring] { value.split(separator: ",").map { $0.trimmingBlanks() } }
+  private static func members(_ value: String) -> [String] {
+    value.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+  }
 
   private func broken(_ reason: String, _ response: HTTPResponse) -> CacheError {
     CacheError(.malformedResponse, reason: "the origin sent \(reason)", status: response.status.code)

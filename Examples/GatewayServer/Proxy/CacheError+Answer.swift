@@ -1,5 +1,6 @@
 #if Gateway
 public import CacheCore
+import HTTPServing
 public import HTTPTypes
 
 #if canImport(FoundationEssentials)
@@ -8,16 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-extension CacheError.Code {
-  /// The client's request became invalid after its head was accepted.
-  static let badRequest = Self(rawValue: "badRequest")
-}
-
 extension CacheError {
-  init(_ refusal: RequestRefusal) {
-    self.init(.badRequest, reason: refusal.reason, status: refusal.status.code)
-  }
-
   /// The status that a client gets for this error (RFC 9110 §15.5, §15.6).
   var answerStatus: HTTPResponse.Status {
     switch code {

@@ -1,4 +1,6 @@
 #if Gateway
+import HTTPServing
+
 /// The address of the origin: the scheme and the authority of `--origin`.
 public struct OriginAddress: Hashable, Sendable, CustomStringConvertible {
   public var scheme: String
@@ -12,7 +14,7 @@ public struct OriginAddress: Hashable, Sendable, CustomStringConvertible {
     scheme = text[..<separator.lowerBound].lowercased()
     var rest = text[separator.upperBound...]
     if rest.last == "/" { rest.removeLast() }
-    guard scheme == "http" || scheme == "https", RequestTarget.isAuthority(String(rest)) else { return nil }
+    guard scheme == "http" || scheme == "https", Authority.isValid(String(rest)) else { return nil }
     authority = String(rest)
   }
 

@@ -1,5 +1,6 @@
 #if Gateway
 import CacheCore
+import HTTPServing
 import HTTPTypes
 
 /// A downloader between the cache and the network. It sends requests to the origin, although the cache knows them by the host

@@ -1,5 +1,6 @@
 #if Gateway
 import CacheCore
+import HTTPServing
 import HTTPTypes
 import NIOCore
 
@@ -12,7 +13,7 @@ struct RequestRouter: Responder {
   var forwards = false
   var clock: any CacheClock = SystemClock()
 
-  func respond(to request: ProxyRequest) async throws(CacheError) -> ProxyAnswer {
+  func respond(to request: ServerRequest) async throws(CacheError) -> ProxyAnswer {
     let method = request.head.method
     // `OPTIONS *` is about the server itself, which is the gateway (RFC 9110 §9.3.7).
     if request.head.path == "*" { return own(.ok, "this is a gateway") }
@@ -29,14 +30,14 @@ struct RequestRouter: Responder {
     return try await next.respond(to: request)
   }
 
-  private func purge(_ request: ProxyRequest) async throws(CacheError) -> ProxyAnswer {
+  private func purge(_ request: ServerRequest) async throws(CacheError) -> ProxyAnswer {
     guard purgers.allows(request.peer) else { return own(.forbidden, "PURGE is not allowed for this client") }
     request.body?.source.cancel()
     let count = try await purging.purge(request.head)
     return own(count > 0 ? .ok : .notFound, count > 0 ? "purged" : "nothing was stored")
   }
 
-  private func tellClient(in request: inout ProxyRequest) {
+  private func tellClient(in request: inout ServerRequest) {
     var fields = request.head.headerFields
     if let address = request.peer?.ipAddress { fields.append("X-Forwarded-For", address) }
     if let host = request.head.authority { fields.append("X-Forwarded-Host", host) }

@@ -3,8 +3,8 @@ import AsyncHTTPNetworking
 public import CacheCore
 public import CacheManager
 import ETagValidation
+import HTTPServing
 import HTTPTypes
-import HummingbirdCore
 import Logging
 public import NIOCore
 public import ServiceLifecycle
@@ -84,16 +84,14 @@ public struct GatewayService: Service {
   private func server(
     _ responder: any Responder, _ traffic: Traffic, at place: HostAndPort, _ onRunning: @escaping @Sendable (Int) async -> Void
   ) -> any Service {
-    let service = ConnectionService(
-      responder: responder, traffic: traffic, clientTimeout: settings.clientTimeout,
-      halfClosedTime: settings.halfClosedTime, lastCallTime: settings.lastCallTime, clock: clock)
-    return Server(
-      childChannelSetup: GatewayChannel(service: service),
-      configuration: ServerConfiguration(
-        address: .hostname(place.host, port: place.port),
-        availableConnectionsDelegate: MaximumAvailableConnections(settings.maximumConnections, logger: Self.logger)),
-      onServerRunning: { await onRunning($0.localAddress?.port ?? place.port) }, eventLoopGroup: group, logger: Self.logger
-    ).naming(place)
+    HTTPListener(
+      place, RecordingResponder(next: responder, traffic: traffic, clock: clock),
+      settings: ConnectionSettings {
+        $0.maximumConnections = settings.maximumConnections
+        $0.clientTimeout = settings.clientTimeout
+        $0.halfClosedTime = settings.halfClosedTime
+        $0.lastCallTime = settings.lastCallTime
+      }, group: group, onRunning: { await onRunning($0.port) })
   }
 
   private func document(_ traffic: Traffic, _ cache: OpenCache?) -> @Sendable () async -> StatusDocument {

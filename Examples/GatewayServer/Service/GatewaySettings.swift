@@ -1,4 +1,6 @@
 #if Gateway
+import HTTPTypes
+public import HTTPServing
 public import NIOCore
 
 /// The settings of the gateway.
@@ -31,7 +33,7 @@ public struct GatewaySettings: Sendable {
 
   /// Whether a text can be the gateway's name in `Via` (RFC 9110 §7.6.3).
   public static func isViaName(_ text: String) -> Bool {
-    !text.isEmpty && text.utf8.allSatisfy { $0.isTokenByte || $0 == UInt8(ascii: ":") }
+    HTTPField.Name(text.filter { $0 != ":" }) != nil
   }
 }
 #endif

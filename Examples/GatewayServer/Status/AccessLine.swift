@@ -1,5 +1,6 @@
 #if Gateway
 import CacheCore
+import HTTPServing
 import HTTPTypes
 import NIOCore
 
@@ -18,7 +19,7 @@ enum AccessLine {
   static func text(_ record: TrafficRecord, at now: Timestamp) -> String {
     let peer = record.peer?.ipAddress ?? "-"
     let request = record.request.map {
-      "\"\($0.method.rawValue) \(escaped($0.rawTarget)) HTTP/1.\($0.isHTTP10 ? 0 : 1)\""
+      "\"\($0.head.method.rawValue) \(escaped($0.target)) HTTP/1.\($0.isHTTP10 ? 0 : 1)\""
     }
     return "\(peer) \(time(now)) \(request ?? "-") \(record.status) \(record.bodyBytes) \(record.outcome.rawValue) "
       + "\(seconds(record.duration)) \(record.isComplete ? "ok" : "aborted")\n"

@@ -1,6 +1,7 @@
 #if Gateway
 import CacheCore
 import Foundation
+import HTTPServing
 import HTTPTypes
 
 /// The status page: `/` is HTML, `/status.json` is JSON. It has a separate port so that it hides no path of the origin.
@@ -8,7 +9,7 @@ struct StatusPage: Responder {
   let document: @Sendable () async -> StatusDocument
   var clock: any CacheClock = SystemClock()
 
-  func respond(to request: ProxyRequest) async throws(CacheError) -> ProxyAnswer {
+  func respond(to request: ServerRequest) async throws(CacheError) -> ProxyAnswer {
     guard request.head.method == .get || request.head.method == .head else {
       return ProxyAnswer(.methodNotAllowed, text: "only GET and HEAD are allowed", fields: [.allow: "GET, HEAD"], date: clock.now)
     }

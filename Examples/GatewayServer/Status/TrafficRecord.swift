@@ -1,11 +1,12 @@
 #if Gateway
+import HTTPServing
 import NIOCore
 
 /// One response, for the log and the status page.
 struct TrafficRecord: Sendable {
   var peer: SocketAddress?
-  /// The head of the request, or `nil` if the request was invalid.
-  var request: RequestHead?
+  /// The request, or `nil` if the request was invalid.
+  var request: ServerRequest?
   var status: Int
   var outcome: CacheOutcome
   /// The body bytes, without head and framing.

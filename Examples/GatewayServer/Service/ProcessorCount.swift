@@ -1,8 +1,0 @@
-#if Gateway
-import NIOCore
-
-/// The number of threads that can run at once.
-public enum ProcessorCount {
-  public static var value: Int { max(1, System.coreCount) }
-}
-#endif

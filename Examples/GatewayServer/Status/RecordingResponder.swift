@@ -1,0 +1,42 @@
+#if Gateway
+import CacheCore
+import HTTPServing
+import NIOCore
+
+/// The responder of a port. It turns errors into responses, and records every response.
+struct RecordingResponder: HTTPResponder {
+  let next: any Responder
+  /// The recorder of every response.
+  let traffic: Traffic
+  let clock: any CacheClock
+
+  func respond(to request: ServerRequest) async -> ServerResponse {
+    let begun = NIODeadline.now()
+    let answer: ProxyAnswer
+    do throws(CacheError) {
+      answer = try await next.respond(to: request)
+    } catch {
+      answer = ProxyAnswer(error, at: clock.now)
+    }
+    return recorded(answer, request, from: request.peer, since: begun)
+  }
+
+  func respond(to refusal: RequestRefusal, peer: SocketAddress?) -> ServerResponse {
+    recorded(ProxyAnswer(CacheError(refusal), at: clock.now), nil, from: peer, since: .now())
+  }
+
+  private func recorded(
+    _ answer: ProxyAnswer, _ request: ServerRequest?, from peer: SocketAddress?, since begun: NIODeadline
+  ) -> ServerResponse {
+    var response = ServerResponse(head: answer.head, body: answer.body)
+    response.closes = answer.closes
+    response.onEnd = { [traffic] delivery in
+      traffic.record(
+        TrafficRecord(
+          peer: peer, request: request, status: answer.head.status.code, outcome: answer.outcome,
+          bodyBytes: delivery.bodyBytes, isComplete: delivery.isComplete, duration: NIODeadline.now() - begun))
+    }
+    return response
+  }
+}
+#endif

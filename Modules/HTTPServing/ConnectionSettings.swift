@@ -1,0 +1,27 @@
+#if Service
+public import NIOCore
+
+/// The limits and timeouts of the connections of one port.
+public struct ConnectionSettings: Sendable {
+  /// The number of connections that are open at the same time. Further clients wait until one is closed.
+  public var maximumConnections = 1_000
+  /// The time that a client has to send a head, to send the next piece of a body, and to read a piece of a response. Also the
+  /// time that a connection without a request stays open.
+  public var clientTimeout = TimeAmount.seconds(60)
+  /// The time that a response may take for a client that has closed its side.
+  public var halfClosedTime = TimeAmount.seconds(5)
+  /// The time that a connection without a request stays open during shutdown, so that requests already sent get a response.
+  public var lastCallTime = TimeAmount.milliseconds(500)
+  var limits = RequestLimits()
+  /// The time in which bytes are still read from a connection that is closed for writing, so that no reset overtakes the last
+  /// response (RFC 9112 §9.6).
+  var lingerTime = TimeAmount.seconds(2)
+  /// The number of unwanted body bytes that are read and dropped in order to keep the connection open.
+  var drainLimit = 256 * 1024
+
+  public init() {}
+
+  /// Creates the default settings and changes some of them.
+  public init(_ change: (inout Self) -> Void) { change(&self) }
+}
+#endif

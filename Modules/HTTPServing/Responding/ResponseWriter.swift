@@ -1,0 +1,108 @@
+#if Service
+import CacheCore
+import HTTPTypes
+import NIOCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A writer of responses. A body in memory goes out in one buffer with one flush. Other bodies are written piece by piece, as
+/// fast as the client reads.
+struct ResponseWriter: Sendable {
+  /// The largest number of bytes per write to the socket.
+  private static let pieceBytes = 256 * 1024
+
+  let channel: any Channel
+  let connection: NIOLoopBound<ConnectionHandler>
+  let headWriter: ResponseHeadWriter
+  /// Whether the client accepts trailers (RFC 9110 §6.5.1).
+  let sendsTrailers: Bool
+
+  private var framing: ResponseFraming { headWriter.framing }
+
+  /// Writes a response. Does not throw: the result says whether the response was sent completely.
+  func write(_ response: ServerResponse) async -> ServerResponse.Delivery {
+    var sent = ServerResponse.Delivery()
+    do {
+      try await write(response, &sent)
+      sent.isComplete = true
+    } catch {
+      response.body.source.cancel()
+    }
+    return sent
+  }
+
+  private func write(_ response: ServerResponse, _ sent: inout ServerResponse.Delivery) async throws {
+    let data = framing.hasBody ? response.body.data : nil
+    var buffer = channel.allocator.buffer(capacity: 1024 + min(data?.count ?? 0, Self.pieceBytes))
+    headWriter.write(response.head, to: &buffer)
+    guard framing.hasBody else {
+      // An empty body is read to its end too, because a response is stored while its body is read.
+      if try await response.body.source.next() != nil { response.body.source.cancel() }
+      return try await flush(buffer)
+    }
+    if let data, data.count <= Self.pieceBytes, case .length = framing {
+      buffer.writeBytes(data)
+      sent.bodyBytes = Int64(data.count)
+      return try await flush(buffer)
+    }
+    channel.write(buffer, promise: nil)
+    // If the first piece is available already, both go out in one flush. Otherwise the head does not wait for it.
+    channel.eventLoop.execute { [channel] in channel.flush() }
+    var next = try await response.body.source.next()
+    while let piece = next {
+      let read = sent.bodyBytes + Int64(piece.count)
+      // The end of the body is read before the last byte is sent, so that a client that has the whole response finds it stored.
+      if framing == .length(read) { next = try await response.body.source.next() }
+      try await write(piece, &sent)
+      if framing != .length(read) { next = try await response.body.source.next() }
+    }
+    if case .length(let length) = framing, sent.bodyBytes != length {
+      throw CacheError(.truncatedBody, reason: "the body ended after \(sent.bodyBytes) of \(length) bytes")
+    }
+    if framing == .chunked { try await flush(lastChunk(response.body.source.trailers)) }
+  }
+
+  private func write(_ piece: Data, _ sent: inout ServerResponse.Delivery) async throws {
+    if case .length(let length) = framing, sent.bodyBytes + Int64(piece.count) > length {
+      throw CacheError(.malformedResponse, reason: "the body has more than the announced \(length) bytes")
+    }
+    var rest = piece[...]
+    while !rest.isEmpty {
+      let part = rest.prefix(Self.pieceBytes)
+      rest = rest.dropFirst(part.count)
+      var buffer = channel.allocator.buffer(capacity: part.count + 16)
+      if framing == .chunked { buffer.writeString("\(String(part.count, radix: 16))\r\n") }
+      buffer.writeBytes(part)
+      if framing == .chunked { buffer.writeStaticString("\r\n") }
+      try await flush(buffer)
+      sent.bodyBytes += Int64(part.count)
+    }
+  }
+
+  private func lastChunk(_ trailers: HTTPFields?) -> ByteBuffer {
+    var buffer = ByteBuffer(staticString: "0\r\n")
+    for field in sendsTrailers ? trailers?.endToEnd() ?? [:] : [:] {
+      buffer.writeString("\(field.name.rawName): ")
+      field.withUnsafeBytesOfValue { _ = buffer.writeBytes($0) }
+      buffer.writeStaticString("\r\n")
+    }
+    buffer.writeStaticString("\r\n")
+    return buffer
+  }
+
+  /// Returns when the socket accepts more bytes. That is immediately unless too many bytes wait for the client.
+  private func flush(_ buffer: ByteBuffer) async throws {
+    guard channel.isActive else { throw CacheError.cancelled }
+    channel.writeAndFlush(buffer, promise: nil)
+    guard !channel.isWritable else { return }
+    connection.value.awaitsClient(true)
+    // An empty write, which completes after everything that is queued.
+    try await channel.writeAndFlush(ByteBuffer()).get()
+    connection.value.awaitsClient(false)
+  }
+}
+#endif
