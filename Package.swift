@@ -234,12 +234,10 @@ let package = Package(
     .executableTarget(
       name: "EtagereTool",
       dependencies: [
-        "Etagere", "CacheTelemetry", "AsyncHTTPNetworking", "LoopbackOrigin", "ImageService", "HummingbirdImages",
-        "RedisStore", "StoreComposition", httpTypes,
+        "Etagere", "CacheTelemetry", "AsyncHTTPNetworking", "LoopbackOrigin", "ImageService", "HTTPServing", "RedisStore",
+        "StoreComposition", httpTypes,
         product("ArgumentParser", of: "swift-argument-parser", trait: "Tool"),
         product("Configuration", of: "swift-configuration", trait: "Service"),
-        product("Hummingbird", of: "hummingbird", trait: "Service"),
-        product("HummingbirdCore", of: "hummingbird", trait: "Service"),
         product("Logging", of: "swift-log", trait: "Service"),
         product("Metrics", of: "swift-metrics", trait: "Service"),
         product("NIOCore", of: "swift-nio", trait: "Service"),

@@ -1,17 +1,17 @@
 #if AsyncHTTP
-package import NIOCore
+internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
 /// A task executor that runs on the thread of an event loop.
 ///
 /// A load that runs on the event loop of its connection changes no threads between the head, the body and its next step.
-package final class LoopExecutor: TaskExecutor {
+final class LoopExecutor: TaskExecutor {
   let eventLoop: any EventLoop
 
-  package init(_ eventLoop: any EventLoop) { self.eventLoop = eventLoop }
+  init(_ eventLoop: any EventLoop) { self.eventLoop = eventLoop }
 
-  package func enqueue(_ job: consuming ExecutorJob) {
+  func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     eventLoop.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }

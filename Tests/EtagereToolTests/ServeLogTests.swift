@@ -35,6 +35,6 @@ struct ServeLogTests {
       ("2001:db8:1:2:3::4", "2001:db8:1:2::/64"), ("[2001:db8:1:2:5::6]:443", "2001:db8:1:2::/64"),
       ("::ffff:192.0.2.1", "192.0.2.1"), ("unknown", nil), ("", nil), ("192.0.2.1, ", nil),
     ])
-  func client(_ field: String, _ client: String?) { #expect(ClientContext.client(field) == client) }
+  func client(_ field: String, _ client: String?) { #expect(ClientAddress.stated(in: field) == client) }
 }
 #endif

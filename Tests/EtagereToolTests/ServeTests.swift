@@ -110,9 +110,12 @@ struct ServeTests {
     #expect(health.status == 200 && ready.status == 200)
     #expect(try await service.get("http://\(service.address)/metrics").status == 404)
     _ = try await service.get(try await service.sign("site/a.png", "gray"))
-    let metrics = String(decoding: try await service.get(service.metrics).data, as: UTF8.self)
-    #expect(metrics.contains(#"http_request_duration_seconds_count{route="/img/**",status="200"} 1"#))
-    #expect(metrics.contains("etagere_results_in_progress 0"))
+    // A request is counted when its response was sent, which may be after the client has it.
+    try await Turns.until {
+      let metrics = String(decoding: try await service.get(service.metrics).data, as: UTF8.self)
+      return metrics.contains(#"http_request_duration_seconds_count{route="/img/**",status="200"} 1"#)
+        && metrics.contains("etagere_results_in_progress 0")
+    }
     #expect(try await service.stop(SIGINT) == 0)
     #expect(try service.log.isEmpty)
   }

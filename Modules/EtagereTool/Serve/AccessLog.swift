@@ -2,21 +2,26 @@
 import Dispatch
 import Etagere
 import Foundation
+import HTTPServing
 import HTTPTypes
-import Hummingbird
-import ImageService
+import NIOCore
 
-/// A middleware that writes a line of JSON for each request. The time is that to the head of the response.
-struct AccessLog: RouterMiddleware {
+/// A log with a line of JSON for each request.
+struct AccessLog: Sendable {
   private struct Line: Encodable {
+    /// The time of the end of the response.
     var time: String
     var client: String?
-    var method: String
-    var path: String
+    /// The method and the path, or `nil` if the request was invalid.
+    var method: String?
+    var path: String?
     var status: Int
-    /// The length of the body, or `nil` if the response does not state it.
-    var bytes: Int?
+    /// The bytes of the body that were sent.
+    var bytes: Int64
+    /// The time from the head of the request to the end of the response.
     var milliseconds: Double
+    /// Whether the response was not sent completely, or `nil` if it was.
+    var aborted: Bool?
     var cache: String?
     var agent: String?
     /// The code and the reason of an error.
@@ -27,41 +32,30 @@ struct AccessLog: RouterMiddleware {
   let field: HTTPField.Name?
   let writer: LogWriter
 
-  @concurrent func handle(
-    _ request: Request, context: ClientContext, next: @concurrent (Request, ClientContext) async throws -> Response
-  ) async throws -> Response {
-    let (start, clock) = (Date(), ContinuousClock())
-    let began = clock.now
-    var line = Line(
-      time: start.ISO8601Format(), client: context.client(request, field), method: request.method.rawValue,
-      path: shortened(request.head.path ?? ""), status: 0, milliseconds: 0, agent: request.headers[.userAgent])
-    do {
-      let response = try await next(request, context)
-      line.status = response.status.code
-      line.bytes = response.headers[.contentLength].flatMap(Int.init)
-      line.cache = HTTPField.Name("Cache-Status").flatMap { response.headers[$0] }
-      line.error = context.failure.value.map { "\($0.code.rawValue): \($0.reason)" }
-      write(line, clock.now - began)
-      return response
-    } catch {
-      line.status = (error as? any HTTPResponseError)?.status.code ?? 500
-      write(line, clock.now - began)
-      throw error
-    }
+  /// Writes the line of a response.
+  ///
+  /// - Parameter request: The request, or `nil` if it was invalid.
+  func write(
+    _ request: ServerRequest?, from peer: SocketAddress?, _ response: HTTPResponse, _ error: CacheError?,
+    _ delivery: ServerResponse.Delivery, _ duration: Duration
+  ) {
+    let line = Line(
+      time: Date().ISO8601Format(), client: ClientAddress.of(request, from: peer, field: field),
+      method: request?.head.method.rawValue, path: request.map { shortened($0.head.path ?? "") }, status: response.status.code,
+      bytes: delivery.bodyBytes, milliseconds: (Text.milliseconds(duration) * 1_000).rounded() / 1_000,
+      aborted: delivery.isComplete ? nil : true, cache: Self.cacheStatus.flatMap { response.headerFields[$0] },
+      agent: request?.head.headerFields[.userAgent], error: error.map { "\($0.code.rawValue): \($0.reason)" })
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    if let data = try? encoder.encode(line) { writer.write(data) }
   }
+
+  private static let cacheStatus = HTTPField.Name("Cache-Status")
 
   /// Returns a path with the start of its signature only, so that readers of the log cannot use the URL.
   private func shortened(_ path: String) -> String {
     path.split(separator: "/", omittingEmptySubsequences: false)
       .map { $0.utf8.count == 43 ? "\($0.prefix(6))…" : String($0) }.joined(separator: "/")
-  }
-
-  private func write(_ line: Line, _ duration: Duration) {
-    var line = line
-    line.milliseconds = (Text.milliseconds(duration) * 1_000).rounded() / 1_000
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    if let data = try? encoder.encode(line) { writer.write(data) }
   }
 }
 

@@ -1,8 +1,8 @@
 #if Tool && Service
 import Etagere
 import Foundation
+import HTTPServing
 import HTTPTypes
-import Hummingbird
 import ImageService
 import NIOCore
 
@@ -14,7 +14,7 @@ struct DemoPage: Sendable {
   /// The time for which a URL is valid. It limits how long the URLs of a trial stay valid after the page is switched off.
   static let lifetime = Duration.seconds(3_600)
   /// The limit of the body of `/demo/sign`, in bytes.
-  private static let bodyLimit = 16_384
+  private static let bodyLimit: Int64 = 16_384
 
   private struct SigningRequest: Decodable {
     var source: String
@@ -43,61 +43,60 @@ struct DemoPage: Sendable {
     return pixels.map { (try? ImageEncoder(format).encode(DecodedImage($0))) != nil } ?? false
   }
 
-  var endpoints: RouteCollection<ClientContext> {
-    let routes = RouteCollection(context: ClientContext.self)
-    routes.get("demo") { request, _ in
-      hasTrustedHost(request) ? page() : DemoProblem.untrustedHost.response
-    }
-    routes.post("demo/sign") { request, context in
-      do {
-        return try await sign(request, context)
-      } catch let problem as DemoProblem {
-        return problem.response
-      }
-    }
-    return routes
+  var endpoints: [String: Endpoint] {
+    [
+      Self.path: .get { [self] request in
+        hasTrustedHost(request) ? page() : DemoProblem.untrustedHost.reply
+      },
+      "\(Self.path)/sign": Endpoint([.post]) { [self] request in
+        do throws(DemoProblem) {
+          return try await sign(request)
+        } catch {
+          return error.reply
+        }
+      },
+    ]
   }
 
   // MARK: Responding
 
-  private func page() -> Response {
+  private func page() -> Reply {
     let nonce = Data((0..<16).map { _ in UInt8.random(in: .min ... .max) }).base64EncodedString()
-    var fields = Self.fields("text/html; charset=utf-8")
-    fields[.contentSecurityPolicy] = [
+    var head = HTTPResponse(status: .ok, headerFields: Self.fields("text/html; charset=utf-8"))
+    head.headerFields[.contentSecurityPolicy] = [
       "default-src 'none'", "script-src 'nonce-\(nonce)'", "style-src 'nonce-\(nonce)'", "img-src blob: data:",
       "connect-src 'self'", "form-action 'none'", "base-uri 'none'", "frame-ancestors 'none'",
     ].joined(separator: "; ")
-    return Response(status: .ok, headers: fields, body: ResponseBody(byteBuffer: ByteBuffer(string: html(nonce: nonce))))
+    return Reply(ServerResponse(head: head, body: ResourceBody(Data(html(nonce: nonce).utf8))))
   }
 
-  private func sign(_ request: Request, _ context: ClientContext) async throws -> Response {
+  private func sign(_ request: ServerRequest) async throws(DemoProblem) -> Reply {
     guard hasTrustedHost(request) else { throw DemoProblem.untrustedHost }
+    let fields = request.head.headerFields
     // Browsers omit the field for addresses without TLS, except loopback. Then the type of the body protects the route: a page
     // of another site cannot send JSON without a preflight request, and no route allows that.
-    if let name = HTTPField.Name("Sec-Fetch-Site"), let site = request.headers[name], site != "same-origin" {
+    if let name = HTTPField.Name("Sec-Fetch-Site"), let site = fields[name], site != "same-origin" {
       throw DemoProblem(.forbidden, "crossSite", "only the page \(Self.path) of this server may send this request")
     }
-    let type = request.headers[.contentType]?.split(separator: ";").first.map { $0.trimmingCharacters(in: .whitespaces) }
+    let type = fields[.contentType]?.split(separator: ";").first.map { $0.trimmingCharacters(in: .whitespaces) }
     guard type?.lowercased() == "application/json" else {
       throw DemoProblem(.unsupportedMediaType, "notJSON", "the type of the body is not application/json")
     }
-    guard let body = try? await request.body.collect(upTo: Self.bodyLimit),
-      let signing = try? JSONDecoder().decode(SigningRequest.self, from: Data(body.readableBytesView))
+    guard let body = try? await request.body?.collect(limit: Self.bodyLimit),
+      let signing = try? JSONDecoder().decode(SigningRequest.self, from: body)
     else {
       throw DemoProblem(
         .badRequest, "invalidBody", "the body is not a JSON object with 'source' and 'operations', or is too large")
     }
-    let path: String
     do throws(CacheError) {
-      path = try service.signedPath(for: signing.source, operations: signing.operations, validFor: Self.lifetime)
+      let path = try service.signedPath(for: signing.source, operations: signing.operations, validFor: Self.lifetime)
+      return Self.json(SignedPath(path: path), .ok, "application/json")
     } catch {
-      context.failure.note(error)
-      throw DemoProblem(.badRequest, error.code.rawValue, error.reason)
+      throw DemoProblem(.badRequest, error.code.rawValue, error.reason, cause: error)
     }
-    return Self.json(SignedPath(path: path), .ok, "application/json")
   }
 
-  private func hasTrustedHost(_ request: Request) -> Bool {
+  private func hasTrustedHost(_ request: ServerRequest) -> Bool {
     Self.isTrusted(request.head.authority ?? "", listeningOn: settings.listen.host)
   }
 
@@ -113,11 +112,14 @@ struct DemoPage: Sendable {
     return address == "localhost" || address == host.lowercased() || (try? SocketAddress(ipAddress: address, port: 0)) != nil
   }
 
-  fileprivate static func json(_ document: some Encodable, _ status: HTTPResponse.Status, _ type: String) -> Response {
+  fileprivate static func json(
+    _ document: some Encodable, _ status: HTTPResponse.Status, _ type: String, error: CacheError? = nil
+  ) -> Reply {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     let data = ((try? encoder.encode(document)) ?? Data()) + Data("\n".utf8)
-    return Response(status: status, headers: fields(type), body: ResponseBody(byteBuffer: ByteBuffer(bytes: data)))
+    let head = HTTPResponse(status: status, headerFields: fields(type))
+    return Reply(ServerResponse(head: head, body: ResourceBody(data)), error: error)
   }
 
   private static func fields(_ type: String) -> HTTPFields {
@@ -142,14 +144,17 @@ private struct DemoProblem: Error {
   private let status: HTTPResponse.Status
   private let code: String
   private let detail: String
+  /// The error of the service, for the log.
+  private let cause: CacheError?
 
-  init(_ status: HTTPResponse.Status, _ code: String, _ detail: String) {
-    (self.status, self.code, self.detail) = (status, code, detail)
+  init(_ status: HTTPResponse.Status, _ code: String, _ detail: String, cause: CacheError? = nil) {
+    (self.status, self.code, self.detail, self.cause) = (status, code, detail, cause)
   }
 
-  var response: Response {
+  var reply: Reply {
     DemoPage.json(
-      Document(status: status.code, title: status.reasonPhrase, code: code, detail: detail), status, "application/problem+json")
+      Document(status: status.code, title: status.reasonPhrase, code: code, detail: detail), status,
+      "application/problem+json", error: cause)
   }
 }
 #endif

@@ -3,13 +3,10 @@ import AsyncHTTPNetworking
 import CacheTelemetry
 import Etagere
 import Foundation
+import HTTPServing
 import HTTPTypes
-import Hummingbird
-import HummingbirdCore
-import HummingbirdImages
 import ImageService
 import Logging
-import Metrics
 import NIOCore
 import ServiceLifecycle
 import UnixSignals
@@ -67,29 +64,25 @@ final class ImageServer: Sendable {
     let logger = Logger(label: "etagere") { _ in SwiftLogNoOpLogHandler() }
     var services: [any Service] = [downloader]
     services.append(KeyReload(service: service, readKeys: readKeys))
+    let settings = settings
     if let admin = settings.admin {
       services.append(
-        Application(
-          router: adminRouter(), configuration: .init(address: .hostname(admin.host, port: admin.port)),
-          onServerRunning: { Self.tell("metrics on http://\(admin.with($0))/metrics") }, logger: logger))
+        HTTPListener(admin, PortResponder(adminEndpoints)) { Self.tell("metrics on http://\($0)/metrics") })
     }
-    let listen = settings.listen
     services.append(
-      Application(
-        router: router(),
-        server: HTTPServerBuilder { responder in
-          EventLoopHTTP1(HTTP1Channel(responder: responder, configuration: .init(idleTimeout: .seconds(75))))
-        },
-        configuration: ApplicationConfiguration(
-          address: .hostname(listen.host, port: listen.port),
-          availableConnectionsDelegate: MaximumAvailableConnections(settings.maximumConnections)),
-        onServerRunning: { [settings] channel in
-          if settings.hasDemo {
-            Self.tell(
-              "http://\(listen.with(channel))\(DemoPage.path) signs a URL for every client that can reach it: not for production")
-          }
-          Self.tell("listening on \(listen.with(channel))")
-        }, logger: logger))
+      HTTPListener(
+        settings.listen, responder,
+        settings: ConnectionSettings {
+          $0.maximumConnections = settings.maximumConnections
+          $0.clientTimeout = .seconds(75)
+        }
+      ) { address in
+        if settings.hasDemo {
+          Self.tell(
+            "http://\(address)\(DemoPage.path) signs a URL for every client that can reach it: not for production")
+        }
+        Self.tell("listening on \(address)")
+      })
     // The last service is the first one that is told of the shutdown, and the others wait for its end.
     services.append(Draining(time: settings.drainTime) { [self] in isDraining.withLock { $0 = true } })
     var configuration = ServiceGroupConfiguration(
@@ -100,16 +93,37 @@ final class ImageServer: Sendable {
     await log.drain()
   }
 
-  private func router() -> Router<ClientContext> {
-    let router = Router(context: ClientContext.self)
-    router.add(middleware: UpgradeMiddleware())
-    if settings.hasAccessLog { router.add(middleware: AccessLog(field: settings.clientField, writer: log)) }
-    if settings.admin != nil { router.add(middleware: RequestMetrics(factory: prometheus)) }
-    router.get("healthz") { _, _ in "ok\n" }
-    router.get("readyz") { [self] _, _ -> Response in
-      if isDraining.withLock({ $0 }) { return .unready("shutting down") }
-      // Without a Redis server, the service goes on with its own cache.
-      return await readiness.isReady { [disk] in
+  /// The responder of the port for clients.
+  private var responder: PortResponder {
+    var endpoints: [String: Endpoint] = [
+      "/healthz": .get { _ in Reply(.ok, "ok") },
+      "/readyz": .get { [self] _ in
+        let reason = await unreadiness
+        return Reply(reason == nil ? .ok : .serviceUnavailable, reason ?? "ready")
+      },
+    ]
+    if settings.hasDemo { endpoints.merge(DemoPage(service, settings).endpoints) { $1 } }
+    var responder = PortResponder(endpoints)
+    let (field, isLimited) = (settings.clientField, settings.limits.clientRate != nil)
+    responder.prefixed = (
+      "\(service.pathPrefix)/",
+      Endpoint { [service] request in
+        let client = isLimited ? ClientAddress.of(request, from: request.peer, field: field) : nil
+        let response = await service.respond(to: request.head, client: client)
+        return Reply(ServerResponse(head: response.head, body: response.body), error: response.error)
+      }
+    )
+    if settings.hasAccessLog { responder.log = AccessLog(field: field, writer: log) }
+    if settings.admin != nil { responder.metrics = RequestMetrics(factory: prometheus) }
+    return responder
+  }
+
+  /// The reason why the process accepts no work, or `nil` if it does. Without a Redis server, the service goes on with its own
+  /// cache.
+  private var unreadiness: String? {
+    get async {
+      if isDraining.withLock({ $0 }) { return "shutting down" }
+      let isReady = await readiness.isReady { [disk] in
         do throws(CacheError) {
           _ = try await disk?.usage()
           return true
@@ -117,103 +131,42 @@ final class ImageServer: Sendable {
           return false
         }
       }
-        ? Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(string: "ready\n")))
-        : .unready("the cache folder cannot be used")
+      return isReady ? nil : "the cache folder cannot be used"
     }
-    if settings.hasDemo { router.addRoutes(DemoPage(service, settings).endpoints) }
-    let field = settings.clientField
-    router.addRoutes(
-      ImageRoutes<ClientContext>(service) { request, context in
-        context.client(request, field)
-      } onError: { error, _, context in
-        context.failure.note(error)
-      }.endpoints)
-    return router
   }
 
-  /// Returns the routes for operators: the metrics and purges.
-  private func adminRouter() -> Router<BasicRequestContext> {
-    let router = Router()
-    router.add(middleware: UpgradeMiddleware())
-    router.get("metrics") { [prometheus, service] _, _ in
-      Response(
-        status: .ok, headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8"],
-        body: ResponseBody(byteBuffer: ByteBuffer(string: prometheus.text(resultsInProgress: service.resultsInProgress))))
+  /// The endpoints for operators: the metrics and purges.
+  private var adminEndpoints: [String: Endpoint] {
+    [
+      "/metrics": .get { [prometheus, service] _ in
+        let text = prometheus.text(resultsInProgress: service.resultsInProgress)
+        let head = HTTPResponse(status: .ok, headerFields: [.contentType: "text/plain; version=0.0.4; charset=utf-8"])
+        return Reply(ServerResponse(head: head, body: ResourceBody(Data(text.utf8))))
+      },
+      "/purge": Endpoint([.post]) { [service] request in
+        do throws(CacheError) {
+          return Reply(.ok, "\(try await Self.purge(service, query: request.head.path ?? ""))")
+        } catch {
+          let isClients = error.code == .misuse || error.code == .invalidURL
+          return Reply(isClients ? .badRequest : .serviceUnavailable, error.reason, error: error)
+        }
+      },
+    ]
+  }
+
+  /// Purges what the query of a target names, and returns the number of responses.
+  private static func purge(_ service: ImageService, query target: String) async throws(CacheError) -> Int {
+    let items = URLComponents(string: target)?.queryItems ?? []
+    let parameters = Dictionary(items.map { ($0.name, $0.value ?? "") }) { first, _ in first }
+    let mode: PurgeMode = parameters["mode"] == "soft" ? .soft : .hard
+    switch (parameters["tag"], parameters["source"]) {
+    case (let tag?, nil): return try await service.manager.purge(.tag(tag), mode, in: .all)
+    case (nil, let source?): return try await service.purge(source: source, mode)
+    default: throw CacheError(.misuse, reason: "a purge needs either 'tag' or 'source'")
     }
-    router.post("purge") { [service] request, _ in
-      let parameters = request.uri.queryParameters
-      let mode: PurgeMode = parameters["mode"] == "soft" ? .soft : .hard
-      do throws(CacheError) {
-        let count =
-          switch (parameters["tag"], parameters["source"]) {
-          case (let tag?, nil): try await service.manager.purge(.tag(String(tag)), mode, in: .all)
-          case (nil, let source?): try await service.purge(source: String(source), mode)
-          default: throw CacheError(.misuse, reason: "a purge needs either 'tag' or 'source'")
-          }
-        return "\(count)\n"
-      } catch {
-        throw HTTPError(
-          error.code == .misuse || error.code == .invalidURL ? .badRequest : .serviceUnavailable, message: error.reason)
-      }
-    }
-    return router
   }
 
   private static func tell(_ line: String) { Console.writeError("etagere: \(line)\n") }
-}
-
-extension Response {
-  fileprivate static func unready(_ reason: String) -> Response {
-    Response(status: .serviceUnavailable, body: ResponseBody(byteBuffer: ByteBuffer(string: "\(reason)\n")))
-  }
-}
-
-extension HostAndPort {
-  /// Returns the place with the port that the system has selected.
-  fileprivate func with(_ channel: any Channel) -> HostAndPort {
-    HostAndPort(host: host, port: channel.localAddress?.port ?? port)
-  }
-}
-
-/// A request with the address of its client.
-struct ClientContext: RequestContext {
-  var coreContext: CoreRequestContextStorage
-  private let address: SocketAddress?
-  let failure = NotedFailure()
-
-  init(source: ApplicationRequestContextSource) {
-    coreContext = .init(source: source)
-    address = source.channel.remoteAddress
-  }
-
-  /// The address that the last proxy states in `field`, or else that of the connection. Of an IPv6 address, it is the network of
-  /// 64 bits, because a client has all addresses of its network.
-  func client(_ request: Request, _ field: HTTPField.Name?) -> String? {
-    if let field, let stated = request.headers[values: field].last, let client = Self.client(stated) { return client }
-    return address.map(Self.text)
-  }
-
-  /// Returns the last address of a field, or `nil` if that is not an address.
-  static func client(_ stated: String) -> String? {
-    // Some proxies add the port: `192.0.2.1:5678`, `[2001:db8::1]:5678`.
-    guard let text = stated.split(separator: ",").last?.filter({ $0 != " " }) else { return nil }
-    let isIPv4WithPort = text.contains(".") && text.count(where: { $0 == ":" }) == 1
-    let host =
-      text.hasPrefix("[") ? text.dropFirst().prefix { $0 != "]" } : isIPv4WithPort ? text.prefix { $0 != ":" } : text[...]
-    return (try? SocketAddress(ipAddress: String(host), port: 0)).map(Self.text)
-  }
-
-  private static func text(_ address: SocketAddress) -> String {
-    guard case .v6(let address) = address else { return address.ipAddress ?? "unix" }
-    return withUnsafeBytes(of: address.address.sin6_addr) { bytes in
-      // An IPv4 client of a port for both protocols.
-      if bytes.prefix(10).allSatisfy({ $0 == 0 }), bytes[10] == 255, bytes[11] == 255 {
-        return bytes.suffix(4).map { "\($0)" }.joined(separator: ".")
-      }
-      let groups = stride(from: 0, to: 8, by: 2).map { String(Int(bytes[$0]) << 8 | Int(bytes[$0 + 1]), radix: 16) }
-      return groups.joined(separator: ":") + "::/64"
-    }
-  }
 }
 
 /// The state of the cache, which is checked at most once per second, because any client can ask for it.

@@ -2,7 +2,6 @@
 import Etagere
 import Foundation
 import HTTPTypes
-import Hummingbird
 import Metrics
 
 /// A backend of swift-metrics that writes the text format of Prometheus, version 0.0.4.
@@ -144,27 +143,14 @@ private final class Timing: TimerHandler {
   }
 }
 
-/// A middleware that counts requests and measures their time, by route and status.
-struct RequestMetrics: RouterMiddleware {
+/// A recorder that counts requests and measures their time, by route and status.
+struct RequestMetrics: Sendable {
   let factory: PrometheusMetrics
 
-  @concurrent func handle(
-    _ request: Request, context: ClientContext, next: @concurrent (Request, ClientContext) async throws -> Response
-  ) async throws -> Response {
-    let start = ContinuousClock.now
-    func record(_ status: HTTPResponse.Status) {
-      let labels = [("route", context.endpointPath ?? "none"), ("status", "\(status.code)")]
-      Timer(label: "http_request_duration_seconds", dimensions: labels, factory: factory)
-        .recordNanoseconds(Int64((ContinuousClock.now - start) / .nanoseconds(1)))
-    }
-    do {
-      let response = try await next(request, context)
-      record(response.status)
-      return response
-    } catch {
-      record((error as? any HTTPResponseError)?.status ?? .internalServerError)
-      throw error
-    }
+  func record(route: String, _ status: HTTPResponse.Status, _ duration: Duration) {
+    Timer(
+      label: "http_request_duration_seconds", dimensions: [("route", route), ("status", "\(status.code)")], factory: factory
+    ).recordNanoseconds(Int64(duration / .nanoseconds(1)))
   }
 }
 #endif

@@ -1,6 +1,7 @@
 #if Tool && Service
 import ArgumentParser
 import Foundation
+import HTTPServing
 import ImageService
 
 /// The command `etagere serve`, an image service.
@@ -39,13 +40,11 @@ struct ServeCommand: AsyncParsableCommand {
       try await ImageServer(settings).run { try await ServeSettings.read(file: file, flags: flags).keys }
     } catch let error as CacheError {
       Console.complain("\(error)")
-      throw ToolFailure(status: error.code == .invalidConfiguration ? .usage : ExitStatus(error))
+      throw ToolFailure(
+        status: error.code == .invalidConfiguration ? .usage : error.code == .cannotListen ? .unavailable : ExitStatus(error))
     } catch let error as SettingsError {
       Console.complain(error.reason)
       throw ToolFailure(status: .usage)
-    } catch {
-      Console.complain("cannot listen on \(settings.listen)\(settings.admin.map { " or \($0)" } ?? ""): \(error)")
-      throw ToolFailure(status: .unavailable)
     }
   }
 }

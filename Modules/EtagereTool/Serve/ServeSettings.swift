@@ -1,6 +1,7 @@
 #if Tool && Service
 import Configuration
 import Foundation
+import HTTPServing
 import HTTPTypes
 import ImageService
 import SystemPackage
@@ -231,29 +232,6 @@ extension SettingValue {
     case .list(let texts): ConfigValue(.stringArray(texts), isSecret: false)
     }
   }
-}
-
-/// A host and a port: `127.0.0.1:8080`, `[::1]:0`, `localhost:80`.
-struct HostAndPort: Hashable, Sendable, CustomStringConvertible {
-  var host: String
-  var port: Int
-
-  init(host: String, port: Int) { (self.host, self.port) = (host, port) }
-
-  init?(_ text: String) {
-    guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]), (0...65_535).contains(port)
-    else { return nil }
-    var host = String(text[..<colon])
-    if host.hasPrefix("["), host.hasSuffix("]") {
-      host = String(host.dropFirst().dropLast())
-    } else if host.contains(":") {
-      return nil
-    }
-    guard !host.isEmpty else { return nil }
-    (self.host, self.port) = (host, port)
-  }
-
-  var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }
 
 /// A number of bytes as text: `4096`, `64K`, `256M`, `2G`.
