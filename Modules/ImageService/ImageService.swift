@@ -38,7 +38,7 @@ public final class ImageService: Sendable {
   ///
   /// A source and the results made of it have the same URL in different partitions. A purge in `.all` partitions includes both.
   public let manager: ResourceManager
-  private let keys: Lock<[SigningKey]>
+  private let paths: SignedPaths
   /// The path below which the service responds, without a slash at the end.
   public let pathPrefix: String
   private let presets: [String: ImageOperations]
@@ -79,7 +79,7 @@ public final class ImageService: Sendable {
     cache.collapseTimeout = cache.collapseTimeout.map { max($0, configuration.limits.timeout) }
     cache.validator = cache.validator ?? ETagValidator(mode: .shared)
     manager = ResourceManager(cache)
-    keys = Lock(try Self.checked(configuration.keys))
+    paths = SignedPaths(try Self.checked(configuration.keys))
     pathPrefix = prefix
     (self.presets, formats, limits) = (presets, configuration.formats, configuration.limits)
     slots = RenderSlots(limits.resultsInProgress)
@@ -91,8 +91,7 @@ public final class ImageService: Sendable {
   ///
   /// - Throws: `CacheError.Code.invalidConfiguration` if there is no key. The service then retains its keys.
   public func setKeys(_ keys: [SigningKey]) throws(CacheError) {
-    let checked = try Self.checked(keys)
-    self.keys.withLock { $0 = checked }
+    paths.setKeys(try Self.checked(keys))
   }
 
   private static func checked(_ keys: [SigningKey]) throws(CacheError) -> [SigningKey] {
@@ -126,14 +125,13 @@ public final class ImageService: Sendable {
   }
 
   private func response(to request: HTTPRequest) async throws(CacheError) -> ImageResponse {
-    let (text, source) = try verified(request.path ?? "")
-    let operations = try ImageOperations(text, presets: presets, maximumSide: limits.maximumSide)
+    let path = request.path ?? ""
+    let signed = try paths.signed(path) { keys throws(CacheError) in try signedPath(path, keys) }
+    let operations = signed.operations
     if let expiry = operations.expiry, clock.now > expiry {
       throw CacheError(.invalidSignature, reason: "the signature has expired")
     }
-    let negotiated = operations.negotiated(with: request.headerFields, formats: formats, maximumSide: limits.maximumSide)
-    let reference = try SourceReference(source)
-    let name = "\(negotiated.operations.description) \(negotiated.format.name)"
+    let (negotiated, name) = signed.constant ?? negotiated(operations, with: request.headerFields)
     let failure = NotedFailure()
     let renderer = ImageRenderer(
       manager: manager, folders: folders, operations: negotiated.operations, format: negotiated.format, name: name,
@@ -144,12 +142,11 @@ public final class ImageService: Sendable {
       // The original is on disk as the source.
       if operations.isOriginal { ($0.reads, $0.writes) = (.memory, .memory) }
     }
-    var loaded = reference.request
+    var loaded = signed.source
     let isHead = request.method == .head
     // A range of a response to HEAD has no meaning (RFC 9110 §14.2).
-    for name in isHead ? Array(Self.conditions.prefix(2)) : Self.conditions {
-      for value in request.headerFields[values: name] { loaded.headerFields.append(HTTPField(name: name, value: value)) }
-    }
+    let effective = isHead ? Self.conditions : Self.conditionsAndRanges
+    for field in request.headerFields where effective.contains(field.name) { loaded.headerFields.append(field) }
     let cached = try await manager.respond(to: loaded, options: options)
     var response = ImageResponse(
       head: cached.head, body: cached.body, servedFrom: cached.source,
@@ -164,9 +161,8 @@ public final class ImageService: Sendable {
   }
 
   /// The fields of a request that have an effect on a given result.
-  private static let conditions: [HTTPField.Name] = [
-    .ifNoneMatch, .ifModifiedSince, .range, .ifRange,
-  ]
+  private static let conditions: [HTTPField.Name] = [.ifNoneMatch, .ifModifiedSince]
+  private static let conditionsAndRanges = conditions + [.range, .ifRange]
 
   private static let acceptedHints = HTTPField.Name("Accept-CH")
 
@@ -190,8 +186,8 @@ public final class ImageService: Sendable {
     for name in ImageRenderer.targetedFields { fields[name] = nil }
   }
 
-  /// Returns the operations and the decoded source of a path whose signature is valid.
-  private func verified(_ path: String) throws(CacheError) -> (operations: String, source: String) {
+  /// Checks the signature of a path, and parses the path.
+  private func signedPath(_ path: String, _ keys: [SigningKey]) throws(CacheError) -> SignedPath {
     let invalid = CacheError(.invalidSignature, reason: "the signature is missing or does not match the path")
     guard path.hasPrefix(pathPrefix), path.dropFirst(pathPrefix.count).hasPrefix("/") else { throw invalid }
     let rest = path.dropFirst(pathPrefix.count + 1)
@@ -199,12 +195,24 @@ public final class ImageService: Sendable {
     let signed = rest[rest.index(after: slash)...]
     let bytes = Data(signed.utf8)
     // All keys are tried, so that the time does not show the number of the key.
-    let isValid = keys.withLock { $0 }.reduce(false) { $1.accepts(signature, of: bytes) || $0 }
+    let isValid = keys.reduce(false) { $1.accepts(signature, of: bytes) || $0 }
     guard isValid else { throw invalid }
     guard let slash = signed.firstIndex(of: "/"), let operations = HostName.percentDecoded(signed[..<slash]),
       let source = HostName.percentDecoded(signed[signed.index(after: slash)...])
     else { throw CacheError(.invalidURL, reason: "the path has no source, or an invalid percent-encoding") }
-    return (operations, source)
+    let parsed = try ImageOperations(operations, presets: presets, maximumSide: limits.maximumSide)
+    let result = negotiated(parsed, with: [:])
+    return SignedPath(
+      operations: parsed, source: try SourceReference(source).request,
+      constant: result.negotiated.decisive.isEmpty ? result : nil)
+  }
+
+  /// Decides the operations for the fields of a request, and returns them with the name of their result.
+  private func negotiated(
+    _ operations: ImageOperations, with fields: HTTPFields
+  ) -> (negotiated: ImageOperations.Negotiated, name: String) {
+    let negotiated = operations.negotiated(with: fields, formats: formats, maximumSide: limits.maximumSide)
+    return (negotiated, "\(negotiated.operations.description) \(negotiated.format.name)")
   }
 
   // MARK: Signing
@@ -224,7 +232,7 @@ public final class ImageService: Sendable {
     let end = clock.now + limit
     let endsEarlier = operations.expiry.map { $0 < end } ?? false
     // The last `expires` of a list counts.
-    return keys.withLock { $0[0] }
+    return paths.keys[0]
       .path(for: source, operations: text, expiresAt: endsEarlier ? nil : end, under: pathPrefix)
   }
 

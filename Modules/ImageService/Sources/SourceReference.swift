@@ -49,7 +49,7 @@ struct SourceReference: Sendable {
 
   /// Whether a segment of the path is `..`. Some servers decode a path before they split it, or accept a backslash.
   static func leavesFolder(_ path: String) -> Bool {
-    guard path.utf8.contains(where: { $0 == 46 || $0 == 37 }) else { return false }
+    guard path.utf8.contains(UInt8(ascii: "%")) else { return path.split { "/\\;".contains($0) }.contains("..") }
     let decoded = path.lowercased().replacing("%2e", with: ".").replacing("%2f", with: "/").replacing("%5c", with: "/")
     return decoded.split { "/\\;".contains($0) }.contains("..")
   }
