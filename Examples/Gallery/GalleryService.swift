@@ -22,7 +22,7 @@ struct GalleryService: Service {
   let group: any EventLoopGroup
   /// Called with the page's port when it is open.
   var onRunning: @Sendable (Int) async -> Void = { _ in }
-  var lastCallTime = TimeAmount.milliseconds(500)
+  var shutdownIdleTime = TimeAmount.milliseconds(500)
 
   func run() async throws {
     defer { try? FileManager.default.removeItem(at: settings.folder) }
@@ -41,7 +41,7 @@ struct GalleryService: Service {
       throw CacheError(.invalidConfiguration, reason: "invalid address of the origin")
     }
     var gateway = GatewaySettings(origin: address, listen: settings.listen)
-    gateway.lastCallTime = lastCallTime
+    gateway.shutdownIdleTime = shutdownIdleTime
     gateway.cache = CacheSettings {
       // The largest body in memory is a sixteenth of this: 128 KiB. Larger images are cached only on disk.
       $0.memory = 2 << 20

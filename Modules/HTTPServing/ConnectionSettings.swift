@@ -8,10 +8,11 @@ public struct ConnectionSettings: Sendable {
   /// The time that a client has to send a head, to send the next piece of a body, and to read a piece of a response. Also the
   /// time that a connection without a request stays open.
   public var clientTimeout = TimeAmount.seconds(60)
-  /// The time that a response may take for a client that has closed its side.
+  /// The time that a client which has closed its side waits for the next byte of its response. Only a write shows whether such
+  /// a client is gone.
   public var halfClosedTime = TimeAmount.seconds(5)
   /// The time that a connection without a request stays open during shutdown, so that requests already sent get a response.
-  public var lastCallTime = TimeAmount.milliseconds(500)
+  public var shutdownIdleTime = TimeAmount.milliseconds(500)
   var limits = RequestLimits()
   /// The time in which bytes are still read from a connection that is closed for writing, so that no reset overtakes the last
   /// response (RFC 9112 §9.6).

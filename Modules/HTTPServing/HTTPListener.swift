@@ -16,7 +16,7 @@ import Glibc
 
 /// An HTTP/1.1 server on one port, as a service.
 ///
-/// On graceful shutdown it accepts no new connection and completes the running requests.
+/// On graceful shutdown it accepts no new connection, completes the running requests, and then returns.
 public struct HTTPListener: Service {
   private let address: HostAndPort
   private let responder: any HTTPResponder
@@ -29,8 +29,7 @@ public struct HTTPListener: Service {
   ///   - responder: The handler of all requests.
   ///   - settings: The limits of connections.
   ///   - group: The event loops. The caller shuts them down.
-  ///   - onRunning: Called with the address when the port is open. If port 0 was requested, it has the port that the system has
-  ///     selected.
+  ///   - onRunning: Called when the port is open. With port 0, the address has the port that the system has selected.
   public init(
     _ address: HostAndPort, _ responder: any HTTPResponder, settings: ConnectionSettings = ConnectionSettings(),
     group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
@@ -53,23 +52,27 @@ public struct HTTPListener: Service {
       }, eventLoopGroup: group, logger: Self.logger)
     do {
       try await server.run()
-    } catch let error as IOError {
+    } catch let error as CancellationError {
+      throw error
+    } catch {
+      let number = (error as? IOError)?.errnoCode
+      let isUnknown = error is SocketAddressError || error is SocketAddressError.UnknownHost
+      let reason = number.map { String(cString: strerror($0)) } ?? (isUnknown ? "unknown host" : "\(error)")
       throw CacheError(
-        .cannotListen, reason: "cannot listen on \(address): \(String(cString: strerror(error.errnoCode)))",
-        errno: error.errnoCode, underlying: error)
+        .cannotListen, reason: "cannot listen on \(address): \(reason)", errno: number, underlying: error)
     }
   }
 
-  /// Discards its messages. The responder sees every request, and errors are thrown.
+  /// A logger that discards its messages. The responder sees every request, and errors are thrown.
   private static let logger = Logger(label: "etagere.http") { _ in SwiftLogNoOpLogHandler() }
 }
 
-/// The setup of one connection of HummingbirdCore's server, which accepts, counts and closes connections. ``ConnectionHandler``
-/// reads and writes them.
+/// The setup of one connection. HummingbirdCore's server accepts, counts and closes connections, and ``ConnectionHandler`` reads
+/// and writes them.
 ///
 /// HummingbirdCore's `HTTP1Channel` is not used. It refuses unknown methods, reads values as UTF-8, reads nothing after a request
-/// with `Upgrade`, sends chunks to HTTP/1.0 clients, and responds to a too long head with 400. It also takes three times the
-/// processor time of ``ConnectionHandler``.
+/// with `Upgrade`, sends chunks to HTTP/1.0 clients, and responds to an overlong head with 400. It also takes three times the
+/// processor time.
 private struct ConnectionSetup: ServerChildChannel {
   struct Value: ServerChildChannelValue {
     let channel: any Channel

@@ -10,7 +10,7 @@ public protocol HTTPResponder: Sendable {
   /// This function runs on the event loop of the connection, so it must not block.
   func respond(to request: ServerRequest) async -> ServerResponse
 
-  /// Returns the response to bytes that are not a valid request. Its body is in memory. The connection is closed after it.
+  /// Returns the response to a refused request. Its body is in memory. The connection is closed after it.
   ///
   /// - Parameters:
   ///   - refusal: The status, and the reason in one line.
@@ -18,9 +18,9 @@ public protocol HTTPResponder: Sendable {
   func respond(to refusal: RequestRefusal, peer: SocketAddress?) -> ServerResponse
 }
 
-/// A request without the fields about one connection (RFC 9110 §7.6.1).
+/// A request.
 public struct ServerRequest: Sendable {
-  /// The head, with scheme, host and path as the client sees them.
+  /// The head, with all fields of the client. The scheme is `http`, and the authority is that of the target or of `Host`.
   public var head: HTTPRequest
   /// The body, which streams, or `nil` for none.
   ///
@@ -42,6 +42,8 @@ public struct ServerResponse: Sendable {
     public var bodyBytes: Int64 = 0
     /// Whether the response was sent completely. False if the client or the source of the body ended it early.
     public var isComplete = false
+    /// The error of the body or of the connection, if the response is not complete.
+    public var error: CacheError?
   }
 
   /// The status, the reason phrase and the fields. The connection adds the fields about itself.
@@ -49,6 +51,8 @@ public struct ServerResponse: Sendable {
   public var body: ResourceBody
   /// Whether the connection is closed after the response.
   public var closes = false
+  /// The error that caused this response, for a log.
+  public var error: CacheError?
   /// Called when the response was sent, or when its connection has ended before.
   public var onEnd: (@Sendable (Delivery) -> Void)?
 
@@ -56,7 +60,7 @@ public struct ServerResponse: Sendable {
 }
 
 extension CacheError.Code {
-  /// The client's request became invalid after its head was accepted. `CacheError.status` is the status for it.
+  /// A request is refused. `CacheError.status` is the status of its response.
   public static let badRequest = Self(rawValue: "badRequest")
 
   /// The port cannot be opened.
@@ -64,7 +68,7 @@ extension CacheError.Code {
 }
 
 extension CacheError {
-  /// Creates the error of a reader of an invalid body.
+  /// Creates the error of a refused request.
   public init(_ refusal: RequestRefusal) {
     self.init(.badRequest, reason: refusal.reason, status: refusal.status.code)
   }

@@ -42,16 +42,19 @@ struct ServeConnectionTests {
     #expect(try await service.stop() == 0)
   }
 
-  @Test("a port that is in use ends the command with its address")
-  func portInUse() async throws {
+  @Test("an address that cannot be opened ends the command with the address", arguments: ["--listen", "--admin"])
+  func unusableAddress(option: String) async throws {
     let service = try await RunningService()
-    let run = try await service.fixture.run(
-      [
-        "serve", "--folder", "site=\(service.fixture.path)/images", "--keys-file", "\(service.fixture.path)/keys", "--listen",
-        service.address,
-      ])
-    #expect(run.status == 69)
-    #expect(run.errors == ["etagere: cannot listen on \(service.address): Address already in use"])
+    let other = option == "--listen" ? [] : ["--listen", "127.0.0.1:0"]
+    for (address, reason) in [(service.address, "Address already in use"), ("host.invalid:80", "unknown host")] {
+      let run = try await service.fixture.run(
+        [
+          "serve", "--folder", "site=\(service.fixture.path)/images", "--keys-file", "\(service.fixture.path)/keys", option,
+          address,
+        ] + other)
+      #expect(run.status == 69)
+      #expect(run.errors.last == "etagere: cannot listen on \(address): \(reason)", "\(run.errors)")
+    }
     #expect(try await service.stop() == 0)
   }
 

@@ -62,7 +62,7 @@ struct ServeSettingsTests {
   @Test(
     "a setting that is not valid is named",
     arguments: [
-      ("listen", "8080"), ("listen", "a:99999"), ("admin", "1"), ("memory", "much"), ("memory", "0"),
+      ("listen", "8080"), ("listen", "a:99999"), ("admin", ":1"), ("memory", "much"), ("memory", "0"),
       ("cacheSize", "9999999999G"),
       ("maxSide", "0"), ("maxSide", "4.5"), ("timeout", "-1"), ("clientRate", "0"), ("clientRate", "nan"), ("clientField", "a b"),
       ("formats", "gif"), ("accessLog", "maybe"), ("demo", "maybe"), ("privateAddresses", ""),

@@ -42,7 +42,7 @@ struct GalleryFixture: Sendable {
     change(&settings)
     let port = WatchedState<Int?>(nil)
     var service = GalleryService(settings: settings, group: MultiThreadedEventLoopGroup.singleton)
-    service.lastCallTime = .zero
+    service.shutdownIdleTime = .zero
     service.onRunning = { opened in port.update { $0 = opened } }
     let group = ServiceGroup(services: [service], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     let running = Task {

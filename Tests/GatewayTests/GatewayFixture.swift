@@ -41,7 +41,7 @@ struct GatewayFixture: Sendable {
   ) async throws {
     var settings = GatewaySettings(
       origin: try #require(OriginAddress("http://127.0.0.1:\(port)")), listen: HostAndPort(host: "127.0.0.1", port: 0))
-    settings.lastCallTime = .zero
+    settings.shutdownIdleTime = .zero
     // Test machines are busy, so only tests that set a time-out depend on one.
     (settings.clientTimeout, settings.originTimeout) = (.seconds(600), .seconds(600))
     change(&settings)

@@ -90,7 +90,7 @@ public struct GatewayService: Service {
         $0.maximumConnections = settings.maximumConnections
         $0.clientTimeout = settings.clientTimeout
         $0.halfClosedTime = settings.halfClosedTime
-        $0.lastCallTime = settings.lastCallTime
+        $0.shutdownIdleTime = settings.shutdownIdleTime
       }, group: group, onRunning: { await onRunning($0.port) })
   }
 

@@ -22,7 +22,7 @@ public struct GatewaySettings: Sendable {
   public var originConnections = 256
   public var clientTimeout = TimeAmount.seconds(60)
   public var halfClosedTime = TimeAmount.seconds(5)
-  public var lastCallTime = TimeAmount.milliseconds(500)
+  public var shutdownIdleTime = TimeAmount.milliseconds(500)
   public var originTimeout = Duration.seconds(60)
   public var connectTimeout = Duration.seconds(10)
 

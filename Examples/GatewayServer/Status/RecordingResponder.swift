@@ -3,7 +3,7 @@ import CacheCore
 import HTTPServing
 import NIOCore
 
-/// The responder of a port. It turns errors into responses, and records every response.
+/// The responder of a port. It removes the fields about the connection, turns errors into responses, and records every response.
 struct RecordingResponder: HTTPResponder {
   let next: any Responder
   /// The recorder of every response.
@@ -12,9 +12,12 @@ struct RecordingResponder: HTTPResponder {
 
   func respond(to request: ServerRequest) async -> ServerResponse {
     let begun = NIODeadline.now()
+    var forwarded = request
+    forwarded.head.headerFields =
+      request.head.headerFields.endToEnd { $0 == "host" || $0 == "content-length" || $0 == "expect" }
     let answer: ProxyAnswer
     do throws(CacheError) {
-      answer = try await next.respond(to: request)
+      answer = try await next.respond(to: forwarded)
     } catch {
       answer = ProxyAnswer(error, at: clock.now)
     }

@@ -9,7 +9,7 @@ import NIOCore
 /// A log with a line of JSON for each request.
 struct AccessLog: Sendable {
   private struct Line: Encodable {
-    /// The time of the end of the response.
+    /// The time at which the head of the request was complete.
     var time: String
     var client: String?
     /// The method and the path, or `nil` if the request was invalid.
@@ -40,7 +40,8 @@ struct AccessLog: Sendable {
     _ delivery: ServerResponse.Delivery, _ duration: Duration
   ) {
     let line = Line(
-      time: Date().ISO8601Format(), client: ClientAddress.of(request, from: peer, field: field),
+      time: Date(timeIntervalSinceNow: -(duration / .seconds(1))).ISO8601Format(),
+      client: ClientAddress.of(request, from: peer, field: field),
       method: request?.head.method.rawValue, path: request.map { shortened($0.head.path ?? "") }, status: response.status.code,
       bytes: delivery.bodyBytes, milliseconds: (Text.milliseconds(duration) * 1_000).rounded() / 1_000,
       aborted: delivery.isComplete ? nil : true, cache: Self.cacheStatus.flatMap { response.headerFields[$0] },

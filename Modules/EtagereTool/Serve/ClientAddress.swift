@@ -4,10 +4,9 @@ import HTTPServing
 import HTTPTypes
 import NIOCore
 
-/// The address of a client, as text. Of an IPv6 address, it is the network of 64 bits, because a client has all addresses of its
-/// network.
+/// The address of a client, as text. An IPv6 address is reduced to its /64 network, because one client can use all of it.
 enum ClientAddress {
-  /// Returns the address that the last proxy states in `field`, or else that of the connection.
+  /// Returns the last address in `field`, or the address of the connection.
   static func of(_ request: ServerRequest?, from peer: SocketAddress?, field: HTTPField.Name?) -> String? {
     if let field, let value = request?.head.headerFields[values: field].last, let client = stated(in: value) {
       return client

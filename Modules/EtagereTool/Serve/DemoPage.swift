@@ -35,7 +35,7 @@ struct DemoPage: Sendable {
     formats = [.avif, .webp, .jpeg, .png].filter(Self.canEncode)
   }
 
-  /// The build of libvips decides which encoders exist.
+  /// Returns whether this build of libvips encodes a format.
   private static func canEncode(_ format: ImageFormat) -> Bool {
     let pixels = PixelBuffer(size: PixelSize(16, 16), channels: .rgb) { memory in
       for index in memory.indices { memory[index] = 128 }
@@ -46,13 +46,13 @@ struct DemoPage: Sendable {
   var endpoints: [String: Endpoint] {
     [
       Self.path: .get { [self] request in
-        hasTrustedHost(request) ? page() : DemoProblem.untrustedHost.reply
+        hasTrustedHost(request) ? page() : DemoProblem.untrustedHost.response
       },
       "\(Self.path)/sign": Endpoint([.post]) { [self] request in
         do throws(DemoProblem) {
           return try await sign(request)
         } catch {
-          return error.reply
+          return error.response
         }
       },
     ]
@@ -60,17 +60,17 @@ struct DemoPage: Sendable {
 
   // MARK: Responding
 
-  private func page() -> Reply {
+  private func page() -> ServerResponse {
     let nonce = Data((0..<16).map { _ in UInt8.random(in: .min ... .max) }).base64EncodedString()
     var head = HTTPResponse(status: .ok, headerFields: Self.fields("text/html; charset=utf-8"))
     head.headerFields[.contentSecurityPolicy] = [
       "default-src 'none'", "script-src 'nonce-\(nonce)'", "style-src 'nonce-\(nonce)'", "img-src blob: data:",
       "connect-src 'self'", "form-action 'none'", "base-uri 'none'", "frame-ancestors 'none'",
     ].joined(separator: "; ")
-    return Reply(ServerResponse(head: head, body: ResourceBody(Data(html(nonce: nonce).utf8))))
+    return ServerResponse(head: head, body: ResourceBody(Data(html(nonce: nonce).utf8)))
   }
 
-  private func sign(_ request: ServerRequest) async throws(DemoProblem) -> Reply {
+  private func sign(_ request: ServerRequest) async throws(DemoProblem) -> ServerResponse {
     guard hasTrustedHost(request) else { throw DemoProblem.untrustedHost }
     let fields = request.head.headerFields
     // Browsers omit the field for addresses without TLS, except loopback. Then the type of the body protects the route: a page
@@ -82,11 +82,17 @@ struct DemoPage: Sendable {
     guard type?.lowercased() == "application/json" else {
       throw DemoProblem(.unsupportedMediaType, "notJSON", "the type of the body is not application/json")
     }
-    guard let body = try? await request.body?.collect(limit: Self.bodyLimit),
-      let signing = try? JSONDecoder().decode(SigningRequest.self, from: body)
-    else {
+    let signing: SigningRequest
+    do {
+      signing = try JSONDecoder().decode(
+        SigningRequest.self, from: try await request.body?.collect(limit: Self.bodyLimit) ?? Data())
+    } catch {
+      let cause = error as? CacheError
+      // For example 408, if the body did not arrive in time.
+      let status = cause?.code == .badRequest ? cause?.status.map { HTTPResponse.Status(code: $0) } : nil
       throw DemoProblem(
-        .badRequest, "invalidBody", "the body is not a JSON object with 'source' and 'operations', or is too large")
+        status ?? .badRequest, "invalidBody", "the body is not a JSON object with 'source' and 'operations', or is too large",
+        cause: cause)
     }
     do throws(CacheError) {
       let path = try service.signedPath(for: signing.source, operations: signing.operations, validFor: Self.lifetime)
@@ -114,12 +120,14 @@ struct DemoPage: Sendable {
 
   fileprivate static func json(
     _ document: some Encodable, _ status: HTTPResponse.Status, _ type: String, error: CacheError? = nil
-  ) -> Reply {
+  ) -> ServerResponse {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     let data = ((try? encoder.encode(document)) ?? Data()) + Data("\n".utf8)
     let head = HTTPResponse(status: status, headerFields: fields(type))
-    return Reply(ServerResponse(head: head, body: ResourceBody(data)), error: error)
+    var response = ServerResponse(head: head, body: ResourceBody(data))
+    response.error = error
+    return response
   }
 
   private static func fields(_ type: String) -> HTTPFields {
@@ -151,7 +159,7 @@ private struct DemoProblem: Error {
     (self.status, self.code, self.detail, self.cause) = (status, code, detail, cause)
   }
 
-  var reply: Reply {
+  var response: ServerResponse {
     DemoPage.json(
       Document(status: status.code, title: status.reasonPhrase, code: code, detail: detail), status,
       "application/problem+json", error: cause)

@@ -75,6 +75,8 @@ final class ImageServer: Sendable {
         settings: ConnectionSettings {
           $0.maximumConnections = settings.maximumConnections
           $0.clientTimeout = .seconds(75)
+          // A client that has closed its side may wait for a result.
+          $0.halfClosedTime = .seconds(settings.limits.timeout.components.seconds + 1)
         }
       ) { address in
         if settings.hasDemo {
@@ -96,21 +98,23 @@ final class ImageServer: Sendable {
   /// The responder of the port for clients.
   private var responder: PortResponder {
     var endpoints: [String: Endpoint] = [
-      "/healthz": .get { _ in Reply(.ok, "ok") },
+      "/healthz": .get { _ in ServerResponse(.ok, "ok") },
       "/readyz": .get { [self] _ in
         let reason = await unreadiness
-        return Reply(reason == nil ? .ok : .serviceUnavailable, reason ?? "ready")
+        return ServerResponse(reason == nil ? .ok : .serviceUnavailable, reason ?? "ready")
       },
     ]
     if settings.hasDemo { endpoints.merge(DemoPage(service, settings).endpoints) { $1 } }
     var responder = PortResponder(endpoints)
     let (field, isLimited) = (settings.clientField, settings.limits.clientRate != nil)
-    responder.prefixed = (
+    responder.prefixEndpoint = (
       "\(service.pathPrefix)/",
       Endpoint { [service] request in
         let client = isLimited ? ClientAddress.of(request, from: request.peer, field: field) : nil
         let response = await service.respond(to: request.head, client: client)
-        return Reply(ServerResponse(head: response.head, body: response.body), error: response.error)
+        var served = ServerResponse(head: response.head, body: response.body)
+        served.error = response.error
+        return served
       }
     )
     if settings.hasAccessLog { responder.log = AccessLog(field: field, writer: log) }
@@ -141,20 +145,23 @@ final class ImageServer: Sendable {
       "/metrics": .get { [prometheus, service] _ in
         let text = prometheus.text(resultsInProgress: service.resultsInProgress)
         let head = HTTPResponse(status: .ok, headerFields: [.contentType: "text/plain; version=0.0.4; charset=utf-8"])
-        return Reply(ServerResponse(head: head, body: ResourceBody(Data(text.utf8))))
+        return ServerResponse(head: head, body: ResourceBody(Data(text.utf8)))
       },
       "/purge": Endpoint([.post]) { [service] request in
-        do throws(CacheError) {
-          return Reply(.ok, "\(try await Self.purge(service, query: request.head.path ?? ""))")
-        } catch {
-          let isClients = error.code == .misuse || error.code == .invalidURL
-          return Reply(isClients ? .badRequest : .serviceUnavailable, error.reason, error: error)
+        // A purge looks at all results in memory, so it must not run on the event loop of its connection.
+        await withTaskExecutorPreference(globalConcurrentExecutor) {
+          do throws(CacheError) {
+            return ServerResponse(.ok, "\(try await Self.purge(service, query: request.head.path ?? ""))")
+          } catch {
+            let isClientError = error.code == .misuse || error.code == .invalidURL
+            return ServerResponse(isClientError ? .badRequest : .serviceUnavailable, error.reason)
+          }
         }
       },
     ]
   }
 
-  /// Purges what the query of a target names, and returns the number of responses.
+  /// Purges the tag or the source in the query of a target, and returns the number of responses.
   private static func purge(_ service: ImageService, query target: String) async throws(CacheError) -> Int {
     let items = URLComponents(string: target)?.queryItems ?? []
     let parameters = Dictionary(items.map { ($0.name, $0.value ?? "") }) { first, _ in first }

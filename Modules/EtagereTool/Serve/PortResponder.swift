@@ -5,11 +5,11 @@ import HTTPServing
 import HTTPTypes
 import NIOCore
 
-/// The responder of a port: its endpoints by their paths, and at most one endpoint for all paths below a prefix.
+/// The responder of a port. It selects an endpoint by the whole path, or by one prefix of paths.
 struct PortResponder: HTTPResponder {
   let endpoints: [String: Endpoint]
-  /// The endpoint of all paths that begin with a prefix. The prefix ends with a slash.
-  var prefixed: (prefix: String, endpoint: Endpoint)?
+  /// The endpoint of all paths that begin with a prefix, which ends with a slash.
+  var prefixEndpoint: (prefix: String, endpoint: Endpoint)?
   var log: AccessLog?
   var metrics: RequestMetrics?
   private let dates = DateField()
@@ -19,34 +19,35 @@ struct PortResponder: HTTPResponder {
   func respond(to request: ServerRequest) async -> ServerResponse {
     let began = ContinuousClock.now
     let (label, endpoint) = endpoint(of: request.head.path ?? "")
-    let reply = await endpoint?.reply(to: request) ?? Reply(.notFound, "no such path")
-    return recorded(reply, request, from: request.peer, label, since: began)
+    let response = await endpoint?.respond(to: request) ?? ServerResponse(.notFound, "no such path")
+    return recorded(response, request, from: request.peer, label, since: began)
   }
 
   func respond(to refusal: RequestRefusal, peer: SocketAddress?) -> ServerResponse {
-    let reply = Reply(refusal.status, refusal.reason, error: CacheError(refusal))
-    return recorded(reply, nil, from: peer, "none", since: .now)
+    let response = ServerResponse(refusal.status, refusal.reason, error: CacheError(refusal))
+    return recorded(response, nil, from: peer, "none", since: .now)
   }
 
   private func endpoint(of target: String) -> (label: String, endpoint: Endpoint?) {
-    if let prefixed, target.hasPrefix(prefixed.prefix) { return ("\(prefixed.prefix)**", prefixed.endpoint) }
+    if let (prefix, endpoint) = prefixEndpoint, target.hasPrefix(prefix) { return ("\(prefix)**", endpoint) }
     let path = String(target.prefix { $0 != "?" })
     return endpoints[path].map { (path, $0) } ?? ("none", nil)
   }
 
-  /// Returns the response of a reply, which is recorded when it was sent.
+  /// Returns a response with `Date`, which is recorded when it was sent.
   private func recorded(
-    _ reply: Reply, _ request: ServerRequest?, from peer: SocketAddress?, _ label: String,
+    _ response: ServerResponse, _ request: ServerRequest?, from peer: SocketAddress?, _ label: String,
     since began: ContinuousClock.Instant
   ) -> ServerResponse {
-    var response = reply.response
+    var response = response
     if response.head.headerFields[.date] == nil { response.head.headerFields[.date] = dates.value }
     guard log != nil || metrics != nil else { return response }
-    let head = response.head
+    let (head, error) = (response.head, response.error)
     response.onEnd = { [log, metrics] delivery in
       let duration = ContinuousClock.now - began
-      metrics?.record(route: label, head.status, duration)
-      log?.write(request, from: peer, head, reply.error, delivery, duration)
+      // A client that leaves cancels its request. The status of the cancelled request was not sent.
+      metrics?.record(route: label, status: delivery.isComplete ? "\(head.status.code)" : "aborted", duration)
+      log?.write(request, from: peer, head, error ?? delivery.error, delivery, duration)
     }
     return response
   }
@@ -54,7 +55,7 @@ struct PortResponder: HTTPResponder {
 
 /// A path of a port: its methods and its handler.
 struct Endpoint: Sendable {
-  typealias Handler = @Sendable (ServerRequest) async -> Reply
+  typealias Handler = @Sendable (ServerRequest) async -> ServerResponse
 
   /// The methods that the handler gets, or `nil` for all. Other methods get 405.
   private let methods: [HTTPRequest.Method]?
@@ -67,27 +68,20 @@ struct Endpoint: Sendable {
 
   static func get(_ handler: @escaping Handler) -> Endpoint { Endpoint([.get, .head], handler) }
 
-  func reply(to request: ServerRequest) async -> Reply {
+  func respond(to request: ServerRequest) async -> ServerResponse {
     guard let methods, !methods.contains(request.head.method) else { return await handler(request) }
-    var reply = Reply(.methodNotAllowed, "the path does not support this method")
-    reply.response.head.headerFields[.allow] = methods.map(\.rawValue).joined(separator: ", ")
-    return reply
+    var response = ServerResponse(.methodNotAllowed, "the path does not support this method")
+    response.head.headerFields[.allow] = methods.map(\.rawValue).joined(separator: ", ")
+    return response
   }
 }
 
-/// A response, and the error that caused it, for the log.
-struct Reply: Sendable {
-  var response: ServerResponse
-  var error: CacheError?
-
-  init(_ response: ServerResponse, error: CacheError? = nil) { (self.response, self.error) = (response, error) }
-
-  /// Creates a reply of one line of text.
-  init(
-    _ status: HTTPResponse.Status, _ line: String, error: CacheError? = nil, type: String = "text/plain; charset=utf-8"
-  ) {
-    let head = HTTPResponse(status: status, headerFields: [.contentType: type])
-    self.init(ServerResponse(head: head, body: ResourceBody(Data("\(line)\n".utf8))), error: error)
+extension ServerResponse {
+  /// Creates a response of one line of text.
+  init(_ status: HTTPResponse.Status, _ line: String, error: CacheError? = nil) {
+    let fields: HTTPFields = [.contentType: "text/plain; charset=utf-8", .xContentTypeOptions: "nosniff"]
+    self.init(head: HTTPResponse(status: status, headerFields: fields), body: ResourceBody(Data("\(line)\n".utf8)))
+    self.error = error
   }
 }
 

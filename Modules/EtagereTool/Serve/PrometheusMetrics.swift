@@ -147,9 +147,10 @@ private final class Timing: TimerHandler {
 struct RequestMetrics: Sendable {
   let factory: PrometheusMetrics
 
-  func record(route: String, _ status: HTTPResponse.Status, _ duration: Duration) {
+  /// Records a response, with the time from the head of its request to its end.
+  func record(route: String, status: String, _ duration: Duration) {
     Timer(
-      label: "http_request_duration_seconds", dimensions: [("route", route), ("status", "\(status.code)")], factory: factory
+      label: "http_request_duration_seconds", dimensions: [("route", route), ("status", status)], factory: factory
     ).recordNanoseconds(Int64(duration / .nanoseconds(1)))
   }
 }

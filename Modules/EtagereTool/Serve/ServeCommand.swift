@@ -8,17 +8,17 @@ import ImageService
 struct ServeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "serve",
-    abstract: "Serve images made from those of origins and folders.",
+    abstract: "Serve resized and converted images of origins and folders.",
     discussion: """
-      Responds to /img/SIGNATURE/OPERATIONS/SOURCE: see 'etagere sign --help'. Responds to /healthz, and to /readyz while it \
-      accepts work.
+      Responds to /img/SIGNATURE/OPERATIONS/SOURCE: see 'etagere sign --help'. /healthz responds with 200 while \
+      the process runs, and /readyz while it accepts work.
 
       A setting comes from a flag, or else from an environment variable (ETAGERE_CACHE_FOLDER for --cache-folder), or else from \
-      the JSON file of --config ("cacheFolder"). Signing keys come from ETAGERE_KEYS, "keys" or --keys-file, and from no flag, \
-      because other users of the machine can read flags.
+      the JSON file of --config ("cacheFolder"). Signing keys come from ETAGERE_KEYS, "keys" or --keys-file. No flag has a key \
+      itself, because other users of the machine can read flags.
 
-      SIGHUP reads the keys again. SIGTERM and SIGINT complete the running requests, for at most 30 seconds, and then end the \
-      process.
+      SIGHUP reads the keys again. SIGTERM and SIGINT end the process after the drain time and the running requests, which have \
+      30 seconds.
       """)
 
   @Option(help: ArgumentHelp("A JSON file with settings.", valueName: "file"), completion: .file())
@@ -40,8 +40,11 @@ struct ServeCommand: AsyncParsableCommand {
       try await ImageServer(settings).run { try await ServeSettings.read(file: file, flags: flags).keys }
     } catch let error as CacheError {
       Console.complain("\(error)")
-      throw ToolFailure(
-        status: error.code == .invalidConfiguration ? .usage : error.code == .cannotListen ? .unavailable : ExitStatus(error))
+      switch error.code {
+      case .invalidConfiguration: throw ToolFailure(status: .usage)
+      case .cannotListen: throw ToolFailure(status: .unavailable)
+      default: throw ToolFailure(status: ExitStatus(error))
+      }
     } catch let error as SettingsError {
       Console.complain(error.reason)
       throw ToolFailure(status: .usage)
@@ -59,7 +62,7 @@ struct ServeFlags: ParsableArguments {
     help: ArgumentHelp("The address of /metrics, for Prometheus, and of /purge (default: none).", valueName: "host:port"))
   var admin: String?
 
-  @Option(help: ArgumentHelp("The path of the images (default: /img).", valueName: "path"))
+  @Option(help: ArgumentHelp("The path below which the images are (default: /img).", valueName: "path"))
   var path: String?
 
   @Option(
@@ -98,17 +101,20 @@ struct ServeFlags: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "A Redis server that several machines share, such as redis://cache.internal (default: none).", valueName: "url"))
+      "A Redis server that several machines share, such as redis://cache.internal (default: none). A URL with a password belongs in ETAGERE_REDIS or the file.",
+      valueName: "url"))
   var redis: String?
 
-  @Option(help: ArgumentHelp("The size of the results in memory (default: 256M).", valueName: "size"))
+  @Option(help: ArgumentHelp("The size of the cache of results in memory (default: 256M).", valueName: "size"))
   var memory: String?
 
-  @Option(help: ArgumentHelp("The memory for sources and for making results (default: 256M).", valueName: "size"))
+  @Option(help: ArgumentHelp("The memory for the sources and results that are being made (default: 256M).", valueName: "size"))
   var memoryBudget: String?
 
   @Option(
-    help: ArgumentHelp("The formats without format=, best first: avif, webp (default: webp).", valueName: "names"))
+    help: ArgumentHelp(
+      "The formats that Accept can select if the URL has no format=, best first: avif, webp (default: webp).", valueName: "names")
+  )
   var formats: String?
 
   @Option(help: ArgumentHelp("The largest side of a result, in pixels (default: 4096).", valueName: "pixels"))
@@ -117,17 +123,19 @@ struct ServeFlags: ParsableArguments {
   @Option(help: ArgumentHelp("The largest source, in pixels (default: 50000000).", valueName: "pixels"))
   var maxPixels: String?
 
-  @Option(help: ArgumentHelp("The largest source (default: 64M).", valueName: "size"))
+  @Option(help: ArgumentHelp("The largest source, in bytes or with K, M or G (default: 64M).", valueName: "size"))
   var maxBytes: String?
 
-  @Option(help: ArgumentHelp("The time for a result (default: 30).", valueName: "seconds"))
+  @Option(help: ArgumentHelp("The limit of the time for a result (default: 30).", valueName: "seconds"))
   var timeout: String?
 
-  @Option(help: ArgumentHelp("The number of results in progress, beyond which requests get 503 (default: 512).", valueName: "n"))
+  @Option(
+    help: ArgumentHelp("The largest number of results in progress. Further requests get 503 (default: 512).", valueName: "n"))
   var maxResults: String?
 
   @Option(
-    help: ArgumentHelp("The requests per second of a client, beyond which it gets 429 (default: no limit).", valueName: "n"))
+    help: ArgumentHelp(
+      "The largest number of requests per second of a client. Further ones get 429 (default: no limit).", valueName: "n"))
   var clientRate: String?
 
   @Option(
@@ -153,7 +161,7 @@ struct ServeFlags: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The time between the signal to end and the end of new connections, in which /readyz is 503 (default: 1).",
+      "The time after SIGTERM or SIGINT in which /readyz is 503 and connections are still accepted (default: 1).",
       valueName: "seconds"))
   var drainTime: String?
 

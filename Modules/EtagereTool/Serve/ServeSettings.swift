@@ -90,8 +90,8 @@ struct ServeSettings: Sendable {
   }
 
   private mutating func read(_ reader: SettingsReader) throws {
-    try reader.value("listen", "a host and a port, such as 127.0.0.1:8080") { HostAndPort($0) }.map { listen = $0 }
-    admin = try reader.value("admin", "a host and a port, such as 127.0.0.1:9090") { HostAndPort($0) }
+    try reader.value("listen", "a host and a port, such as 127.0.0.1:8080", Self.address).map { listen = $0 }
+    admin = try reader.value("admin", "a host and a port, such as 127.0.0.1:9090", Self.address)
     try reader.text("path").map { path = $0 }
     try reader.list("origins").map { origins = $0 }
     try reader.list("folders").map { folders = $0 }
@@ -130,6 +130,12 @@ struct ServeSettings: Sendable {
     try reader.boolean("privateAddresses").map { allowsPrivateAddresses = $0 }
     try reader.boolean("accessLog").map { hasAccessLog = $0 }
     try reader.boolean("demo").map { hasDemo = $0 }
+  }
+
+  /// Returns the address in a text. Without a host, the text means all addresses of the machine, so it is refused: operators
+  /// must not open the port for purges to a network by accident.
+  private static func address(_ text: String) -> HostAndPort? {
+    text.hasPrefix(":") || text.hasPrefix("[]") ? nil : HostAndPort(text)
   }
 
   private func readKeys(_ reader: SettingsReader) throws -> [SigningKey] {

@@ -13,6 +13,8 @@ final class ConnectionHandler: ChannelInboundHandler {
   enum Phase {
     case awaitingHead
     case serving(Serving)
+    /// A refusal is being written. Further bytes are dropped.
+    case refusing
     /// The last response was sent. Further bytes are dropped.
     case lingering
     case closed
@@ -65,7 +67,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     if case .awaitingHead = phase, parser.isAtStart { timer.set(.read, in: settings.clientTimeout) }
     switch phase {
     case .awaitingHead, .serving: parser.append(unwrapInboundIn(data))
-    case .lingering, .closed: break
+    case .refusing, .lingering, .closed: break
     }
   }
 
@@ -99,7 +101,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     switch phase {
     case .awaitingHead: break
     case .serving(let serving): if serving.isComplete { return false }
-    case .lingering, .closed: return false
+    case .refusing, .lingering, .closed: return false
     }
     do {
       guard let part = try parser.next() else { return false }
@@ -116,7 +118,7 @@ final class ConnectionHandler: ChannelInboundHandler {
   }
 
   private func begin(_ head: RequestHead) {
-    expectNothing()
+    stopReadDeadline()
     let (eventLoop, this) = (channel.eventLoop, NIOLoopBound(self, eventLoop: channel.eventLoop))
     let body =
       head.framing == .none ? nil : IncomingBody(onDemand: { eventLoop.execute { this.value.bodyIsWanted() } })
@@ -137,7 +139,7 @@ final class ConnectionHandler: ChannelInboundHandler {
 
   private func completeRequest() {
     guard case .serving(var serving) = phase else { return }
-    expectNothing()
+    stopReadDeadline()
     serving.body?.finish()
     serving.isComplete = true
     phase = .serving(serving)
@@ -160,8 +162,7 @@ final class ConnectionHandler: ChannelInboundHandler {
       // No more bytes can arrive, and the received ones are not a complete request.
       guard !inputIsClosed else { return channel.close(promise: nil) }
     case .serving(let serving) where serving.isComplete:
-      // One read may fetch the start of the next request. Stopping and restarting the reads for each request would cost two more
-      // system calls.
+      // This read may already fetch the next request. Stopping and restarting the reads would cost two system calls.
       guard parser.unreadBytes == 0 else { return }
     case .serving(let serving):
       guard let body = serving.body, body.wantsMore else { return }
@@ -170,7 +171,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         return
       }
       timer.set(.read, in: settings.clientTimeout)
-    case .lingering: break
+    case .refusing, .lingering: break
     case .closed: return
     }
     if !inputIsClosed { channel.read() }
@@ -181,12 +182,16 @@ final class ConnectionHandler: ChannelInboundHandler {
     isLast = true
     switch phase {
     case .awaitingHead:
-      ServedRequest.refuse(refusal, channel: channel, responder: responder)
-      finish()
+      phase = .refusing
+      awaitsClient(true)
+      ServedRequest.refuse(refusal, channel: channel, responder: responder).assumeIsolated().whenComplete { _ in
+        self.awaitsClient(false)
+        if case .refusing = self.phase { self.finish() }
+      }
     case .serving(let serving):
       serving.body?.fail(CacheError(refusal))
       if serving.hasResponse { finish() }
-    case .lingering, .closed: break
+    case .refusing, .lingering, .closed: break
     }
   }
 
@@ -249,7 +254,7 @@ final class ConnectionHandler: ChannelInboundHandler {
   private func quiesce() {
     isQuiescing = true
     // The socket may already have a request that was not read yet. Closing now would leave it without a response.
-    if case .awaitingHead = phase, parser.isAtStart { timer.set(.read, in: settings.lastCallTime) }
+    if case .awaitingHead = phase, parser.isAtStart { timer.set(.read, in: settings.shutdownIdleTime) }
   }
 
   private func closeInput() {
@@ -258,17 +263,22 @@ final class ConnectionHandler: ChannelInboundHandler {
     switch phase {
     case .lingering: channel.close(promise: nil)
     case .serving(let serving) where !serving.isComplete: refuse(.malformed("the connection closed before the end of the body"))
-    case .serving: expectNothing()
-    case .awaitingHead, .closed: break
+    case .serving: stopReadDeadline()
+    case .awaitingHead, .refusing, .closed: break
     }
   }
 
-  /// Removes the read deadline while the client need not send anything.
+  /// Stops waiting for bytes of the client, because its request is complete.
   ///
-  /// A client that has closed its side may wait for the response or may be gone. Only a write shows which, and a silent origin
-  /// leaves nothing to write. So a deadline limits this wait.
-  private func expectNothing() {
+  /// A client that has closed its side may wait for the response or may be gone. Only a write shows which. So a deadline limits
+  /// the time without a write.
+  private func stopReadDeadline() {
     if inputIsClosed { timer.set(.read, in: settings.halfClosedTime) } else { timer.clear(.read) }
+  }
+
+  /// Notes that bytes of a response were written.
+  func didWrite() {
+    if inputIsClosed, case .serving(let serving) = phase, serving.isComplete { stopReadDeadline() }
   }
 
   private func end() {
@@ -289,7 +299,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     case .serving(let serving) where serving.isComplete: abort()
     case .serving: refuse(RequestRefusal(status: .requestTimeout, reason: "the request body did not arrive in time"))
     case .lingering: channel.close(promise: nil)
-    case .closed: break
+    case .refusing, .closed: break
     }
   }
 }

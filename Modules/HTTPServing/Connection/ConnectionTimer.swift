@@ -1,8 +1,9 @@
 #if Service
 import NIOCore
 
-/// The deadlines of a client for reading and for writing. Both use one timer of the event loop, which is rescheduled when it
-/// fires or when an earlier deadline is set. So an event usually costs one reading of the clock.
+/// The deadlines of one connection: `.read` for bytes from the client, and `.write` for the client to take bytes. Both use one
+/// timer of the event loop, which is rescheduled when it fires or when an earlier deadline is set. So an event usually costs one
+/// reading of the clock.
 final class ConnectionTimer {
   enum Kind { case read, write }
 

@@ -26,12 +26,13 @@ struct ServedRequest: Sendable {
     let writer = ResponseWriter(
       channel: channel, connection: connection,
       headWriter: ResponseHeadWriter(
-        framing: framing, keepsAlive: keepsAlive && framing != .untilClose, isHTTP10: head.isHTTP10),
+        framing: framing, keepsAlive: keepsAlive, isHTTP10: head.isHTTP10),
       sendsTrailers: head.acceptsTrailers)
-    let delivery = await writer.write(response)
+    let mayContinue = keepsAlive && framing != .untilClose
+    let delivery = await writer.write(response, waitsForClient: !mayContinue)
     response.onEnd?(delivery)
     if delivery.isComplete {
-      connection.value.didRespond(keepsAlive: keepsAlive && framing != .untilClose)
+      connection.value.didRespond(keepsAlive: mayContinue)
     } else {
       connection.value.abort()
     }
@@ -43,21 +44,23 @@ struct ServedRequest: Sendable {
     return ServerRequest(
       head: HTTPRequest(
         method: head.method, scheme: "http", authority: head.target.authority, path: head.target.path,
-        headerFields: head.fields.endToEnd { $0 == "host" || $0 == "content-length" || $0 == "expect" }),
+        headerFields: head.fields),
       body: body.map { ResourceBody(length: length, source: $0) }, peer: channel.remoteAddress, target: head.rawTarget,
       isHTTP10: head.isHTTP10)
   }
 
-  /// Responds to bytes that are not a valid request.
-  static func refuse(_ refusal: RequestRefusal, channel: any Channel, responder: any HTTPResponder) {
+  /// Responds to a refused request. The future ends when the system has the response.
+  static func refuse(
+    _ refusal: RequestRefusal, channel: any Channel, responder: any HTTPResponder
+  ) -> EventLoopFuture<Void> {
     let response = responder.respond(to: refusal, peer: channel.remoteAddress)
     let data = response.body.data ?? Data()
     var buffer = channel.allocator.buffer(capacity: 512)
     ResponseHeadWriter(framing: .length(Int64(data.count)), keepsAlive: false, isHTTP10: false)
       .write(response.head, to: &buffer)
     buffer.writeBytes(data)
-    channel.writeAndFlush(buffer, promise: nil)
     response.onEnd?(ServerResponse.Delivery(bodyBytes: Int64(data.count), isComplete: true))
+    return channel.writeAndFlush(buffer)
   }
 }
 #endif

@@ -1,5 +1,5 @@
 #if Service
-/// The host and port of a URL or of `Host`, as text.
+/// The syntax of `host[:port]`.
 public enum Authority {
   /// Returns whether a text is `host [":" port]` (RFC 9110 §7.2), without user information. The port may be empty (RFC 3986
   /// §3.2.3).

@@ -23,7 +23,7 @@ struct ChunkedReader {
 
   init(limits: RequestLimits) {
     self.limits = limits
-    trailerEnd = HeadEnd(limits: limits)
+    trailerEnd = HeadEnd(limits: limits, hasRequestLine: false)
   }
 
   /// Returns the next piece, or `nil` if more bytes are needed.

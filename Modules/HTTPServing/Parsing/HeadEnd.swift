@@ -5,11 +5,15 @@ import NIOCore
 /// A search for the empty line that ends a header section. It examines each byte once, even if bytes arrive one at a time.
 struct HeadEnd {
   private let limits: RequestLimits
+  private let hasRequestLine: Bool
   /// The start of the incomplete line and the end of the searched bytes, both relative to the reader index.
   private var lineStart = 0
   private var searched = 0
 
-  init(limits: RequestLimits) { self.limits = limits }
+  /// - Parameters:
+  ///   - limits: The limits of the section.
+  ///   - hasRequestLine: Whether the section begins with a request line. Trailers do not.
+  init(limits: RequestLimits, hasRequestLine: Bool) { (self.limits, self.hasRequestLine) = (limits, hasRequestLine) }
 
   /// Whether no byte of a section has been searched.
   var isAtStart: Bool { searched == 0 }
@@ -38,7 +42,7 @@ struct HeadEnd {
   }
 
   private var tooLarge: RequestRefusal {
-    lineStart == 0
+    hasRequestLine && lineStart == 0
       ? RequestRefusal(status: .uriTooLong, reason: "the request line has more than \(limits.headBytes) bytes")
       : .fieldsTooLarge("the header section has more than \(limits.headBytes) bytes")
   }

@@ -4,8 +4,9 @@ import NIOCore
 
 /// A parser that turns the bytes of a connection into requests.
 ///
-/// A proxy must forward what it does not know. SwiftNIO's decoder refuses unknown methods, replaces bytes that are not UTF-8,
-/// and stops at `Upgrade`. This parser also applies every rule against request smuggling (RFC 9112 §11.2).
+/// Unknown methods and fields must pass unchanged, because a proxy forwards them. SwiftNIO's decoder refuses unknown methods,
+/// replaces bytes that are not UTF-8, and stops at `Upgrade`. This parser also applies every rule against request smuggling
+/// (RFC 9112 §11.2).
 struct RequestParser {
   enum Part {
     case head(RequestHead)
@@ -28,7 +29,7 @@ struct RequestParser {
 
   init(limits: RequestLimits = RequestLimits()) {
     self.limits = limits
-    headEnd = HeadEnd(limits: limits)
+    headEnd = HeadEnd(limits: limits, hasRequestLine: true)
   }
 
   /// Whether no byte of the next request has arrived.

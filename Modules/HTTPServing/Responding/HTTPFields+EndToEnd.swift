@@ -2,7 +2,7 @@
 public import HTTPTypes
 
 extension HTTPFields {
-  /// Returns the fields that are forwarded, in the same order. Fields about one connection (RFC 9110 §7.6.1, §11.7) and fields
+  /// Returns the end-to-end fields, in the same order. Fields about one connection (RFC 9110 §7.6.1, §11.7) and fields
   /// that `Connection` names are left out.
   ///
   /// - Parameter isDropped: Returns whether to leave out another field, given its name in lower case.

@@ -24,12 +24,16 @@ struct ResponseWriter: Sendable {
   private var framing: ResponseFraming { headWriter.framing }
 
   /// Writes a response. Does not throw: the result says whether the response was sent completely.
-  func write(_ response: ServerResponse) async -> ServerResponse.Delivery {
+  ///
+  /// - Parameter waitsForClient: Whether to return only when the system has all bytes. Closing a channel drops the others.
+  func write(_ response: ServerResponse, waitsForClient: Bool) async -> ServerResponse.Delivery {
     var sent = ServerResponse.Delivery()
     do {
       try await write(response, &sent)
+      if waitsForClient { try await drain() }
       sent.isComplete = true
     } catch {
+      sent.error = error as? CacheError ?? CacheError(.connectionLost, reason: "the connection to the client has ended")
       response.body.source.cancel()
     }
     return sent
@@ -46,8 +50,9 @@ struct ResponseWriter: Sendable {
     }
     if let data, data.count <= Self.pieceBytes, case .length = framing {
       buffer.writeBytes(data)
+      try await flush(buffer)
       sent.bodyBytes = Int64(data.count)
-      return try await flush(buffer)
+      return
     }
     channel.write(buffer, promise: nil)
     // If the first piece is available already, both go out in one flush. Otherwise the head does not wait for it.
@@ -94,13 +99,19 @@ struct ResponseWriter: Sendable {
     return buffer
   }
 
-  /// Returns when the socket accepts more bytes. That is immediately unless too many bytes wait for the client.
+  /// Writes a buffer, and returns when the socket accepts more bytes. That is immediately unless too many bytes wait for the
+  /// client.
   private func flush(_ buffer: ByteBuffer) async throws {
     guard channel.isActive else { throw CacheError.cancelled }
     channel.writeAndFlush(buffer, promise: nil)
-    guard !channel.isWritable else { return }
+    if !channel.isWritable { try await drain() }
+    connection.value.didWrite()
+  }
+
+  /// Returns when the system has all written bytes.
+  private func drain() async throws {
     connection.value.awaitsClient(true)
-    // An empty write, which completes after everything that is queued.
+    // An empty write completes after all earlier ones.
     try await channel.writeAndFlush(ByteBuffer()).get()
     connection.value.awaitsClient(false)
   }

@@ -1,0 +1,87 @@
+#if Tool && Service
+import CacheTesting
+import Etagere
+import Foundation
+import HTTPTypes
+import NIOCore
+import Testing
+
+@testable import EtagereTool
+@testable import HTTPServing
+
+@Suite("etagere serve: endpoints, log and metrics of a port")
+struct PortResponderTests {
+  private let lines = WatchedState<[String]>([])
+  private let metrics = PrometheusMetrics()
+
+  private func responder(field: HTTPField.Name? = nil) -> PortResponder {
+    var responder = PortResponder(["/a": .get { _ in ServerResponse(.ok, "a") }])
+    let lines = lines
+    let writer = LogWriter { data in lines.update { $0.append(String(decoding: data, as: UTF8.self)) } }
+    responder.log = AccessLog(field: field, writer: writer)
+    responder.metrics = RequestMetrics(factory: metrics)
+    return responder
+  }
+
+  private func request(_ path: String, _ method: HTTPRequest.Method = .get, _ fields: HTTPFields = [:]) -> ServerRequest {
+    ServerRequest(
+      head: HTTPRequest(method: method, scheme: "http", authority: "h", path: path, headerFields: fields), body: nil,
+      peer: try? SocketAddress(ipAddress: "198.51.100.7", port: 1), target: path, isHTTP10: false)
+  }
+
+  private func line() async -> String {
+    await lines.wait { !$0.isEmpty }
+    return lines.read { $0.joined() }
+  }
+
+  @Test("a response is recorded when it has ended, with the bytes that were sent")
+  func ending() async throws {
+    let response = await responder().respond(to: request("/a?b"))
+    #expect(response.head.status == .ok && response.head.headerFields[.date] != nil)
+    #expect(!metrics.text(resultsInProgress: 0).contains("http_request"))
+    response.onEnd?(ServerResponse.Delivery(bodyBytes: 2, isComplete: true))
+    #expect(metrics.text(resultsInProgress: 0).contains(#"_count{route="/a",status="200"} 1"#))
+    let line = await line()
+    #expect(line.contains(#""bytes":2,"client":"198.51.100.7","method":"GET""#) && line.contains(#""path":"/a?b","status":200"#))
+    #expect(!line.contains("aborted"))
+  }
+
+  @Test("a response that was not sent completely counts as aborted, with the error of the connection")
+  func aborted() async throws {
+    let response = await responder().respond(to: request("/a"))
+    response.onEnd?(ServerResponse.Delivery(error: CacheError(.connectionLost, reason: "gone")))
+    #expect(metrics.text(resultsInProgress: 0).contains(#"_count{route="/a",status="aborted"} 1"#))
+    let line = await line()
+    #expect(line.contains(#""aborted":true,"bytes":0"#) && line.contains(#""error":"connectionLost: gone""#))
+  }
+
+  @Test("a refused request is recorded without a route, and a path that does not exist too")
+  func refused() async throws {
+    let responder = responder()
+    let refused = responder.respond(to: RequestRefusal.malformed("no Host"), peer: nil)
+    #expect(refused.head.status == .badRequest && refused.body.data == Data("no Host\n".utf8))
+    refused.onEnd?(ServerResponse.Delivery(bodyBytes: 8, isComplete: true))
+    let missing = await responder.respond(to: request("/b"))
+    #expect(missing.head.status == .notFound)
+    missing.onEnd?(ServerResponse.Delivery(isComplete: true))
+    let text = metrics.text(resultsInProgress: 0)
+    #expect(text.contains(#"_count{route="none",status="400"} 1"#) && text.contains(#"_count{route="none",status="404"} 1"#))
+    #expect(await line().contains(#""error":"badRequest: no Host","milliseconds""#))
+  }
+
+  @Test("without a valid address in the field of the proxy, the client is the connection's peer")
+  func client() throws {
+    let name = try #require(HTTPField.Name("X-Forwarded-For"))
+    for (values, client) in [
+      (["192.0.2.1"], "192.0.2.1"), (["192.0.2.1", "192.0.2.2"], "192.0.2.2"), (["unknown"], "198.51.100.7"),
+      ([], "198.51.100.7"),
+    ] {
+      var fields = HTTPFields()
+      fields[values: name] = values
+      let request = request("/a", .get, fields)
+      #expect(ClientAddress.of(request, from: request.peer, field: name) == client, "\(values)")
+      #expect(ClientAddress.of(request, from: request.peer, field: nil) == "198.51.100.7")
+    }
+  }
+}
+#endif
