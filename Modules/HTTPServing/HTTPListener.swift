@@ -24,6 +24,8 @@ public struct HTTPListener: Service {
   private let group: any EventLoopGroup
   private let onRunning: @Sendable (HostAndPort) async -> Void
 
+  /// Creates a server, which opens its port when it runs.
+  ///
   /// - Parameters:
   ///   - address: The address to open.
   ///   - responder: The handler of all requests.

@@ -26,7 +26,8 @@ struct Blocks {
     results.runs.map { run in
       let names = run.versions.keys.sorted { ($0 == "Swift" ? "" : $0) < ($1 == "Swift" ? "" : $1) }
       let versions = names.map { "\($0) \(run.versions[$0] ?? "")" }.joined(separator: ", ")
-      let command = run.scenarios.contains { $0.name == "gateway" } ? "Scripts/bench-gateway" : "Scripts/bench"
+      let script = ["gateway", "service"].first { name in run.scenarios.contains { $0.name == name } }
+      let command = "Scripts/bench" + (script.map { "-\($0)" } ?? "")
       return "- `\(command)`, \(Format.date(run.date)): \(run.machine.processors) cores (\(run.machine.architecture)), "
         + "\(run.machine.memory) GiB of memory, \(run.machine.system); \(versions)."
     }

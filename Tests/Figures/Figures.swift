@@ -1,6 +1,7 @@
 import Foundation
 
-/// The results of a benchmark run, as `Scripts/bench --json` and `Scripts/bench-gateway --json` write them.
+/// The results of a benchmark run, as `Scripts/bench`, `Scripts/bench-gateway` and `Scripts/bench-service` write them with
+/// `--json`.
 struct Figures: Decodable {
   struct Machine: Decodable, Equatable {
     let system: String

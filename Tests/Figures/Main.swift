@@ -24,7 +24,7 @@ struct Plot {
   /// - Returns: The names of the files that differ from the results. Without `isCheck`, they are replaced.
   private static func run(_ root: URL, isCheck: Bool) throws -> [String] {
     let folder = root.appending(path: "Tests/Figures")
-    let results = Results(runs: try ["Benchmarks", "Gateway"].map { try .read(folder.appending(path: "\($0).json")) })
+    let results = Results(runs: try ["Benchmarks", "Gateway", "Service"].map { try .read(folder.appending(path: "\($0).json")) })
     let simulations = try Simulations.read(folder.appending(path: "Simulation"))
     let blocks = Blocks(results: results, simulations: simulations)
     var files: [(name: String, text: String)] = []

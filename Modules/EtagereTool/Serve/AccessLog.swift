@@ -55,13 +55,14 @@ struct AccessLog: Sendable {
 
   /// Returns a path with the start of its signature only, so that readers of the log cannot use the URL.
   private func shortened(_ path: String) -> String {
+    // A signature has 43 characters.
     path.split(separator: "/", omittingEmptySubsequences: false)
       .map { $0.utf8.count == 43 ? "\($0.prefix(6))…" : String($0) }.joined(separator: "/")
   }
 }
 
-/// A writer of lines to standard output, on a thread of its own. If the reader is slow or gone, it drops lines: neither may stop
-/// the service.
+/// A writer of lines to standard output, on a thread of its own. If the reader is slow or gone, it drops lines, so that the
+/// service does not stop.
 final class LogWriter: Sendable {
   private struct State {
     var waiting = 0

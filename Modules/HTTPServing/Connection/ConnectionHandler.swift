@@ -29,7 +29,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     /// Whether the last byte of the request has arrived.
     var isComplete = false
     /// Whether the response was sent before the last byte of the request arrived.
-    var hasResponse = false
+    var respondedEarly = false
     /// The number of body bytes that were dropped.
     var drained = 0
   }
@@ -92,12 +92,12 @@ final class ConnectionHandler: ChannelInboundHandler {
     // If a task finishes without suspending, this function is called recursively. The loop below continues instead.
     guard !isProceeding else { return }
     isProceeding = true
-    while takePart() {}
+    while processNextPart() {}
     isProceeding = false
     readIfWanted()
   }
 
-  private func takePart() -> Bool {
+  private func processNextPart() -> Bool {
     switch phase {
     case .awaitingHead: break
     case .serving(let serving): if serving.isComplete { return false }
@@ -121,7 +121,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     stopReadDeadline()
     let (eventLoop, this) = (channel.eventLoop, NIOLoopBound(self, eventLoop: channel.eventLoop))
     let body =
-      head.framing == .none ? nil : IncomingBody(onDemand: { eventLoop.execute { this.value.bodyIsWanted() } })
+      head.framing == .noBody ? nil : IncomingBody(onDemand: { eventLoop.execute { this.value.readerWantsBody() } })
     let request = ServedRequest(head: head, body: body, connection: this, channel: channel, responder: responder)
     phase = .serving(
       Serving(
@@ -143,12 +143,12 @@ final class ConnectionHandler: ChannelInboundHandler {
     serving.body?.finish()
     serving.isComplete = true
     phase = .serving(serving)
-    if serving.hasResponse { awaitHead() }
+    if serving.respondedEarly { awaitHead() }
   }
 
-  private func bodyIsWanted() {
+  private func readerWantsBody() {
     guard case .serving(var serving) = phase, !serving.isComplete else { return }
-    if serving.awaitsContinue, !serving.hasResponse {
+    if serving.awaitsContinue, !serving.respondedEarly {
       serving.awaitsContinue = false
       phase = .serving(serving)
       channel.writeAndFlush(ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n"), promise: nil)
@@ -167,7 +167,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     case .serving(let serving):
       guard let body = serving.body, body.wantsMore else { return }
       if serving.drained > settings.drainLimit {
-        if serving.hasResponse { finish() }
+        if serving.respondedEarly { finish() }
         return
       }
       timer.set(.read, in: settings.clientTimeout)
@@ -183,14 +183,14 @@ final class ConnectionHandler: ChannelInboundHandler {
     switch phase {
     case .awaitingHead:
       phase = .refusing
-      awaitsClient(true)
+      setWriteDeadline(isActive: true)
       ServedRequest.refuse(refusal, channel: channel, responder: responder).assumeIsolated().whenComplete { _ in
-        self.awaitsClient(false)
+        self.setWriteDeadline(isActive: false)
         if case .refusing = self.phase { self.finish() }
       }
     case .serving(let serving):
       serving.body?.fail(CacheError(refusal))
-      if serving.hasResponse { finish() }
+      if serving.respondedEarly { finish() }
     case .refusing, .lingering, .closed: break
     }
   }
@@ -199,22 +199,22 @@ final class ConnectionHandler: ChannelInboundHandler {
 
   /// Returns whether another request may follow on this connection, as far as is known when the response starts.
   func keepsAlive(after head: RequestHead) -> Bool {
-    guard case .serving(let serving) = phase, head.keepsAlive, mayGoOn else { return false }
+    guard case .serving(let serving) = phase, head.keepsAlive, allowsNextRequest else { return false }
     // A client that got no "100 Continue" may or may not send its body (RFC 9110 §10.1.1).
     return serving.isComplete || !serving.awaitsContinue && serving.drained <= settings.drainLimit
   }
 
-  private var mayGoOn: Bool { !isLast && !isQuiescing && (!inputIsClosed || !parser.isAtStart) }
+  private var allowsNextRequest: Bool { !isLast && !isQuiescing && (!inputIsClosed || !parser.isAtStart) }
 
   /// Continues after a complete response: with the next request, or by closing the connection.
   func didRespond(keepsAlive: Bool) {
     guard case .serving(var serving) = phase else { return }
     timer.clear(.write)
     serving.body?.cancel()
-    guard keepsAlive, mayGoOn else { return finish() }
+    guard keepsAlive, allowsNextRequest else { return finish() }
     if serving.isComplete { return awaitHead() }
     // The next request follows the rest of this body, which is read and dropped up to the limit.
-    serving.hasResponse = true
+    serving.respondedEarly = true
     phase = .serving(serving)
     proceed()
   }
@@ -226,8 +226,8 @@ final class ConnectionHandler: ChannelInboundHandler {
   }
 
   /// Starts or stops the deadline for a write that waits for the client.
-  func awaitsClient(_ isWaiting: Bool) {
-    if isWaiting { timer.set(.write, in: settings.clientTimeout) } else { timer.clear(.write) }
+  func setWriteDeadline(isActive: Bool) {
+    if isActive { timer.set(.write, in: settings.clientTimeout) } else { timer.clear(.write) }
   }
 
   private func awaitHead() {
@@ -239,9 +239,13 @@ final class ConnectionHandler: ChannelInboundHandler {
   /// Closes the connection after the last response. If the client may still be sending, only the output is closed at first,
   /// because a reset could overtake the response (RFC 9112 §9.6).
   private func finish() {
-    let mayComeMore: Bool
-    if case .serving(let serving) = phase { mayComeMore = !serving.isComplete || !parser.isAtStart } else { mayComeMore = true }
-    guard mayComeMore, !inputIsClosed else { return channel.close(promise: nil) }
+    let clientMaySend: Bool
+    if case .serving(let serving) = phase {
+      clientMaySend = !serving.isComplete || !parser.isAtStart
+    } else {
+      clientMaySend = true
+    }
+    guard clientMaySend, !inputIsClosed else { return channel.close(promise: nil) }
     phase = .lingering
     parser = RequestParser(limits: settings.limits)
     timer.set(.read, in: settings.lingerTime)

@@ -24,6 +24,8 @@ final class IncomingBody: ResourceBody.Source {
   private let state = NIOLockedValueBox(State())
   private let onDemand: @Sendable () -> Void
 
+  /// Creates a body that has no bytes yet.
+  ///
   /// - Parameter onDemand: Called from any thread when the reader waits for bytes.
   init(onDemand: @escaping @Sendable () -> Void) { self.onDemand = onDemand }
 

@@ -5,6 +5,8 @@ import HTTPTypes
 struct HeadReader {
   let limits: RequestLimits
 
+  /// Parses the head of a request.
+  ///
   /// - Parameter bytes: The request line, the header section and the empty line. A CR precedes every LF.
   func head(_ bytes: UnsafeRawBufferPointer) throws(RequestRefusal) -> RequestHead {
     guard let end = bytes.firstIndex(of: 10) else { throw .malformed("the request line is missing") }
@@ -16,6 +18,8 @@ struct HeadReader {
       fields: fields, framing: try RequestFraming(fields, isHTTP10: isHTTP10))
   }
 
+  /// Parses a header or trailer section.
+  ///
   /// - Parameter bytes: The field lines and the empty line.
   func fields(_ bytes: UnsafeRawBufferPointer) throws(RequestRefusal) -> HTTPFields {
     var fields: [HTTPField] = []

@@ -3,7 +3,7 @@ import HTTPTypes
 
 /// The framing of a request body, which determines its end (RFC 9112 §6.3).
 enum RequestFraming: Hashable, Sendable {
-  case none
+  case noBody
   case length(Int64)
   case chunked
 
@@ -22,7 +22,7 @@ enum RequestFraming: Hashable, Sendable {
       return
     }
     guard let text = lengths.first else {
-      self = .none
+      self = .noBody
       return
     }
     // A recipient may accept repeated equal lengths (§6.3). No usual client sends them, so the risk is not worth it.
@@ -30,7 +30,7 @@ enum RequestFraming: Hashable, Sendable {
     guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }), let length = Int64(text) else {
       throw .malformed("Content-Length is not a number")
     }
-    self = length == 0 ? .none : .length(length)
+    self = length == 0 ? .noBody : .length(length)
   }
 
   /// Checks that `chunked` is the only coding. Other codings are not implemented (§6.1: 501).

@@ -93,7 +93,7 @@ struct RequestParser {
     }.get()
     state =
       switch head.framing {
-      case .none: .end
+      case .noBody: .end
       case .length(let length): .length(length)
       case .chunked: .chunked(ChunkedReader(limits: limits))
       }

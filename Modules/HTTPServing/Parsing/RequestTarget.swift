@@ -8,6 +8,8 @@ struct RequestTarget: Hashable, Sendable {
   /// The path and query, unchanged, or `*` for `OPTIONS *`.
   var path: String
 
+  /// Parses the target of a request.
+  ///
   /// - Parameters:
   ///   - text: The target, in visible ASCII.
   ///   - method: The method. `CONNECT` and `OPTIONS` have special target forms.

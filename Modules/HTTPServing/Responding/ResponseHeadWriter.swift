@@ -10,6 +10,8 @@ struct ResponseHeadWriter {
   /// Whether the client uses HTTP/1.0. Such a client needs `keep-alive` to know that the connection stays open.
   var isHTTP10: Bool
 
+  /// Appends a head to a buffer.
+  ///
   /// - Parameters:
   ///   - head: The status, the reason phrase and the end-to-end fields.
   ///   - buffer: The buffer that the head is appended to.
@@ -42,9 +44,9 @@ struct ResponseHeadWriter {
   private func writeLength(of field: HTTPField, to text: inout [UInt8]) -> Bool {
     let value: String
     switch framing {
-    case .bodiless: value = field.value
+    case .headOnly: value = field.value
     case .length(let length): value = String(length)
-    case .none, .chunked, .untilClose: return false
+    case .noContent, .chunked, .untilClose: return false
     }
     text.append(contentsOf: field.name.rawName.utf8)
     text.append(contentsOf: Self.colon)
@@ -57,7 +59,7 @@ struct ResponseHeadWriter {
     switch framing {
     case .length(let length) where !hasLength: text.append(contentsOf: "Content-Length: \(length)\r\n".utf8)
     case .chunked: text.append(contentsOf: "Transfer-Encoding: chunked\r\n".utf8)
-    case .bodiless, .none, .length, .untilClose: break
+    case .headOnly, .noContent, .length, .untilClose: break
     }
     if !keepsAlive || framing == .untilClose {
       text.append(contentsOf: "Connection: close\r\n".utf8)

@@ -60,7 +60,7 @@ struct ResponseWriter: Sendable {
     var next = try await response.body.source.next()
     while let piece = next {
       let read = sent.bodyBytes + Int64(piece.count)
-      // The end of the body is read before the last byte is sent, so that a client that has the whole response finds it stored.
+      // The end of the body is read before the last byte is sent. Then a client that has the whole response finds it stored.
       if framing == .length(read) { next = try await response.body.source.next() }
       try await write(piece, &sent)
       if framing != .length(read) { next = try await response.body.source.next() }
@@ -110,10 +110,10 @@ struct ResponseWriter: Sendable {
 
   /// Returns when the system has all written bytes.
   private func drain() async throws {
-    connection.value.awaitsClient(true)
+    connection.value.setWriteDeadline(isActive: true)
     // An empty write completes after all earlier ones.
     try await channel.writeAndFlush(ByteBuffer()).get()
-    connection.value.awaitsClient(false)
+    connection.value.setWriteDeadline(isActive: false)
   }
 }
 #endif

@@ -10,7 +10,7 @@ import Testing
 /// The differences from SwiftNIO's decoder, which are the reason for this module's own parser. If SwiftNIO changes one of them,
 /// its test fails, and the decision must be made again.
 @Suite("The request parser and SwiftNIO's decoder")
-struct OtherParserTests {
+struct DecoderComparisonTests {
   /// Returns the heads that SwiftNIO's decoder reads, and its first error.
   private static func nio(_ bytes: ByteBuffer) throws -> (heads: [HTTPRequestHead], error: (any Error)?) {
     let channel = EmbeddedChannel(handler: ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)))
