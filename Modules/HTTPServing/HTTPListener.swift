@@ -73,8 +73,7 @@ public struct HTTPListener: Service {
 /// and writes them.
 ///
 /// HummingbirdCore's `HTTP1Channel` is not used. It refuses unknown methods, reads values as UTF-8, reads nothing after a request
-/// with `Upgrade`, sends chunks to HTTP/1.0 clients, and responds to an overlong head with 400. It also takes three times the
-/// processor time.
+/// with `Upgrade`, sends chunks to HTTP/1.0 clients, and responds to an overlong head with 400.
 private struct ConnectionSetup: ServerChildChannel {
   struct Value: ServerChildChannelValue {
     let channel: any Channel
