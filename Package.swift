@@ -204,7 +204,6 @@ let package = Package(
         product("Logging", of: "swift-log", trait: "Service"),
         product("NIOCore", of: "swift-nio", trait: "Service"),
         product("NIOPosix", of: "swift-nio", trait: "Service"),
-        product("NIOConcurrencyHelpers", of: "swift-nio", trait: "Service"),
         product("NIOHTTP1", of: "swift-nio", trait: "Service"),
         product("NIOExtras", of: "swift-nio-extras", trait: "Service"),
         product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Service"),
@@ -385,7 +384,8 @@ let package = Package(
       "HTTPServingTests",
       [
         "HTTPServing", "CacheCore", "CacheTesting", httpTypes, product("NIOCore", of: "swift-nio", trait: "Service"),
-        product("NIOEmbedded", of: "swift-nio", trait: "Service"), product("NIOHTTP1", of: "swift-nio", trait: "Service"),
+        product("NIOPosix", of: "swift-nio", trait: "Service"), product("NIOEmbedded", of: "swift-nio", trait: "Service"),
+        product("NIOHTTP1", of: "swift-nio", trait: "Service"),
         product("NIOExtras", of: "swift-nio-extras", trait: "Service"),
       ]),
     tests("CacheTestingTests", ["CacheTesting", httpTypes]),

@@ -3,6 +3,7 @@ import CacheTesting
 import Etagere
 import Foundation
 import HTTPTypes
+import ImageService
 import NIOCore
 import Testing
 
@@ -82,6 +83,30 @@ struct PortResponderTests {
       #expect(ClientAddress.of(request, from: request.peer, field: name) == client, "\(values)")
       #expect(ClientAddress.of(request, from: request.peer, field: nil) == "198.51.100.7")
     }
+  }
+
+  /// A body that the connection ends with an error.
+  private final class RefusedBody: ResourceBody.Source {
+    func next() async throws(CacheError) -> Data? {
+      throw CacheError(RequestRefusal(status: .requestTimeout, reason: "too slow"))
+    }
+
+    func cancel() {}
+    var trailers: HTTPFields? { nil }
+  }
+
+  @Test("a body of /demo/sign that does not arrive in time gets 408")
+  func slowBody() async throws {
+    var settings = ServeSettings()
+    (settings.keys, settings.origins) = ([.random()], ["https://photos.example.com"])
+    let service = try ImageService(try settings.configuration())
+    let signing = try #require(DemoPage(service, settings).endpoints["/demo/sign"])
+    var request = request("/demo/sign", .post, [.contentType: "application/json"])
+    request.head.authority = "localhost"
+    request.body = ResourceBody(length: nil, source: RefusedBody())
+    let response = await signing.respond(to: request)
+    #expect(response.head.status == .requestTimeout)
+    #expect(response.error?.code == .badRequest)
   }
 }
 #endif

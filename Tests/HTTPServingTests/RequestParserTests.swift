@@ -143,6 +143,10 @@ struct RequestParserTests {
       let refusal = #expect(throws: RequestRefusal.self) { try Self.head(text) }
       #expect(refusal?.status.code == 414)
     }
+    let trailer =
+      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: " + String(repeating: "b", count: 65536)
+    let refusal = #expect(throws: RequestRefusal.self) { try Self.read(ByteBuffer(string: trailer)) }
+    #expect(refusal?.status.code == 431)
     let fits = "GET /" + String(repeating: "a", count: 16 * 1024 - 1) + " HTTP/1.1\r\nHost: h\r\n"
     #expect(try Self.head(fits + String(repeating: "A: b\r\n", count: 255) + "\r\n").fields.count == 256)
   }

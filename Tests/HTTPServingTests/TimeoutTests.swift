@@ -1,5 +1,6 @@
 #if Service
 import CacheCore
+import CacheTesting
 import Foundation
 import HTTPTypes
 import NIOCore
@@ -12,11 +13,11 @@ import Testing
 @Suite("Connections of slow clients")
 struct TimeoutTests {
   /// A connection with a clock that the test advances.
-  private static func connection() async throws -> NIOAsyncTestingChannel {
+  private static func connection(_ responder: any HTTPResponder = StatusResponder()) async throws -> NIOAsyncTestingChannel {
     let settings = ConnectionSettings { ($0.clientTimeout, $0.lingerTime) = (.seconds(60), .seconds(2)) }
     let channel = NIOAsyncTestingChannel()
     try await channel.eventLoop.submit {
-      try channel.pipeline.syncOperations.addHandler(ConnectionHandler(StatusResponder(), settings, channel: channel))
+      try channel.pipeline.syncOperations.addHandler(ConnectionHandler(responder, settings, channel: channel))
     }.get()
     try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).get()
     return channel
@@ -76,6 +77,53 @@ struct TimeoutTests {
     let response = String(buffer: try await channel.waitForOutboundWrite(as: ByteBuffer.self))
     #expect(response.hasPrefix("HTTP/1.1 "))
     #expect(response.contains("\r\nConnection: close\r\n"))
+  }
+
+  /// A body whose pieces come from the test.
+  private final class PieceSource: ResourceBody.Source {
+    let pieces = WatchedState<[Data]>([])
+
+    func next() async throws(CacheError) -> Data? {
+      await pieces.wait { !$0.isEmpty }
+      guard let piece = pieces.update({ $0.isEmpty ? nil : $0.removeFirst() }) else { throw .cancelled }
+      return piece
+    }
+
+    func cancel() {}
+    var trailers: HTTPFields? { nil }
+  }
+
+  private struct BodyResponder: HTTPResponder {
+    let source = PieceSource()
+
+    func respond(to request: ServerRequest) async -> ServerResponse {
+      ServerResponse(head: HTTPResponse(status: .ok), body: ResourceBody(length: nil, source: source))
+    }
+
+    func respond(to refusal: RequestRefusal, peer: SocketAddress?) -> ServerResponse {
+      ServerResponse(head: HTTPResponse(status: refusal.status), body: ResourceBody(Data()))
+    }
+  }
+
+  @Test("a client that has closed its side gets a long response, until nothing was written for five seconds")
+  func halfClosed() async throws {
+    let responder = BodyResponder()
+    let channel = try await Self.connection(responder)
+    try await channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\nHost: h\r\n\r\n"))
+    try await channel.eventLoop.submit {
+      channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+    }.get()
+    _ = try await channel.waitForOutboundWrite(as: ByteBuffer.self)
+    for number in 1...4 {
+      await channel.testingEventLoop.advanceTime(by: .seconds(4))
+      responder.source.pieces.update { $0.append(Data("\(number)".utf8)) }
+      let piece = String(buffer: try await channel.waitForOutboundWrite(as: ByteBuffer.self))
+      #expect(piece == "1\r\n\(number)\r\n")
+    }
+    await channel.testingEventLoop.advanceTime(by: .seconds(4))
+    #expect(channel.isActive)
+    await channel.testingEventLoop.advanceTime(by: .seconds(2))
+    #expect(!channel.isActive)
   }
 }
 #endif

@@ -1,3 +1,4 @@
+internal import CacheCore
 internal import HTTPTypes
 
 extension HTTPFields {
@@ -77,21 +78,6 @@ extension HTTPFields {
 
   /// Returns whether `more` fields can be added, because `HTTPFields` traps at 65,535 fields.
   func hasCapacity(for more: Int) -> Bool { count + more < Int(UInt16.max) }
-
-  /// Compares the length first, because every field of every response is checked.
-  private static func isHopByHop(_ name: String) -> Bool {
-    switch name.utf8.count {
-    case 2: name == "te"
-    case 7: name == "trailer" || name == "upgrade"
-    case 10: name == "connection" || name == "keep-alive"
-    case 16: name == "proxy-connection"
-    case 17: name == "transfer-encoding"
-    case 18: name == "proxy-authenticate"
-    case 19: name == "proxy-authorization"
-    case 25: name == "proxy-authentication-info"
-    default: false
-    }
-  }
 
   /// The fields that caches depend on.
   static let decisive: Set<String> = [

@@ -8,7 +8,7 @@ import NIOCore
 
 /// A log with a line of JSON for each request.
 struct AccessLog: Sendable {
-  private struct Line: Encodable {
+  private struct Line: Encodable, Sendable {
     /// The time at which the head of the request was complete.
     var time: String
     var client: String?
@@ -46,9 +46,13 @@ struct AccessLog: Sendable {
       bytes: delivery.bodyBytes, milliseconds: (Text.milliseconds(duration) * 1_000).rounded() / 1_000,
       aborted: delivery.isComplete ? nil : true, cache: Self.cacheStatus.flatMap { response.headerFields[$0] },
       agent: request?.head.headerFields[.userAgent], error: error.map { "\($0.code.rawValue): \($0.reason)" })
+    writer.write(Self.encoded(line))
+  }
+
+  private static func encoded(_ line: Line) -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    if let data = try? encoder.encode(line) { writer.write(data) }
+    return (try? encoder.encode(line)) ?? Data()
   }
 
   private static let cacheStatus = HTTPField.Name("Cache-Status")
@@ -84,7 +88,8 @@ final class LogWriter: Sendable {
     (self.limit, self.output) = (limit, output)
   }
 
-  func write(_ line: Data) {
+  /// - Parameter line: The line without its end. It is made on the thread of the writer.
+  func write(_ line: @autoclosure @escaping @Sendable () -> Data) {
     let dropped = state.withLock { state -> Int? in
       guard state.waiting < limit else {
         state.dropped += 1
@@ -97,7 +102,7 @@ final class LogWriter: Sendable {
     guard let dropped else { return }
     queue.async { [self] in
       var text = dropped == 0 ? Data() : Data("{\"dropped\":\(dropped)}\n".utf8)
-      text.append(line)
+      text.append(line())
       text.append(UInt8(ascii: "\n"))
       output(text)
       state.withLock { $0.waiting -= 1 }

@@ -105,18 +105,15 @@ final class ImageServer: Sendable {
       },
     ]
     if settings.hasDemo { endpoints.merge(DemoPage(service, settings).endpoints) { $1 } }
-    var responder = PortResponder(endpoints)
     let (field, isLimited) = (settings.clientField, settings.limits.clientRate != nil)
-    responder.prefixEndpoint = (
-      "\(service.pathPrefix)/",
-      Endpoint { [service] request in
-        let client = isLimited ? ClientAddress.of(request, from: request.peer, field: field) : nil
-        let response = await service.respond(to: request.head, client: client)
-        var served = ServerResponse(head: response.head, body: response.body)
-        served.error = response.error
-        return served
-      }
-    )
+    let images = Endpoint { [service] request in
+      let client = isLimited ? ClientAddress.of(request, from: request.peer, field: field) : nil
+      let response = await service.respond(to: request.head, client: client)
+      var served = ServerResponse(head: response.head, body: response.body)
+      served.error = response.error
+      return served
+    }
+    var responder = PortResponder(endpoints, prefixEndpoint: ("\(service.pathPrefix)/", images))
     if settings.hasAccessLog { responder.log = AccessLog(field: field, writer: log) }
     if settings.admin != nil { responder.metrics = RequestMetrics(factory: prometheus) }
     return responder

@@ -8,13 +8,19 @@ import NIOCore
 /// The responder of a port. It selects an endpoint by the whole path, or by one prefix of paths.
 struct PortResponder: HTTPResponder {
   let endpoints: [String: Endpoint]
-  /// The endpoint of all paths that begin with a prefix, which ends with a slash.
-  var prefixEndpoint: (prefix: String, endpoint: Endpoint)?
+  /// The endpoint of all paths that begin with a prefix, which ends with a slash, and its label in the metrics.
+  private var prefixEndpoint: (prefix: String, label: String, endpoint: Endpoint)?
   var log: AccessLog?
   var metrics: RequestMetrics?
   private let dates = DateField()
 
-  init(_ endpoints: [String: Endpoint]) { self.endpoints = endpoints }
+  /// - Parameters:
+  ///   - endpoints: The endpoints by their paths.
+  ///   - prefixEndpoint: The endpoint of all paths that begin with a prefix. The prefix ends with a slash.
+  init(_ endpoints: [String: Endpoint], prefixEndpoint: (prefix: String, endpoint: Endpoint)? = nil) {
+    self.endpoints = endpoints
+    self.prefixEndpoint = prefixEndpoint.map { ($0.prefix, "\($0.prefix)**", $0.endpoint) }
+  }
 
   func respond(to request: ServerRequest) async -> ServerResponse {
     let began = ContinuousClock.now
@@ -29,7 +35,7 @@ struct PortResponder: HTTPResponder {
   }
 
   private func endpoint(of target: String) -> (label: String, endpoint: Endpoint?) {
-    if let (prefix, endpoint) = prefixEndpoint, target.hasPrefix(prefix) { return ("\(prefix)**", endpoint) }
+    if let (prefix, label, endpoint) = prefixEndpoint, target.hasPrefix(prefix) { return (label, endpoint) }
     let path = String(target.prefix { $0 != "?" })
     return endpoints[path].map { (path, $0) } ?? ("none", nil)
   }

@@ -2,7 +2,6 @@
 import CacheCore
 import Foundation
 import HTTPTypes
-import NIOConcurrencyHelpers
 import NIOCore
 
 /// The body of a client's request. The connection pushes bytes on its event loop, and a reader pulls them from any thread. The
@@ -21,7 +20,7 @@ final class IncomingBody: ResourceBody.Source {
     var isAbandoned = false
   }
 
-  private let state = NIOLockedValueBox(State())
+  private let state = Lock(State())
   private let onDemand: @Sendable () -> Void
 
   /// Creates a body that has no bytes yet.
@@ -32,11 +31,11 @@ final class IncomingBody: ResourceBody.Source {
   // MARK: The connection's side
 
   /// Whether the connection should read more bytes for this body.
-  var wantsMore: Bool { state.withLockedValue { $0.waiter != nil || $0.isAbandoned } }
+  var wantsMore: Bool { state.withLock { $0.waiter != nil || $0.isAbandoned } }
 
   /// Adds bytes that have arrived. Returns false if the reader has abandoned the body.
   func push(_ bytes: ByteBuffer) -> Bool {
-    let (isWanted, waiter, data) = state.withLockedValue { state -> (Bool, Waiter?, Data?) in
+    let (isWanted, waiter, data) = state.withLock { state -> (Bool, Waiter?, Data?) in
       guard !state.isAbandoned else { return (false, nil, nil) }
       state.pieces.append(bytes)
       state.count += bytes.readableBytes
@@ -55,7 +54,7 @@ final class IncomingBody: ResourceBody.Source {
   func fail(_ error: CacheError) { end(.failed(error)) }
 
   private func end(_ end: End) {
-    let waiter = state.withLockedValue { state -> Waiter? in
+    let waiter = state.withLock { state -> Waiter? in
       guard state.end == nil else { return nil }
       state.end = end
       defer { state.waiter = nil }
@@ -69,7 +68,7 @@ final class IncomingBody: ResourceBody.Source {
   func next() async throws(CacheError) -> Data? {
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { (waiter: Waiter) in
-        let ready = state.withLockedValue { state -> Result<Data?, CacheError>? in
+        let ready = state.withLock { state -> Result<Data?, CacheError>? in
           if state.isAbandoned { return .failure(.cancelled) }
           if state.count > 0 { return .success(Self.take(&state)) }
           if let end = state.end { return Self.result(of: end) }
@@ -88,7 +87,7 @@ final class IncomingBody: ResourceBody.Source {
   }
 
   func cancel() {
-    let waiter = state.withLockedValue { state -> Waiter? in
+    let waiter = state.withLock { state -> Waiter? in
       state.isAbandoned = true
       (state.pieces, state.count) = ([], 0)
       defer { state.waiter = nil }

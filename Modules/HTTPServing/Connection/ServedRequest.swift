@@ -59,8 +59,10 @@ struct ServedRequest: Sendable {
     ResponseHeadWriter(framing: .length(Int64(data.count)), keepsAlive: false, isHTTP10: false)
       .write(response.head, to: &buffer)
     buffer.writeBytes(data)
-    response.onEnd?(ServerResponse.Delivery(bodyBytes: Int64(data.count), isComplete: true))
-    return channel.writeAndFlush(buffer)
+    return channel.writeAndFlush(buffer).always { result in
+      let isSent = if case .success = result { true } else { false }
+      response.onEnd?(ServerResponse.Delivery(bodyBytes: isSent ? Int64(data.count) : 0, isComplete: isSent))
+    }
   }
 }
 #endif

@@ -1,4 +1,5 @@
 #if Service
+import CacheCore
 import HTTPTypes
 
 /// The framing of a request body, which determines its end (RFC 9112 §6.3).
@@ -36,7 +37,7 @@ enum RequestFraming: Hashable, Sendable {
   /// Checks that `chunked` is the only coding. Other codings are not implemented (§6.1: 501).
   private static func check(codings values: [String]) throws(RequestRefusal) {
     let codings = values.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
-      .map { $0.trimmingBlanks().lowercased() }.filter { !$0.isEmpty }
+      .map { Substring($0.utf8.trimmingBlanks()).lowercased() }.filter { !$0.isEmpty }
     guard codings.last == "chunked" else {
       throw codings.contains("chunked") || codings.isEmpty
         ? .malformed("the last transfer coding is not chunked")
@@ -46,16 +47,6 @@ enum RequestFraming: Hashable, Sendable {
       throw codings.dropLast().contains("chunked")
         ? .malformed("more than one chunked coding") : .notImplemented("unknown transfer coding")
     }
-  }
-}
-
-extension Substring {
-  /// Returns the text without the blanks of RFC 9110 §5.6.3 at both ends.
-  func trimmingBlanks() -> Substring {
-    var rest = self
-    while let first = rest.utf8.first, first == 32 || first == 9 { rest.removeFirst() }
-    while let last = rest.utf8.last, last == 32 || last == 9 { rest.removeLast() }
-    return rest
   }
 }
 #endif

@@ -1,4 +1,5 @@
 #if Service
+import CacheCore
 import HTTPTypes
 
 /// The validated head of a request.
@@ -16,7 +17,7 @@ struct RequestHead: Sendable {
   /// Whether the client wants to keep the connection open after the response (RFC 9112 §9.3).
   var keepsAlive: Bool {
     guard let connection = fields[.connection] else { return !isHTTP10 }
-    let options = connection.split(separator: ",").map { $0.trimmingBlanks().lowercased() }
+    let options = connection.split(separator: ",").map { Substring($0.utf8.trimmingBlanks()).lowercased() }
     if options.contains("close") { return false }
     return !isHTTP10 || options.contains("keep-alive")
   }
@@ -26,7 +27,7 @@ struct RequestHead: Sendable {
 
   /// Whether the client understands trailers (RFC 9110 §6.5.1).
   var acceptsTrailers: Bool {
-    fields[.te]?.split(separator: ",").contains { $0.trimmingBlanks().lowercased() == "trailers" } ?? false
+    fields[.te]?.split(separator: ",").contains { Substring($0.utf8.trimmingBlanks()).lowercased() == "trailers" } ?? false
   }
 }
 #endif

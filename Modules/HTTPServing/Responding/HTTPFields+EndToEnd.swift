@@ -1,4 +1,5 @@
 #if Service
+import CacheCore
 public import HTTPTypes
 
 extension HTTPFields {
@@ -22,28 +23,13 @@ extension HTTPFields {
     var named = Set<String>()
     for field in self where field.name == .connection {
       guard !Self.isUsual(field) else { continue }
-      for option in field.value.split(separator: ",") { named.insert(option.trimmingBlanks().lowercased()) }
+      for option in field.value.split(separator: ",") { named.insert(Substring(option.utf8.trimmingBlanks()).lowercased()) }
     }
     return named
   }
 
   private static func isUsual(_ connection: HTTPField) -> Bool {
     connection.value == "keep-alive" || connection.value == "close"
-  }
-
-  /// Compares the length first, because this function runs for every field of every message.
-  private static func isHopByHop(_ name: String) -> Bool {
-    switch name.utf8.count {
-    case 2: name == "te"
-    case 7: name == "trailer" || name == "upgrade"
-    case 10: name == "connection" || name == "keep-alive"
-    case 16: name == "proxy-connection"
-    case 17: name == "transfer-encoding"
-    case 18: name == "proxy-authenticate"
-    case 19: name == "proxy-authorization"
-    case 25: name == "proxy-authentication-info"
-    default: false
-    }
   }
 }
 #endif

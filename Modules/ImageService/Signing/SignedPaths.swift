@@ -19,8 +19,8 @@ struct SignedPath: Sendable {
 
 /// The signing keys, and the latest paths whose signatures were found valid.
 ///
-/// Checking and parsing a path take several times as long as finding its result in memory. A path contains its signature, so it
-/// stays valid until the keys change. The time at which it expires is among its operations, and is checked for each request.
+/// Most requests are for a few paths, and their signatures need not be checked again. A path contains its signature, so it stays
+/// valid until the keys change. The time at which it expires is among its operations, and is checked for each request.
 final class SignedPaths: Sendable {
   /// The number of paths after which the older half is forgotten.
   private static let limit = 8_192
@@ -33,9 +33,12 @@ final class SignedPaths: Sendable {
     var newer: [String: SignedPath] = [:]
     var older: [String: SignedPath] = [:]
 
-    mutating func remember(_ signed: SignedPath, _ path: String) {
-      if newer.count >= limit / 2 { (older, newer) = (newer, [:]) }
+    /// Returns the paths that are forgotten for the new one. The caller releases them after the lock.
+    mutating func remember(_ signed: SignedPath, _ path: String) -> [String: SignedPath] {
+      var forgotten: [String: SignedPath] = [:]
+      if newer.count >= limit / 2 { (forgotten, older, newer) = (older, newer, [:]) }
       newer[path] = signed
+      return forgotten
     }
   }
 
@@ -54,18 +57,14 @@ final class SignedPaths: Sendable {
   ///
   /// - Parameter verify: Checks the signature with the keys, and parses the path.
   func signed(_ path: String, verify: ([SigningKey]) throws(CacheError) -> SignedPath) throws(CacheError) -> SignedPath {
-    let (known, keys, generation) = state.withLock { state -> (SignedPath?, [SigningKey], Int) in
-      if let known = state.newer[path] { return (known, [], 0) }
-      guard let known = state.older[path] else { return (nil, state.keys, state.generation) }
-      state.remember(known, path)
-      return (known, [], 0)
-    }
+    let (known, keys, generation) = state.withLock { ($0.newer[path], $0.keys, $0.generation) }
     if let known { return known }
-    let signed = try verify(keys)
+    let aging = state.withLock { $0.older[path] }
+    let signed = if let aging { aging } else { try verify(keys) }
     guard path.utf8.count <= Self.lengthLimit else { return signed }
-    state.withLock { state in
+    _ = state.withLock { state in
       // The keys may have changed during the check.
-      if state.generation == generation { state.remember(signed, path) }
+      state.generation == generation ? state.remember(signed, path) : [:]
     }
     return signed
   }
