@@ -78,11 +78,20 @@ extension DiskCache {
     try await inLane(key) { engine, name throws(CacheError) in try engine.remove(key, name, ifRevision: ifRevision) }
   }
 
-  /// Removes all entries in a few jobs, each of which handles many of them.
+  /// Removes all entries in a few jobs, each of which handles many of them, folder by folder.
+  ///
+  /// - Throws: The first error, after every entry was tried.
   public func remove(_ keys: [CacheKey]) async throws(CacheError) {
-    try await changeInBatches(keys) { engine, item throws(CacheError) in
-      try engine.remove(item.key, item.name, ifRevision: nil)
+    let items = items(keys).sorted { $0.name.shardNumber < $1.name.shardNumber }
+    let left = try await inJobs(items) { engine, part in
+      let left = Set(engine.remove(part.lazy.map(\.name)))
+      return left.isEmpty ? [] : part.filter { left.contains($0.name) }
     }
+    var failure: CacheError?
+    for item in left {
+      do throws(CacheError) { try await remove(item.key, ifRevision: nil) } catch { failure = failure ?? error }
+    }
+    if let failure { throw failure }
   }
 
   /// Marks all entries stale in a few jobs, each of which handles many of them.
@@ -133,26 +142,40 @@ extension DiskCache {
   /// The maximum number of entries in one job, because single reads wait for it.
   private static let itemsPerJob = 256
 
-  /// Runs `work` for each item, with many items in one job, and returns its results.
+  /// Runs `work` for each item in its resource's turn, with many items in one job, and returns its results.
   ///
   /// - Throws: `CacheError.Code.closed`.
   private func inBatches<Value: Sendable>(
     _ items: [BatchItem], _ work: @escaping @Sendable (DiskEngine, BatchItem) -> Value
   ) async throws(CacheError) -> [CacheKey: Value] {
-    guard !items.isEmpty else { return [:] }
+    let results = try await inJobs(items) { engine, part in
+      part.map { item in (item, engine.executor.inTurn(item.name.lane) { work(engine, item) }) }
+    }
+    var found: [CacheKey: Value] = [:]
+    for (item, value) in results {
+      // If other operations on the resource are in progress, the item waits for its turn.
+      found[item.key] = if let value { value } else { try await inLane(item.name) { engine, _ in work(engine, item) } }
+    }
+    return found
+  }
+
+  /// Runs `work` for parts of the items, each as one job, and returns its results.
+  ///
+  /// - Throws: `CacheError.Code.closed`.
+  private func inJobs<Value: Sendable>(
+    _ items: [BatchItem], _ work: @escaping @Sendable (DiskEngine, ArraySlice<BatchItem>) -> [Value]
+  ) async throws(CacheError) -> [Value] {
+    guard !items.isEmpty else { return [] }
     let width = min(configuration.ioWidth, (items.count + Self.itemsPerThread - 1) / Self.itemsPerThread)
     let size = min(Self.itemsPerJob, (items.count + width - 1) / width)
-    let results = await withTaskGroup(of: Result<[(BatchItem, Value?)], CacheError>.self) { group in
-      var results: [Result<[(BatchItem, Value?)], CacheError>] = []
+    let results = await withTaskGroup(of: Result<[Value], CacheError>.self) { group in
+      var results: [Result<[Value], CacheError>] = []
       for (number, start) in stride(from: 0, to: items.count, by: size).enumerated() {
         if number >= width, let result = await group.next() { results.append(result) }
         let part = items[start..<min(start + size, items.count)]
         group.addTask { [engine] in
           do throws(CacheError) {
-            return .success(
-              try await engine.executor.run(.unordered) {
-                part.map { item in (item, engine.executor.inTurn(item.name.lane) { work(engine, item) }) }
-              })
+            return .success(try await engine.executor.run(.unordered) { work(engine, part) })
           } catch {
             return .failure(error)
           }
@@ -160,14 +183,9 @@ extension DiskCache {
       }
       return await group.reduce(into: results) { $0.append($1) }
     }
-    var found: [CacheKey: Value] = [:]
-    for result in results {
-      for (item, value) in try result.get() {
-        // If other operations on the resource are in progress, the item waits for its turn.
-        found[item.key] = if let value { value } else { try await inLane(item.name) { engine, _ in work(engine, item) } }
-      }
-    }
-    return found
+    var values: [Value] = []
+    for result in results { values += try result.get() }
+    return values
   }
 
   private func inLane<Value: Sendable>(

@@ -209,6 +209,39 @@ final class DiskEngine: Sendable {
     }
   }
 
+  /// Removes the entries of names that are ordered by shard. The entries of a shard are one change in the counters.
+  ///
+  /// - Returns: The entries that could not be removed, or whose resource has another operation in progress. Remove them one by
+  ///   one in their lanes, which also finds the error.
+  func remove(_ names: some Collection<EntryName>) -> [EntryName] {
+    guard (try? folder.prepareToWrite()) != nil else { return Array(names) }
+    var left: [EntryName] = []
+    var rest = names[...]
+    while let shard = rest.first?.shardNumber {
+      let part = rest.prefix { $0.shardNumber == shard }
+      rest = rest.dropFirst(part.count)
+      folder.change {
+        let opened = folder.shardFolder(shard)
+        for name in part where executor.inTurn(name.lane, { remove(name, in: opened) }) != true { left.append(name) }
+      }
+    }
+    if left.count < names.count { noteChange() }
+    return left
+  }
+
+  /// Removes an entry's file, and returns whether it is gone.
+  private func remove(_ name: EntryName, in shard: Result<OpenFolder, SystemError>) -> Bool {
+    let version = index.version
+    let outcome =
+      switch shard {
+      case .success(let shard): folder.remove(name, in: shard)
+      case .failure(let error): StoreFolder.BatchRemoval(error)
+      }
+    guard outcome.isGone else { return false }
+    index.removed(name, since: version)
+    return true
+  }
+
   func removeAll() throws(CacheError) {
     try requireWritable()
     try folder.removeAll()

@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Disk store: lookups of several entries")
+@Suite("Disk store: several entries at once")
 struct BatchTests {
   let folder: TemporaryFolder
   let disk = SlowDisk()
@@ -52,10 +52,58 @@ struct BatchTests {
     #expect(try await found[key(1)]?.body.collect() == bytes(20))
   }
 
+  @Test("a batch removes variants and transforms with their folders, and keeps the other entries of a resource")
+  func removal() async throws {
+    let members = [
+      CacheKey(resource: "1", variant: "v"), CacheKey(resource: "1", transform: "t"), CacheKey(resource: "2", variant: "v"),
+    ]
+    let keys = (0..<600).map(key) + members
+    for key in keys { try await cache.store(bytes(10), for: key, metadata: metadata()) }
+    let kept = [key(0), members[1]]
+    try await cache.remove(keys.filter { !kept.contains($0) } + [key(1_000)])
+    #expect(Set(try await cache.entries().map(\.key)) == Set(kept))
+    #expect(try await cache.entryCount == 2)
+    #expect(folder.entryFiles.count == 2)
+    let folders = try FileManager.default.subpathsOfDirectory(atPath: folder.root + "/entries").filter { $0.hasSuffix(".d") }
+    #expect(folders.count == 1)
+    #expect(cache.counters.failedRemovals == 0)
+  }
+
+  @Test("a batch that removes an entry that is being stored removes it afterwards", .timeLimit(.minutes(30)))
+  func removalOrder() async throws {
+    for number in 0..<3 { try await cache.store(bytes(10), for: key(number), metadata: metadata()) }
+    let before = disk.gate.arrivals
+    disk.gate.close()
+    let store = Task { try await cache.store(bytes(20), for: key(1), metadata: metadata()) }
+    await disk.gate.arrived(before + 1)
+    let removal = Task { try await cache.remove([key(0), key(1), key(2)]) }
+    while try await cache.values(for: [key(0), key(2)]).count > 0 { await Task.yield() }
+    disk.gate.open()
+    _ = try await store.value
+    try await removal.value
+    #expect(folder.entryFiles.isEmpty)
+  }
+
+  @Test("a batch does not remove what is behind a link in place of a folder")
+  func link() async throws {
+    for number in 0..<20 { try await cache.store(bytes(10), for: key(number), metadata: metadata()) }
+    let outside = try TemporaryFolder()
+    let entries = folder.root + "/entries"
+    let count = folder.entryFiles.count
+    for shard in try FileManager.default.contentsOfDirectory(atPath: entries) {
+      try FileManager.default.moveItem(atPath: "\(entries)/\(shard)", toPath: "\(outside.path)/\(shard)")
+      try FileManager.default.createSymbolicLink(
+        atPath: "\(entries)/\(shard)", withDestinationPath: "\(outside.path)/\(shard)")
+    }
+    try await cache.remove((0..<20).map(key))
+    #expect(outside.files(below: outside.path).count == count)
+  }
+
   @Test("a closed store throws an error for a batch")
   func closed() async throws {
     try await cache.store(bytes(10), for: key(0), metadata: metadata())
     await cache.close()
     #expect(await failure { _ = try await cache.values(for: [key(0), key(1)]) }?.code == .closed)
+    #expect(await failure { try await cache.remove([key(0), key(1)]) }?.code == .closed)
   }
 }

@@ -123,6 +123,21 @@ struct FaultTests {
     cache = try DiskCache(path: folder.path, configuration: .init(), calls: faults.calls)
   }
 
+  @Test("a batch that cannot remove one file removes the others and names that file")
+  func undeletableInBatch() async throws {
+    let keys = (0..<40).map { CacheKey(resource: "\($0)") }
+    for key in keys { try await cache.store(bytes(10), for: key, metadata: metadata()) }
+    let path = folder.entryFiles[7]
+    faults.set { $0.undeletable = path }
+    let error = await failure { try await cache.remove(keys) }
+    #expect(error?.path == path)
+    #expect(folder.entryFiles == [path])
+    #expect(cache.counters.failedRemovals == 1)
+    faults.set { $0.undeletable = nil }
+    try await cache.remove(keys)
+    #expect(folder.entryFiles.isEmpty)
+  }
+
   @Test(
     "a full disk causes an error and leaves nothing behind, and stores work when space is available again",
     arguments: [100, 70_000, 900_000])

@@ -78,12 +78,12 @@ extension DiskEngine {
   /// Removes an entry in its lane, or returns `nil` if it was used, replaced or removed after it was chosen.
   private func evict(
     _ victim: EntryIndex.Victim, from shard: Result<OpenFolder, SystemError>, _ checksUse: Bool
-  ) -> StoreFolder.EvictionOutcome? {
+  ) -> StoreFolder.BatchRemoval? {
     guard index.isStillChosen(victim) else { return nil }
     let outcome =
       switch shard {
-      case .success(let shard): folder.remove(victim, in: shard, checksUse: checksUse)
-      case .failure(let error): StoreFolder.EvictionOutcome(error)
+      case .success(let shard): folder.remove(victim.name, in: shard, unlessUsedSince: checksUse ? victim.last : nil)
+      case .failure(let error): StoreFolder.BatchRemoval(error)
       }
     index.evicted(victim, outcome)
     return outcome

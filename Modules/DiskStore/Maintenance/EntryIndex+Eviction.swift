@@ -40,7 +40,7 @@ extension EntryIndex {
   func isStillChosen(_ victim: Victim) -> Bool { state.withLock { $0.isChosen(victim.name) } }
 
   /// Records the outcome of an eviction, in the entry's lane.
-  func evicted(_ victim: Victim, _ outcome: StoreFolder.EvictionOutcome) {
+  func evicted(_ victim: Victim, _ outcome: StoreFolder.BatchRemoval) {
     state.withLock { state in
       switch outcome {
       case .removed, .absent: state.set(victim.name, nil)
