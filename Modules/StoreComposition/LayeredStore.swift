@@ -54,6 +54,14 @@ public final class LayeredStore: CacheStore {
     return unshared.isEmpty ? nil : LayeredStore(unshared, of: self)
   }
 
+  /// Returns the layers that other machines use too, or `nil` if there are none. A layer with a shared part counts as shared.
+  public func sharedPart() async -> (any CacheStore)? {
+    var shared: [Layer] = []
+    for layer in layers where await layer.isShared { shared.append(layer) }
+    if shared.count == layers.count { return self }
+    return shared.isEmpty ? nil : LayeredStore(shared, of: self)
+  }
+
   /// The operations of this store since it was created.
   public var counters: LayeredCounters {
     var counters = counted.withLock { $0 }

@@ -136,6 +136,38 @@ struct FleetPurgeTests {
     #expect(fixture.disk.keys.isEmpty)
   }
 
+  @Test("the shared part of the store is purged first, and then all processes at the same time", .timeLimit(.minutes(30)))
+  func order() async throws {
+    // Given
+    let shared = HeldStore(clock: fixture.clock)
+    let stores = [HeldStore(clock: fixture.clock), HeldStore(clock: fixture.clock)]
+    let managers = stores.map { own in
+      var configuration = fixture.manager.configuration
+      configuration.memory = nil
+      configuration.store = PartedStore(own: own, shared: shared)
+      return ResourceManager(configuration)
+    }
+    serve()
+    _ = try await fixture.manager.load(url)
+    for entry in try await fixture.disk.entries() {
+      for store in stores + [shared] { try await store.base.store(Data("a".utf8), for: entry.key, metadata: entry.metadata) }
+    }
+
+    // When
+    let first = shared.hold(.removal)
+    let others = stores.map { $0.hold(.removal) }
+    let purge = Task { try await managers[0].purge(.everything) }
+    await first.arrived()
+    #expect(others.map(\.arrivals) == [0, 0])
+    first.open()
+    for gate in others { await gate.arrived() }
+    for gate in others { gate.open() }
+
+    // Then
+    #expect(try await purge.value == 1)
+    #expect((stores + [shared]).allSatisfy { $0.base.keys.isEmpty })
+  }
+
   @Test("an unknown message makes every stored response stale")
   func unknown() async throws {
     serve()
@@ -171,4 +203,30 @@ struct FleetPurgeTests {
     try await fixture.manager.purge(.tag("other"))
     #expect(try await !manager.contains(url))
   }
+}
+
+/// A store with a part that other processes use. Lookups read its own part only.
+private final class PartedStore: CacheStore {
+  let id = ComponentID.unique(PartedStore.self)
+  private let own, shared: any CacheStore
+
+  init(own: any CacheStore, shared: any CacheStore) { (self.own, self.shared) = (own, shared) }
+
+  func unsharedPart() async -> (any CacheStore)? { own }
+  func sharedPart() async -> (any CacheStore)? { shared }
+
+  func variants(of resource: String) async throws(CacheError) -> [StoredEntry] { try await own.variants(of: resource) }
+  func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+    try await own.entry(for: key, range: range)
+  }
+  func makeWriter(for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> any EntryWriter {
+    try await own.makeWriter(for: key, metadata: metadata)
+  }
+  func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
+    try await own.updateMetadata(of: key, to: metadata, ifRevision: ifRevision)
+  }
+  func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
+    try await own.remove(key, ifRevision: ifRevision)
+  }
+  func removeAll() async throws(CacheError) { try await own.removeAll() }
 }

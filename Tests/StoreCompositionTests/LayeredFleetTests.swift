@@ -263,6 +263,21 @@ struct LayeredFleetTests {
     #expect(lower.keys.isEmpty)
   }
 
+  @Test("the shared part has the layers that other machines use")
+  func shared() async throws {
+    let shared = FencedStore(lower)
+    let store = try LayeredStore([upper, shared])
+    try await store.store(Data("a".utf8), for: key, metadata: metadata())
+    let part = try #require(await store.sharedPart())
+    try await part.remove(key, ifRevision: nil)
+    #expect(upper.keys == [key])
+    #expect(lower.keys.isEmpty)
+    #expect(try await LayeredStore([shared]).sharedPart()?.id != nil)
+    #expect(try await LayeredStore([upper]).sharedPart() == nil)
+    #expect(await upper.sharedPart() == nil)
+    #expect(await shared.sharedPart()?.id == shared.id)
+  }
+
   @Test("the unshared part has the layers that other machines do not change")
   func unshared() async throws {
     let shared = FencedStore(lower)

@@ -170,6 +170,11 @@ public protocol CacheStore: Component {
   /// `nil`. Copies from the shared part that have begun before the call must not be completed after it. The default
   /// implementation returns the store.
   func unsharedPart() async -> (any CacheStore)?
+  /// Returns the part of the store that other machines use too, or `nil` if they use none of it.
+  ///
+  /// A purge changes this part before it is sent to the other machines. The default implementation returns the store, unless
+  /// ``unsharedPart()`` returns the same store.
+  func sharedPart() async -> (any CacheStore)?
   /// Returns the number and size of the stored entries, or `nil` if the store does not count them. The default implementation
   /// returns `nil`.
   func usage() async throws(CacheError) -> StoreUsage?
@@ -244,6 +249,8 @@ extension CacheStore {
   public func usage() async throws(CacheError) -> StoreUsage? { nil }
 
   public func unsharedPart() async -> (any CacheStore)? { self }
+
+  public func sharedPart() async -> (any CacheStore)? { await unsharedPart()?.id == id ? nil : self }
 
   /// Filters ``entries(where:)``. The result is empty for a store that cannot list its entries.
   public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {

@@ -9,8 +9,7 @@ internal import Foundation
 /// A manager as a member of its fleet. It sends its purges to the other members, and applies theirs.
 ///
 /// A purge has two steps. First, each member prevents its running loads from storing what the purge selects. Then the shared
-/// store is purged, and after it the memory and the disk of each member. In the opposite order, a member could copy a response
-/// from the shared store again.
+/// store is purged, and after it the memory and the disk of all members at the same time.
 final class FleetMember: Sendable {
   /// A message to the other members.
   private struct Message: Codable {
@@ -73,22 +72,12 @@ final class FleetMember: Sendable {
   /// - Throws: The first error. The purge continues after an error.
   func run(_ purger: Purger) async throws(CacheError) -> Int {
     var failure: CacheError?
-    var count = 0
     do throws(CacheError) {
       try await broadcast(.prepare, purger.purge)
     } catch {
       failure = error
     }
-    do throws(CacheError) {
-      count = try await purger.run()
-    } catch {
-      failure = failure ?? error
-    }
-    do throws(CacheError) {
-      try await broadcast(.purge, purger.purge)
-    } catch {
-      failure = failure ?? error
-    }
+    let count = try await purger.run { [self] () throws(CacheError) in try await broadcast(.purge, purger.purge) }
     if let failure { throw failure }
     return count
   }

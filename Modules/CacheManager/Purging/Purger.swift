@@ -1,10 +1,13 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// Carries out a purge in both layers.
+/// Carries out a purge in memory and in the store.
 ///
-/// Memory is purged twice. A load that read the disk before the purge may put that response into memory. If it does so before the
-/// log records the purge, the second pass removes the response. Afterwards, the log prevents it.
+/// The part of the store that other machines use comes before the part that only this one uses. In the opposite order, a lookup
+/// could copy a response from the shared part again.
+///
+/// Memory is purged twice. A load that read the store before the purge may put that response into memory. If it does so before
+/// the log records the purge, the second pass removes the response. Afterwards, the log prevents it.
 struct Purger: Sendable {
   let purge: Purge
   let memory: MemoryTier?
@@ -15,20 +18,36 @@ struct Purger: Sendable {
 
   /// Runs the purge. If an entry fails, the purge continues with the others.
   ///
+  /// - Parameter tellOthers: Sends the purge to other machines and waits for them. It is called once, when the shared part of the
+  ///   store is purged.
   /// - Returns: The number of responses that matched.
   /// - Throws: The first error.
-  func run() async throws(CacheError) -> Int {
+  func run(tellOthers: @escaping @Sendable () async throws(CacheError) -> Void = {}) async throws(CacheError) -> Int {
     var met: Set<CacheKey> = []
     var failure: CacheError?
     prepare()
     purgeMemory(&met, &failure)
-    if let store {
-      await purge(store, &met, &failure)
+    let shared = await store?.sharedPart()
+    if let shared { await purge(shared, &met, &failure) }
+    async let failureOfOthers = Self.failure(of: tellOthers)
+    // Asked for after the purge of the shared part, because earlier copies from it are not completed after this.
+    if let own = shared == nil ? store : await store?.unsharedPart() { await purge(own, &met, &failure) }
+    if store != nil {
       invalidations.advance()
       purgeMemory(&met, &failure)
     }
-    if let failure { throw failure }
+    let failed = await failureOfOthers
+    if let failure = failure ?? failed { throw failure }
     return met.count
+  }
+
+  private static func failure(of work: () async throws(CacheError) -> Void) async -> CacheError? {
+    do throws(CacheError) {
+      try await work()
+      return nil
+    } catch {
+      return error
+    }
   }
 
   /// Prevents running loads from storing responses that the purge selects.
@@ -58,8 +77,6 @@ struct Purger: Sendable {
       }
     } catch {
       failure = failure ?? error
-      // This process must not use its own copies, even if the shared part cannot be reached.
-      if let part = await store.unsharedPart(), part.id != store.id { await purge(part, &met, &failure) }
     }
   }
 
@@ -208,13 +225,15 @@ extension MemoryTier {
   /// - Throws: An error if the store must list its keys and cannot.
   func purge(_ purge: Purge, at now: Timestamp) throws(CacheError) -> Set<CacheKey> {
     guard let resource = purge.resource else { return self.purge(listed: try store.keys(), purge, now) }
-    return self.purge(resource, purge, now)
+    var met: Set<CacheKey> = []
+    self.purge(resource, purge, now, &met)
+    return met
   }
 
   private func purge(listed keys: [CacheKey], _ purge: Purge, _ now: Timestamp) -> Set<CacheKey> {
     var met: Set<CacheKey> = []
     for key in keys where Self.isIndex(key) && purge.mayMatch(key.resource) {
-      met.formUnion(self.purge(key.resource, purge, now))
+      self.purge(key.resource, purge, now, &met)
     }
     guard purge.mode == .hard, !met.isEmpty else { return met }
     for key in keys where !key.transform.isEmpty && met.contains(key.with(transform: "")) && !Self.isIndex(key) {
@@ -223,19 +242,21 @@ extension MemoryTier {
     return met
   }
 
-  private func purge(_ resource: String, _ purge: Purge, _ now: Timestamp) -> Set<CacheKey> {
-    var met: [CacheKey: Revision] = [:]
+  private func purge(_ resource: String, _ purge: Purge, _ now: Timestamp, _ met: inout Set<CacheKey>) {
+    var found: [(key: CacheKey, revision: Revision)] = []
     _ = change(resource) { index in
       index.elements = index.elements.compactMap { element in
         let key = CacheKey(resource: resource, variant: element.variant)
         guard purge.matches(key, element.metadata) else { return element }
-        met[key] = element.metadata.revision
+        found.append((key, element.metadata.revision))
         guard purge.mode == .soft else { return nil }
         return element.markedStale(at: now)
       }
-      return !met.isEmpty
+      return !found.isEmpty
     }
-    if purge.mode == .hard { for (key, revision) in met { store.remove(key, ifRevision: revision) } }
-    return Set(met.keys)
+    for (key, revision) in found {
+      met.insert(key)
+      if purge.mode == .hard { store.remove(key, ifRevision: revision) }
+    }
   }
 }

@@ -17,7 +17,7 @@ final class Layer: Sendable {
 
   /// Whether other machines use the store, or a part of it.
   var isShared: Bool {
-    get async { await store.unsharedPart()?.id != store.id }
+    get async { await store.sharedPart() != nil }
   }
 
   var counters: LayeredCounters.Layer { state.withLock { $0.counters } }
