@@ -82,14 +82,12 @@ extension DiskCache {
   ///
   /// - Throws: The first error, after every entry was tried.
   public func remove(_ keys: [CacheKey]) async throws(CacheError) {
-    let items = items(keys).sorted { $0.name.shardNumber < $1.name.shardNumber }
-    let left = try await inJobs(items) { engine, part in
-      let left = Set(engine.remove(part.lazy.map(\.name)))
-      return left.isEmpty ? [] : part.filter { left.contains($0.name) }
-    }
+    let names = keys.map { EntryName($0, hashKey: engine.folder.key) }.sorted { $0.resource < $1.resource }
+    let left = Set(try await inJobs(names) { engine, part in engine.remove(part) })
+    guard !left.isEmpty else { return }
     var failure: CacheError?
-    for item in left {
-      do throws(CacheError) { try await remove(item.key, ifRevision: nil) } catch { failure = failure ?? error }
+    for key in keys where left.contains(EntryName(key, hashKey: engine.folder.key)) {
+      do throws(CacheError) { try await remove(key, ifRevision: nil) } catch { failure = failure ?? error }
     }
     if let failure { throw failure }
   }
@@ -162,8 +160,8 @@ extension DiskCache {
   /// Runs `work` for parts of the items, each as one job, and returns its results.
   ///
   /// - Throws: `CacheError.Code.closed`.
-  private func inJobs<Value: Sendable>(
-    _ items: [BatchItem], _ work: @escaping @Sendable (DiskEngine, ArraySlice<BatchItem>) -> [Value]
+  private func inJobs<Item: Sendable, Value: Sendable>(
+    _ items: [Item], _ work: @escaping @Sendable (DiskEngine, ArraySlice<Item>) -> [Value]
   ) async throws(CacheError) -> [Value] {
     guard !items.isEmpty else { return [] }
     let width = min(configuration.ioWidth, (items.count + Self.itemsPerThread - 1) / Self.itemsPerThread)

@@ -220,26 +220,23 @@ final class DiskEngine: Sendable {
     while let shard = rest.first?.shardNumber {
       let part = rest.prefix { $0.shardNumber == shard }
       rest = rest.dropFirst(part.count)
-      folder.change {
-        let opened = folder.shardFolder(shard)
-        for name in part where executor.inTurn(name.lane, { remove(name, in: opened) }) != true { left.append(name) }
-      }
+      left += folder.change { remove(part, in: folder.shardFolder(shard)) }
     }
     if left.count < names.count { noteChange() }
     return left
   }
 
-  /// Removes an entry's file, and returns whether it is gone.
-  private func remove(_ name: EntryName, in shard: Result<OpenFolder, SystemError>) -> Bool {
-    let version = index.version
-    let outcome =
-      switch shard {
-      case .success(let shard): folder.remove(name, in: shard)
-      case .failure(let error): StoreFolder.BatchRemoval(error)
+  private func remove(_ names: some Collection<EntryName>, in shard: Result<OpenFolder, SystemError>) -> [EntryName] {
+    executor.inFreeTurns(Set(names.lazy.map(\.lane))) { turns in
+      let version = index.version
+      var (gone, left): ([EntryName], [EntryName]) = ([], [])
+      for name in names {
+        let isGone = turns.contains(name.lane) && folder.remove(name, in: shard).isGone
+        if isGone { gone.append(name) } else { left.append(name) }
       }
-    guard outcome.isGone else { return false }
-    index.removed(name, since: version)
-    return true
+      index.removed(gone, since: version)
+      return left
+    }
   }
 
   func removeAll() throws(CacheError) {

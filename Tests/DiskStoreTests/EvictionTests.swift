@@ -201,6 +201,8 @@ struct EvictionTests {
     try await cache.trim(to: 30_000)
     #expect(try await cache.totalSize <= 30_000)
     #expect(fileExists(strange))
+    #expect(try await cache.entries().count == (try await cache.entryCount))
+    _ = try await cache.removeExpired()
     #expect(try await cache.entries().count == (try await cache.entryCount) - 1, "the list counts it")
   }
 

@@ -87,6 +87,16 @@ final class IOExecutor: Sendable {
     return work()
   }
 
+  /// Takes the turns of the resources on which no operation runs or waits, and runs `work` with them on the caller's thread.
+  func inFreeTurns<Value>(_ resources: Set<UInt64>, _ work: (Set<UInt64>) -> Value) -> Value {
+    let free = state.withLock { state in resources.filter { state.reserveIfFree($0) } }
+    defer {
+      let steps = state.withLock { state in free.map { state.release($0) } }
+      for step in steps { carryOut(step) }
+    }
+    return work(free)
+  }
+
   /// Whether no operation on a resource runs or waits, so that a read without a turn sees all earlier ones. False when closed.
   func isIdle(_ resource: UInt64) -> Bool { state.withLock { $0.isIdle(resource) } }
 

@@ -29,7 +29,16 @@ extension StoreFolder {
   ///
   /// - Parameter use: The last known use, after which another cache may have used the entry and recorded that only in the
   ///   file. `nil` removes the file in any case.
-  func remove(_ name: EntryName, in shard: OpenFolder, unlessUsedSince use: Timestamp? = nil) -> BatchRemoval {
+  func remove(
+    _ name: EntryName, in shard: Result<OpenFolder, SystemError>, unlessUsedSince use: Timestamp? = nil
+  ) -> BatchRemoval {
+    switch shard {
+    case .success(let shard): remove(name, inOpen: shard, use)
+    case .failure(let error): BatchRemoval(error)
+    }
+  }
+
+  private func remove(_ name: EntryName, inOpen shard: OpenFolder, _ use: Timestamp?) -> BatchRemoval {
     guard name.member != nil else { return remove(name, from: shard, use) }
     return name.withResourceFolderName { folderName in
       switch Result(catching: { () throws(SystemError) in try OpenFolder(folderName, in: shard) }) {

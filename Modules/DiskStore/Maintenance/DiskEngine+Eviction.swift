@@ -80,11 +80,7 @@ extension DiskEngine {
     _ victim: EntryIndex.Victim, from shard: Result<OpenFolder, SystemError>, _ checksUse: Bool
   ) -> StoreFolder.BatchRemoval? {
     guard index.isStillChosen(victim) else { return nil }
-    let outcome =
-      switch shard {
-      case .success(let shard): folder.remove(victim.name, in: shard, unlessUsedSince: checksUse ? victim.last : nil)
-      case .failure(let error): StoreFolder.BatchRemoval(error)
-      }
+    let outcome = folder.remove(victim.name, in: shard, unlessUsedSince: checksUse ? victim.last : nil)
     index.evicted(victim, outcome)
     return outcome
   }

@@ -69,13 +69,15 @@ final class EntryIndex: Sendable {
   }
 
   /// Records that the file at `name` was missing or removed after the index had this version.
-  func removed(_ name: EntryName, since version: Version) {
+  func removed(_ name: EntryName, since version: Version) { removed(CollectionOfOne(name), since: version) }
+
+  /// Records several missing or removed files.
+  func removed(_ names: some Collection<EntryName>, since version: Version) {
     state.withLock { state in
-      if state.lists == version.lists {
-        state.set(name, nil)
-      } else {
+      let isOutdated = state.lists != version.lists
+      for name in names {
         // Another process may have stored a file between the check and the list that ended meanwhile.
-        state.doubt(name)
+        if isOutdated { state.doubt(name) } else { state.set(name, nil) }
       }
     }
   }
