@@ -55,10 +55,12 @@ public final class LayeredStore: CacheStore {
   }
 
   /// Returns the layers that other machines use too, or `nil` if there are none. A layer with a shared part counts as shared.
+  ///
+  /// With ``Writing/back``, it returns all layers, because the entries of the first one are copied into the shared ones later.
   public func sharedPart() async -> (any CacheStore)? {
     var shared: [Layer] = []
     for layer in layers where await layer.isShared { shared.append(layer) }
-    if shared.count == layers.count { return self }
+    if shared.count == layers.count || configuration.writing == .back && !shared.isEmpty { return self }
     return shared.isEmpty ? nil : LayeredStore(shared, of: self)
   }
 

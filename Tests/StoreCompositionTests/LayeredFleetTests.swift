@@ -272,10 +272,17 @@ struct LayeredFleetTests {
     try await part.remove(key, ifRevision: nil)
     #expect(upper.keys == [key])
     #expect(lower.keys.isEmpty)
-    #expect(try await LayeredStore([shared]).sharedPart()?.id != nil)
+    #expect(try await LayeredStore([shared]).sharedPart() != nil)
     #expect(try await LayeredStore([upper]).sharedPart() == nil)
     #expect(await upper.sharedPart() == nil)
     #expect(await shared.sharedPart()?.id == shared.id)
+  }
+
+  @Test("with writing back, the shared part has all layers, because entries wait for their copy into the shared ones")
+  func sharedPartWithWritingBack() async throws {
+    let store = try LayeredStore([upper, FencedStore(lower)], configuration: .init(writing: .back))
+    #expect(await store.sharedPart()?.id == store.id)
+    #expect(try await LayeredStore([upper, lower], configuration: .init(writing: .back)).sharedPart() == nil)
   }
 
   @Test("the unshared part has the layers that other machines do not change")
