@@ -161,8 +161,9 @@ public protocol CacheStore: Component {
   ) async throws(CacheError) -> [ListedEntry]
   /// Returns the entries whose response has the cache tag `tag` in `Cache-Tag` or `Surrogate-Key`, including transformed values.
   ///
-  /// It must list each entry that a lookup in any process could return, because a purge relies on it. The default implementation
-  /// filters ``entries(where:)``. A store with an index by tag should implement it.
+  /// It must list each entry with the tag that a lookup in any process could return, and no entry without the tag, because a
+  /// purge relies on both. The default implementation filters ``entries(where:)``. A store with an index by tag should implement
+  /// it.
   func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry]
   /// Returns the part of the store that other machines do not use, or `nil` if they use all of it.
   ///

@@ -40,6 +40,23 @@ extension StoreContract {
       try ContractViolation.expectEqual(
         Set((some ?? []).map(\.key)), [CacheKey(resource: resources[0]), variant, transform], "the requested keys")
     },
+    Case(name: "the list by tag contains exactly the entries with that tag") { store in
+      guard let field = HTTPField.Name("Cache-Tag") else { throw ContractViolation("the field is invalid") }
+      let resource = "https://example.com/tagged"
+      let keys = [
+        CacheKey(resource: resource), CacheKey(resource: resource, transform: "t"), CacheKey(resource: resource + "/2"),
+      ]
+      for (key, tags) in zip(keys, ["news, sport", "news", "newspaper"]) {
+        var metadata = metadata(key.resource)
+        metadata.response.headerFields[field] = tags
+        try await store.store(bytes(100), for: key, metadata: metadata)
+      }
+      guard try await list(store, { _, _ in true }) != nil else { return }
+      for (tag, tagged) in [("news", [keys[0], keys[1]]), ("sport", [keys[0]]), ("new", [])] {
+        try ContractViolation.expectEqual(
+          Set(try await store.entries(tagged: tag).map(\.key)), Set(tagged), "the entries with the tag \(tag)")
+      }
+    },
     Case(name: "the list contains current metadata, and the filter receives them") { store in
       let (key, other) = (CacheKey(resource: "https://example.com/told"), CacheKey(resource: "https://example.com/else"))
       var updated = metadata(key.resource)
