@@ -130,6 +130,7 @@ extension LayeredStore {
   private func list(
     _ entries: @escaping @Sendable (any CacheStore) async throws(CacheError) -> [ListedEntry]
   ) async throws(CacheError) -> [ListedEntry] {
+    if layers.count == 1 { return layers[0].listed(try await entries(layers[0].store)) }
     let results = await withTaskGroup(of: (Int, Result<[ListedEntry], CacheError>).self) { group in
       for (index, layer) in layers.enumerated() {
         group.addTask {

@@ -131,21 +131,30 @@ extension LayeredStore {
   private func change(
     _ keys: [CacheKey], _ change: @escaping @Sendable (Layer, [CacheKey]) async -> CacheError?
   ) async throws(CacheError) {
-    // Other changes of a resource run between the steps.
-    let step = 1_024
-    var failure: CacheError?
-    for start in stride(from: 0, to: keys.count, by: step) {
-      let part = Array(keys[start..<min(start + step, keys.count)])
-      let resources = Array(Set(part.lazy.map(\.resource)))
-      await barrier.beginChange(resources)
-      defer { barrier.endChange(resources) }
-      let failed = await withTaskGroup(of: CacheError?.self) { group in
-        for layer in layers { group.addTask { await change(layer, part) } }
-        return await group.reduce(nil) { $0 ?? $1 }
+    // Other changes of a resource run between the steps. Two steps run at once, because a store on a server takes time to reply.
+    let (step, width) = (1_024, 2)
+    let failure = await withTaskGroup(of: CacheError?.self) { group in
+      var failure: CacheError?
+      for (number, start) in stride(from: 0, to: keys.count, by: step).enumerated() {
+        if number >= width, let failed = await group.next() { failure = failure ?? failed }
+        group.addTask { [self] in await changeAtOnce(Array(keys[start..<min(start + step, keys.count)]), change) }
       }
-      failure = failure ?? failed
+      return await group.reduce(failure) { $0 ?? $1 }
     }
     if let failure { throw failure }
+  }
+
+  private func changeAtOnce(
+    _ keys: [CacheKey], _ change: @escaping @Sendable (Layer, [CacheKey]) async -> CacheError?
+  ) async -> CacheError? {
+    let resources = Array(Set(keys.lazy.map(\.resource)))
+    await barrier.beginChange(resources)
+    defer { barrier.endChange(resources) }
+    guard layers.count > 1 else { return await change(layers[0], keys) }
+    return await withTaskGroup(of: CacheError?.self) { group in
+      for layer in layers { group.addTask { await change(layer, keys) } }
+      return await group.reduce(nil) { $0 ?? $1 }
+    }
   }
 
   /// Removes all entries from every layer. It waits for changes in progress, and later changes wait for it.

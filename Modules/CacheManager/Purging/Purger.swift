@@ -26,18 +26,20 @@ struct Purger: Sendable {
     var met: Set<CacheKey> = []
     var failure: CacheError?
     prepare()
-    purgeMemory(&met, &failure)
+    async let metInMemory = purgedInMemory()
     let shared = await store?.sharedPart()
     if let shared { await purge(shared, &met, &failure) }
     async let failureOfOthers = Self.failure(of: tellOthers)
     // Asked for after the purge of the shared part, because earlier copies from it are not completed after this.
     if let own = shared == nil ? store : await store?.unsharedPart() { await purge(own, &met, &failure) }
+    var results = [await metInMemory]
     if store != nil {
       invalidations.advance()
-      purgeMemory(&met, &failure)
+      results.append(purgedInMemory())
     }
     let failed = await failureOfOthers
     if let failure = failure ?? failed { throw failure }
+    for result in results { met.formUnion(try result.get()) }
     return met.count
   }
 
@@ -57,13 +59,8 @@ struct Purger: Sendable {
     coalescer.closeToOthers()
   }
 
-  private func purgeMemory(_ met: inout Set<CacheKey>, _ failure: inout CacheError?) {
-    guard let memory else { return }
-    do throws(CacheError) {
-      met.formUnion(try memory.purge(purge, at: clock.now))
-    } catch {
-      failure = failure ?? error
-    }
+  private func purgedInMemory() -> Result<Set<CacheKey>, CacheError> {
+    Result { () throws(CacheError) in try memory?.purge(purge, at: clock.now) ?? [] }
   }
 
   /// Purges the store. A response that replaces a listed one meanwhile may be purged too. This costs at most another request.
@@ -83,7 +80,7 @@ struct Purger: Sendable {
   private func list(_ store: any CacheStore) async throws(CacheError) -> [CacheKey] {
     guard let resource = purge.resource else {
       guard let tag = purge.tag else { return try await store.entries { [purge] in purge.matches($0, $1) }.map(\.key) }
-      return try await store.entries(tagged: tag).filter { purge.matches($0.key, $0.metadata) }.map(\.key)
+      return try await store.entries(tagged: tag).lazy.map(\.key).filter { purge.isInScope($0.resource) }
     }
     return try await store.entries(of: resource).map(\.key)
   }
@@ -151,9 +148,16 @@ struct Purge: Codable, Sendable {
   /// Whether a stored response matches.
   func matches(_ key: CacheKey, _ metadata: StoredMetadata) -> Bool { matches(key.resource, metadata) }
 
+  /// Whether a resource is in a partition that is purged.
+  func isInScope(_ resource: String) -> Bool { isInScope(ResourceID.parts(of: resource)) }
+
+  private func isInScope(_ parts: ResourceID.Parts) -> Bool {
+    if case .partition(let partition) = scope { partition ?? "" == parts.partition ?? "" } else { true }
+  }
+
   private func matches(_ resource: String, _ metadata: StoredMetadata?) -> Bool {
     let parts = ResourceID.parts(of: resource)
-    if case .partition(let partition) = scope, partition ?? "" != parts.partition ?? "" { return false }
+    guard isInScope(parts) else { return false }
     switch subject {
     case .everything: return true
     case .uri(let uri): return parts.kind == .uri && parts.text == uri
@@ -236,7 +240,7 @@ extension MemoryTier {
       self.purge(key.resource, purge, now, &met)
     }
     guard purge.mode == .hard, !met.isEmpty else { return met }
-    for key in keys where !key.transform.isEmpty && met.contains(key.with(transform: "")) && !Self.isIndex(key) {
+    for key in keys where !key.transform.isEmpty && !Self.isIndex(key) && met.contains(key.with(transform: "")) {
       store.remove(key, ifRevision: nil)
     }
     return met
