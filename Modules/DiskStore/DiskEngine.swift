@@ -209,7 +209,8 @@ final class DiskEngine: Sendable {
     }
   }
 
-  /// Removes the entries of names that are ordered by shard. The entries of a shard are one change in the counters.
+  /// Removes entries, whose names must be ordered by shard. The removals in one shard count as one change in the folder's
+  /// counters.
   ///
   /// - Returns: The entries that could not be removed, or whose resource has another operation in progress. Remove them one by
   ///   one in their lanes, which also finds the error.

@@ -43,7 +43,10 @@ public final class LayeredStore: CacheStore {
     counted = Lock(LayeredCounters(layers: layers.count))
   }
 
-  /// Returns the layers that other machines do not use, or `nil` if they use all. A layer with a shared part counts as shared.
+  /// Returns the layers that other machines do not use, or `nil` if they use all of them.
+  ///
+  /// A layer that is only partly shared counts as shared, so purges by other machines do not reach its unshared part. Do not use a
+  /// layered store with a shared layer as a layer.
   public func unsharedPart() async -> (any CacheStore)? {
     // Copies that have begun do not commit after this.
     await barrier.beginSweep()

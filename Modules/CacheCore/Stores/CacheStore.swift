@@ -161,20 +161,21 @@ public protocol CacheStore: Component {
   ) async throws(CacheError) -> [ListedEntry]
   /// Returns the entries whose response has the cache tag `tag` in `Cache-Tag` or `Surrogate-Key`, including transformed values.
   ///
-  /// It must list each entry with the tag that a lookup in any process could return, and no entry without the tag, because a
-  /// purge relies on both. The default implementation filters ``entries(where:)``. A store with an index by tag should implement
-  /// it.
+  /// A purge removes exactly the entries in this list. It must contain every tagged entry that a lookup in any process could
+  /// return, and no entry without the tag. The default implementation filters ``entries(where:)``. A store with an index by tag
+  /// should implement it.
   func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry]
   /// Returns the part of the store that other machines do not use, or `nil` if they use all of it.
   ///
-  /// A process that receives the purge of another one applies it to this part, so a store that is shared as a whole must return
-  /// `nil`. Copies from the shared part that have begun before the call must not be completed after it. The default
-  /// implementation returns the store.
+  /// A process applies a purge that it receives from another process to this part, and a late one to the whole store. A store on
+  /// a shared server must return `nil`. A store that copies entries from its shared part must wait for the copies in progress
+  /// before it returns, or discard them. The default implementation returns the store.
   func unsharedPart() async -> (any CacheStore)?
   /// Returns the part of the store that other machines use too, or `nil` if they use none of it.
   ///
-  /// A purge changes this part before it is sent to the other machines. The default implementation returns the store, unless
-  /// ``unsharedPart()`` returns the same store.
+  /// A purge changes this part before any machine changes its unshared part. In the opposite order, a lookup could copy a purged
+  /// response from the shared part again. The default implementation returns `nil` if ``unsharedPart()`` returns this store, and
+  /// the store otherwise. A store that is partly shared should implement both.
   func sharedPart() async -> (any CacheStore)?
   /// Returns the number and size of the stored entries, or `nil` if the store does not count them. The default implementation
   /// returns `nil`.

@@ -68,7 +68,7 @@ final class FleetMember: Sendable {
 
   /// Runs a purge in every member.
   ///
-  /// - Returns: The number of responses that matched in this process.
+  /// - Returns: The number of responses that matched in this process and in the shared store.
   /// - Throws: The first error. The purge continues after an error.
   func run(_ purger: Purger) async throws(CacheError) -> Int {
     var failure: CacheError?

@@ -3,11 +3,11 @@ internal import HTTPTypes
 
 /// Carries out a purge in memory and in the store.
 ///
-/// The part of the store that other machines use comes before the part that only this one uses. In the opposite order, a lookup
-/// could copy a response from the shared part again.
+/// The shared part of the store is purged before the unshared part. In the opposite order, a lookup could copy a response from
+/// the shared part again.
 ///
-/// Memory is purged twice. A load that read the store before the purge may put that response into memory. If it does so before
-/// the log records the purge, the second pass removes the response. Afterwards, the log prevents it.
+/// Memory is purged twice. A load can read the store before its entry is removed, and then put the response into memory. The
+/// second pass removes it. The count of the log rises before that pass, so that the response is not put into memory later.
 struct Purger: Sendable {
   let purge: Purge
   let memory: MemoryTier?
@@ -18,8 +18,8 @@ struct Purger: Sendable {
 
   /// Runs the purge. If an entry fails, the purge continues with the others.
   ///
-  /// - Parameter tellOthers: Sends the purge to other machines and waits for them. It is called once, when the shared part of the
-  ///   store is purged.
+  /// - Parameter tellOthers: Sends the purge to other machines and waits for them. It is called once, after the shared part of the
+  ///   store was purged, and runs while the unshared part is purged.
   /// - Returns: The number of responses that matched.
   /// - Throws: The first error.
   func run(tellOthers: @escaping @Sendable () async throws(CacheError) -> Void = {}) async throws(CacheError) -> Int {

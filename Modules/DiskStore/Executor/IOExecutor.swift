@@ -87,7 +87,8 @@ final class IOExecutor: Sendable {
     return work()
   }
 
-  /// Takes the turns of the resources on which no operation runs or waits, and runs `work` with them on the caller's thread.
+  /// Takes the turns of all idle resources, and runs `work` with these on the caller's thread. A resource is idle if no
+  /// operation on it runs or waits.
   func inFreeTurns<Value>(_ resources: Set<UInt64>, _ work: (Set<UInt64>) -> Value) -> Value {
     let free = state.withLock { state in resources.filter { state.reserveIfFree($0) } }
     defer {

@@ -8,7 +8,7 @@ extension StoreFolder {
     /// Another process used the entry after it was chosen for eviction.
     case kept(FileStatus)
 
-    /// Whether the file is no longer there.
+    /// Whether the store no longer has the file.
     var isGone: Bool {
       switch self {
       case .removed, .absent: true
@@ -27,8 +27,8 @@ extension StoreFolder {
 
   /// Removes a file.
   ///
-  /// - Parameter use: The last known use, after which another cache may have used the entry and recorded that only in the
-  ///   file. `nil` removes the file in any case.
+  /// - Parameter use: The last use that this cache knows. A file with a later time is kept, because another cache has used the
+  ///   entry. With `nil`, the file is removed in any case.
   func remove(
     _ name: EntryName, in shard: Result<OpenFolder, SystemError>, unlessUsedSince use: Timestamp? = nil
   ) -> BatchRemoval {
