@@ -85,11 +85,10 @@ extension DiskCache {
     let names = keys.map { EntryName($0, hashKey: engine.folder.key) }.sorted { $0.resource < $1.resource }
     let left = Set(try await inJobs(names) { engine, part in engine.remove(part) })
     guard !left.isEmpty else { return }
-    var failure: CacheError?
-    for key in keys where left.contains(EntryName(key, hashKey: engine.folder.key)) {
-      do throws(CacheError) { try await remove(key, ifRevision: nil) } catch { failure = failure ?? error }
+    let rest = keys.filter { left.contains(EntryName($0, hashKey: engine.folder.key)) }
+    try await changeInBatches(rest) { engine, item throws(CacheError) in
+      try engine.remove(item.key, item.name, ifRevision: nil)
     }
-    if let failure { throw failure }
   }
 
   /// Marks all entries stale in a few jobs, each of which handles many of them.

@@ -213,7 +213,7 @@ final class DiskEngine: Sendable {
   /// counters.
   ///
   /// - Returns: The entries that could not be removed, or whose resource has another operation in progress. Remove them one by
-  ///   one in their lanes, which also finds the error.
+  ///   one in their lanes. A single removal reports the error.
   func remove(_ names: some Collection<EntryName>) -> [EntryName] {
     guard (try? folder.prepareToWrite()) != nil else { return Array(names) }
     var left: [EntryName] = []
@@ -221,15 +221,17 @@ final class DiskEngine: Sendable {
     while let shard = rest.first?.shardNumber {
       let part = rest.prefix { $0.shardNumber == shard }
       rest = rest.dropFirst(part.count)
-      left += folder.change { remove(part, in: folder.shardFolder(shard)) }
+      left += folder.change { remove(part, from: shard) }
     }
     if left.count < names.count { noteChange() }
     return left
   }
 
-  private func remove(_ names: some Collection<EntryName>, in shard: Result<OpenFolder, SystemError>) -> [EntryName] {
+  private func remove(_ names: some Collection<EntryName>, from shard: UInt8) -> [EntryName] {
     executor.inFreeTurns(Set(names.lazy.map(\.lane))) { turns in
       let version = index.version
+      // Opened in these turns, because a store may create the folder again after its removal.
+      let shard = folder.shardFolder(shard)
       var (gone, left): ([EntryName], [EntryName]) = ([], [])
       for name in names {
         let isGone = turns.contains(name.lane) && folder.remove(name, in: shard).isGone

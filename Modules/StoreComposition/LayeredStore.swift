@@ -45,8 +45,8 @@ public final class LayeredStore: CacheStore {
 
   /// Returns the layers that other machines do not use, or `nil` if they use all of them.
   ///
-  /// A layer that is only partly shared counts as shared, so purges by other machines do not reach its unshared part. Do not use a
-  /// layered store with a shared layer as a layer.
+  /// A layer that is only partly shared counts as shared, so purges by other machines do not reach its unshared part. Do not use
+  /// a layered store with a shared layer as a layer.
   public func unsharedPart() async -> (any CacheStore)? {
     // Copies that have begun do not commit after this.
     await barrier.beginSweep()

@@ -168,6 +168,32 @@ struct FleetPurgeTests {
     #expect((stores + [shared]).allSatisfy { $0.base.keys.isEmpty })
   }
 
+  @Test("an entry that is stored after the shared part was listed is purged in both parts", .timeLimit(.minutes(30)))
+  func storedMeanwhile() async throws {
+    // Given
+    let (own, shared) = (VolatileStore(clock: fixture.clock), HeldStore(clock: fixture.clock))
+    var configuration = fixture.manager.configuration
+    configuration.store = PartedStore(own: own, shared: shared)
+    let manager = ResourceManager(configuration)
+    serve()
+    _ = try await fixture.manager.load(url)
+    let entry = try #require(try await fixture.disk.entries().first)
+    try await shared.base.store(Data("a".utf8), for: entry.key, metadata: entry.metadata)
+
+    // When
+    let gate = shared.hold(.removal)
+    let purge = Task { try await manager.purge(.everything) }
+    await gate.arrived()
+    for store in [own, shared.base] {
+      try await store.store(Data("b".utf8), for: entry.key.with(transform: "t"), metadata: entry.metadata)
+    }
+    gate.open()
+
+    // Then
+    #expect(try await purge.value == 1)
+    #expect(own.keys.isEmpty && shared.base.keys.isEmpty)
+  }
+
   @Test("an unknown message makes every stored response stale")
   func unknown() async throws {
     serve()
@@ -227,6 +253,10 @@ private final class PartedStore: CacheStore {
   }
   func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
     try await own.remove(key, ifRevision: ifRevision)
+    try await shared.remove(key, ifRevision: ifRevision)
   }
-  func removeAll() async throws(CacheError) { try await own.removeAll() }
+  func removeAll() async throws(CacheError) {
+    try await own.removeAll()
+    try await shared.removeAll()
+  }
 }

@@ -23,14 +23,15 @@ extension ResourceManager {
   /// before it uses it, with the exceptions in <doc:/Etagere/SeveralMachines>. The count is that of this process and of
   /// the shared store.
   ///
-  /// A URL or a key in one partition costs one look-up. A tag uses the store's index by tag, if it has one. Every other selection
-  /// lists and examines everything in the stores. On disk, this reads a part of every file.
+  /// A URL or a key in one partition costs one look-up. A tag uses the store's index by tag, if it has one. Every other
+  /// selection lists and examines everything in the stores. On disk, this reads a part of every file.
   ///
   /// - Parameters:
   ///   - selection: The responses to purge.
   ///   - mode: Whether the responses are removed or marked stale.
   ///   - scope: The partitions to purge. `.partition(nil)` is the partition of loads that name none.
-  /// - Returns: The number of purged responses. Each variant of a resource counts once, even if it is both in memory and in the durable store.
+  /// - Returns: The number of purged responses. Each variant of a resource counts once, even if it is both in memory and
+  ///   in the durable store.
   /// - Throws: `CacheError.Code.invalidURL`, `CacheError.Code.unsupported` if a store cannot list its entries, or the error of a
   ///   store, with path and reason. The purge continues with the other responses after an error. If one layer of a store cannot
   ///   list its entries, responses can remain in the others too. Repeat the purge after an error, also if the fleet cannot be

@@ -77,9 +77,13 @@ final class FleetMember: Sendable {
     } catch {
       failure = error
     }
-    let count = try await purger.run { [self] () throws(CacheError) in try await broadcast(.purge, purger.purge) }
-    if let failure { throw failure }
-    return count
+    do throws(CacheError) {
+      let count = try await purger.run { [self] () throws(CacheError) in try await broadcast(.purge, purger.purge) }
+      if let failure { throw failure }
+      return count
+    } catch {
+      throw failure ?? error
+    }
   }
 
   private func broadcast(_ step: Message.Step, _ purge: Purge) async throws(CacheError) {

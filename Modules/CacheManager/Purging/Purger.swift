@@ -18,8 +18,8 @@ struct Purger: Sendable {
 
   /// Runs the purge. If an entry fails, the purge continues with the others.
   ///
-  /// - Parameter tellOthers: Sends the purge to other machines and waits for them. It is called once, after the shared part of the
-  ///   store was purged, and runs while the unshared part is purged.
+  /// - Parameter tellOthers: Sends the purge to other machines and waits for them. It is called once, after the shared part of
+  ///   the store was purged, and runs while the unshared part is purged.
   /// - Returns: The number of responses that matched.
   /// - Throws: The first error.
   func run(tellOthers: @escaping @Sendable () async throws(CacheError) -> Void = {}) async throws(CacheError) -> Int {
@@ -28,10 +28,13 @@ struct Purger: Sendable {
     prepare()
     async let metInMemory = purgedInMemory()
     let shared = await store?.sharedPart()
-    if let shared { await purge(shared, &met, &failure) }
+    var known: Set<CacheKey> = []
+    if let shared { known = await purge(shared, &met, &failure) }
     async let failureOfOthers = Self.failure(of: tellOthers)
-    // Asked for after the purge of the shared part, because earlier copies from it are not completed after this.
-    if let own = shared == nil ? store : await store?.unsharedPart() { await purge(own, &met, &failure) }
+    // Copies from the shared part that began before its purge do not commit after this call.
+    if let own = shared == nil ? store : await store?.unsharedPart() {
+      await purge(own, known: shared == nil ? nil : known, &met, &failure)
+    }
     var results = [await metInMemory]
     if store != nil {
       invalidations.advance()
@@ -63,17 +66,36 @@ struct Purger: Sendable {
     Result { () throws(CacheError) in try memory?.purge(purge, at: clock.now) ?? [] }
   }
 
-  /// Purges the store. A response that replaces a listed one meanwhile may be purged too. This costs at most another request.
-  private func purge(_ store: any CacheStore, _ met: inout Set<CacheKey>, _ failure: inout CacheError?) async {
+  /// Purges a part of the store. A response that replaces a listed one meanwhile may be purged too. This costs at most another
+  /// request.
+  ///
+  /// - Parameter known: The keys that were purged in the other part. Another entry may have been stored in both parts since that
+  ///   part was listed, so it is purged in the whole store.
+  /// - Returns: The keys that were found.
+  @discardableResult
+  private func purge(
+    _ part: any CacheStore, known: Set<CacheKey>? = nil, _ met: inout Set<CacheKey>, _ failure: inout CacheError?
+  ) async -> Set<CacheKey> {
     do throws(CacheError) {
-      let keys = try await list(store)
+      let keys = try await list(part)
       met.formUnion(keys.lazy.map { $0.with(transform: "") })
-      switch purge.mode {
-      case .hard: try await store.remove(keys)
-      case .soft: try await store.markStale(keys, at: clock.now)
+      guard let known, let store else {
+        try await change(part, keys)
+        return Set(keys)
       }
+      try await change(part, keys.filter { known.contains($0) })
+      try await change(store, keys.filter { !known.contains($0) })
     } catch {
       failure = failure ?? error
+    }
+    return []
+  }
+
+  private func change(_ store: any CacheStore, _ keys: [CacheKey]) async throws(CacheError) {
+    guard !keys.isEmpty else { return }
+    switch purge.mode {
+    case .hard: try await store.remove(keys)
+    case .soft: try await store.markStale(keys, at: clock.now)
     }
   }
 

@@ -71,7 +71,7 @@ extension DiskEngine {
   /// Returns the wanted entries, the least recently used first. The files are listed if other caches have changed or used some.
   /// It throws if an entry cannot be read, because that entry might be wanted.
   func entries(where isWanted: (CacheKey, StoredMetadata) -> Bool) throws(CacheError) -> [ListedEntry] {
-    if folder.hasLostGeneration || index.sum(folder.foreignChanges) == nil || !index.knowsUses(folder.foreignUses) { try list() }
+    if folder.hasLostGeneration || !index.hasAll(folder.foreignChanges, folder.foreignUses) { try list() }
     var wanted: [ListedEntry] = []
     for (name, use) in index.byLastUse() {
       switch EntryFile.find(folder.path(name), expecting: nil, folder.calls) {

@@ -71,7 +71,7 @@ final class EntryIndex: Sendable {
   /// Records that the file at `name` was missing or removed after the index had this version.
   func removed(_ name: EntryName, since version: Version) { removed(CollectionOfOne(name), since: version) }
 
-  /// Records several missing or removed files.
+  /// Records that the files at several names were missing or removed after the index had this version.
   func removed(_ names: some Collection<EntryName>, since version: Version) {
     state.withLock { state in
       let isOutdated = state.lists != version.lists
@@ -171,6 +171,13 @@ final class EntryIndex: Sendable {
   /// Whether the files were listed and other caches have changed nothing since.
   func isCurrent(_ changes: FolderChanges?) -> Bool {
     state.withLock { $0.isCurrent(changes) }
+  }
+
+  /// Whether the index has all entries with their last uses, so that the files need not be listed.
+  func hasAll(_ changes: FolderChanges?, _ uses: FolderUses?) -> Bool {
+    state.withLock { state in
+      state.isCurrent(changes) && state.placing.isEmpty && state.doubted.isEmpty && uses != nil && state.listedUses == uses
+    }
   }
 
   /// Whether the state of some names is unknown until the next list.
