@@ -51,20 +51,22 @@ public final class LayeredStore: CacheStore {
     // Copies that have begun do not commit after this.
     await barrier.beginSweep()
     defer { barrier.endSweep() }
-    var unshared: [Layer] = []
-    for layer in layers where await !layer.isShared { unshared.append(layer) }
-    if unshared.count == layers.count { return self }
-    return unshared.isEmpty ? nil : LayeredStore(unshared, of: self)
+    return await part(isShared: false)
   }
 
   /// Returns the layers that other machines use too, or `nil` if there are none. A layer with a shared part counts as shared.
   ///
   /// With ``Writing/back``, it returns all layers, because the entries of the first one are copied into the shared ones later.
   public func sharedPart() async -> (any CacheStore)? {
-    var shared: [Layer] = []
-    for layer in layers where await layer.isShared { shared.append(layer) }
-    if shared.count == layers.count || configuration.writing == .back && !shared.isEmpty { return self }
-    return shared.isEmpty ? nil : LayeredStore(shared, of: self)
+    guard let shared = await part(isShared: true) else { return nil }
+    return configuration.writing == .back ? self : shared
+  }
+
+  private func part(isShared: Bool) async -> LayeredStore? {
+    var part: [Layer] = []
+    for layer in layers where await layer.isShared == isShared { part.append(layer) }
+    if part.count == layers.count { return self }
+    return part.isEmpty ? nil : LayeredStore(part, of: self)
   }
 
   /// The operations of this store since it was created.

@@ -158,14 +158,30 @@ struct FleetPurgeTests {
     let others = stores.map { $0.hold(.removal) }
     let purge = Task { try await managers[0].purge(.everything) }
     await first.arrived()
+    for _ in 0..<100 { await Task.yield() }
     #expect(others.map(\.arrivals) == [0, 0])
     first.open()
     for gate in others { await gate.arrived() }
+    #expect(shared.base.keys.isEmpty)
     for gate in others { gate.open() }
 
     // Then
     #expect(try await purge.value == 1)
     #expect((stores + [shared]).allSatisfy { $0.base.keys.isEmpty })
+  }
+
+  @Test("a shared part that cannot be purged does not prevent the purge of the other part")
+  func failingSharedPart() async throws {
+    let (own, shared) = (VolatileStore(clock: fixture.clock), VolatileStore(clock: fixture.clock))
+    var configuration = fixture.manager.configuration
+    configuration.store = PartedStore(own: own, shared: shared)
+    let manager = ResourceManager(configuration)
+    serve()
+    _ = try await manager.load(url)
+    shared.failure = CacheError(.storeUnavailable, reason: "the server is away")
+    let error = await #expect(throws: CacheError.self) { try await manager.purge(.everything) }
+    #expect(error?.code == .storeUnavailable)
+    #expect(own.keys.isEmpty)
   }
 
   @Test("an entry that is stored after the shared part was listed is purged in both parts", .timeLimit(.minutes(30)))
@@ -252,8 +268,8 @@ private final class PartedStore: CacheStore {
     try await own.updateMetadata(of: key, to: metadata, ifRevision: ifRevision)
   }
   func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
-    try await own.remove(key, ifRevision: ifRevision)
     try await shared.remove(key, ifRevision: ifRevision)
+    try await own.remove(key, ifRevision: ifRevision)
   }
   func removeAll() async throws(CacheError) {
     try await own.removeAll()

@@ -167,9 +167,10 @@ public protocol CacheStore: Component {
   func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry]
   /// Returns the part of the store that other machines do not use, or `nil` if they use all of it.
   ///
-  /// A process applies a purge that it receives from another process to this part, and a late one to the whole store. A store on
-  /// a shared server must return `nil`. A store that copies entries from its shared part must wait for the copies in progress
-  /// before it returns, or discard them. The default implementation returns the store.
+  /// A process applies a purge that it receives from another process to this part. If it was without contact when the purge was
+  /// sent, it applies the purge to the whole store. A store on a shared server must return `nil`. A store that copies entries
+  /// from its shared part must wait for the copies in progress before it returns, or discard them. The default implementation
+  /// returns the store.
   func unsharedPart() async -> (any CacheStore)?
   /// Returns the part of the store that other machines use too, or `nil` if they use none of it.
   ///

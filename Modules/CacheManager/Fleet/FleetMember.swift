@@ -69,7 +69,7 @@ final class FleetMember: Sendable {
   /// Runs a purge in every member.
   ///
   /// - Returns: The number of responses that matched in this process and in the shared store.
-  /// - Throws: The first error. The purge continues after an error.
+  /// - Throws: One of the errors. The purge continues after an error.
   func run(_ purger: Purger) async throws(CacheError) -> Int {
     var failure: CacheError?
     do throws(CacheError) {

@@ -21,20 +21,18 @@ struct Purger: Sendable {
   /// - Parameter tellOthers: Sends the purge to other machines and waits for them. It is called once, after the shared part of
   ///   the store was purged, and runs while the unshared part is purged.
   /// - Returns: The number of responses that matched.
-  /// - Throws: The first error.
+  /// - Throws: One of the errors.
   func run(tellOthers: @escaping @Sendable () async throws(CacheError) -> Void = {}) async throws(CacheError) -> Int {
     var met: Set<CacheKey> = []
     var failure: CacheError?
     prepare()
     async let metInMemory = purgedInMemory()
     let shared = await store?.sharedPart()
-    var known: Set<CacheKey> = []
-    if let shared { known = await purge(shared, &met, &failure) }
+    var purged: Set<CacheKey>?
+    if let shared { purged = await purge(shared, &met, &failure) }
     async let failureOfOthers = Self.failure(of: tellOthers)
     // Copies from the shared part that began before its purge do not commit after this call.
-    if let own = shared == nil ? store : await store?.unsharedPart() {
-      await purge(own, known: shared == nil ? nil : known, &met, &failure)
-    }
+    if let own = shared == nil ? store : await store?.unsharedPart() { await purge(own, after: purged, &met, &failure) }
     var results = [await metInMemory]
     if store != nil {
       invalidations.advance()
@@ -69,26 +67,30 @@ struct Purger: Sendable {
   /// Purges a part of the store. A response that replaces a listed one meanwhile may be purged too. This costs at most another
   /// request.
   ///
-  /// - Parameter known: The keys that were purged in the other part. Another entry may have been stored in both parts since that
-  ///   part was listed, so it is purged in the whole store.
-  /// - Returns: The keys that were found.
+  /// - Parameter purged: The keys that were purged in the shared part. Another entry may have been stored in both parts since
+  ///   the shared one was listed, so it is purged in the whole store. With `nil`, only this part is changed, because there is no
+  ///   shared part or it has failed.
+  /// - Returns: The keys that were purged, or `nil` after an error.
   @discardableResult
   private func purge(
-    _ part: any CacheStore, known: Set<CacheKey>? = nil, _ met: inout Set<CacheKey>, _ failure: inout CacheError?
-  ) async -> Set<CacheKey> {
+    _ part: any CacheStore, after purged: Set<CacheKey>? = nil, _ met: inout Set<CacheKey>, _ failure: inout CacheError?
+  ) async -> Set<CacheKey>? {
     do throws(CacheError) {
       let keys = try await list(part)
       met.formUnion(keys.lazy.map { $0.with(transform: "") })
-      guard let known, let store else {
+      if let purged, let store {
+        let added = keys.filter { !purged.contains($0) }
+        let failed = await Self.failure { () throws(CacheError) in try await change(store, added) }
+        failure = failure ?? failed
+        try await change(part, keys.filter { purged.contains($0) })
+      } else {
         try await change(part, keys)
-        return Set(keys)
       }
-      try await change(part, keys.filter { known.contains($0) })
-      try await change(store, keys.filter { !known.contains($0) })
+      return Set(keys)
     } catch {
       failure = failure ?? error
+      return nil
     }
-    return []
   }
 
   private func change(_ store: any CacheStore, _ keys: [CacheKey]) async throws(CacheError) {
