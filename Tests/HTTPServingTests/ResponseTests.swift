@@ -62,7 +62,8 @@ struct ResponseTests {
 
   /// Reads until the other side ends the connection.
   private static func rest(of client: Client) async throws -> String {
-    try await client.channel.setOption(.autoRead, value: true).get()
+    // If the other side has ended the connection already, its bytes wait in the channel, and the option cannot be set.
+    try? await client.channel.setOption(.autoRead, value: true).get()
     return try await client.executeThenClose { inbound, _ in
       var text = ""
       for try await bytes in inbound { text += String(buffer: bytes) }
