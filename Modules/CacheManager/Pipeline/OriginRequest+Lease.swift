@@ -43,7 +43,9 @@ extension OriginRequest {
     var (origin, sent, selection) = (self, head, selection)
     // Without candidates, every layer of the store was read.
     var (position, isLatest) = (UInt64?.none, candidates.isEmpty)
-    let (end, clock) = (request.clock.uptime + request.leaseTimeout, request.clock)
+    let clock = request.clock
+    // Half of the limit, so that requests of this process that wait for this one still get its head in time.
+    let end = clock.uptime + (request.collapseTimeout ?? .zero) / 2
     var interval = Self.firstInterval
     while true {
       let reply = try await reply(selection, position, fleet)

@@ -134,8 +134,8 @@ struct RequestSettings: Sendable {
   var store: (any CacheStore)?
   let fleet: (any CacheFleet)?
   let fleetMember: FleetMember?
-  /// The longest wait for another process of the fleet.
-  let leaseTimeout: Duration
+  /// The longest wait for the response to an equal request, or `nil` if the request does not wait.
+  let collapseTimeout: Duration?
   var validator: (any ResponseValidator)?
   let observation: LoadObservation?
   /// The interceptor, or `nil` if it has no stage for redirects.
@@ -213,8 +213,7 @@ struct RequestSettings: Sendable {
     memory = options.memory.resolved(manager.memory)
     store = options.store.resolved(manager.store)
     fleet = manager.collapseTimeout == nil ? nil : manager.fleet
-    // Requests that wait for this one in the process can then still get its head within their own limit.
-    leaseTimeout = (manager.collapseTimeout ?? .zero) / 2
+    collapseTimeout = manager.collapseTimeout
     fleetMember = core.fleetMember
     validator = options.validator.resolved(manager.validator)
     observation = options.observer.resolved(manager.observer).map { LoadObservation($0, of: id) }
