@@ -301,14 +301,26 @@ void cchecksum_shared_add(void *counter, uint64_t difference) {
 #endif
 #endif
 
-#if defined(__linux__) && defined(SYS_openat2) && defined(RESOLVE_CACHED) && defined(RWF_NOWAIT)
 #include <fcntl.h>
+
+int cchecksum_no_access_time(void) {
+#if defined(O_NOATIME)
+  return O_NOATIME;
+#else
+  return 0;
+#endif
+}
+
+#if defined(__linux__) && defined(SYS_openat2) && defined(RESOLVE_CACHED) && defined(RWF_NOWAIT)
 
 int cchecksum_open_cached(const char *path) {
   struct open_how how;
   memset(&how, 0, sizeof how);
-  how.flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+  how.flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | (unsigned)cchecksum_no_access_time();
   how.resolve = RESOLVE_CACHED;
+  int file = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+  if (file >= 0 || errno != EPERM || cchecksum_no_access_time() == 0) return file;
+  how.flags &= ~(unsigned)cchecksum_no_access_time();
   return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
 }
 

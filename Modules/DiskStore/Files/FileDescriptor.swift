@@ -1,3 +1,4 @@
+internal import CChecksum
 internal import CacheCore
 
 #if canImport(Darwin)
@@ -36,16 +37,23 @@ final class FileDescriptor: Sendable {
   private static func opened(_ path: UnsafePointer<CChar>, _ access: Access) throws(SystemError) -> Int32 {
     let flags: Int32 =
       switch access {
-      case .read: O_RDONLY
+      case .read: O_RDONLY | cchecksum_no_access_time()
       case .readAndWrite: O_RDWR
       case .createNew: O_RDWR | O_CREAT | O_EXCL
       case .folder: O_RDONLY | O_DIRECTORY
       }
+    var descriptor = opened(path, flags)
+    // The file belongs to another user, so its access time changes.
+    if descriptor < 0, access == .read, errno == EPERM { descriptor = opened(path, O_RDONLY) }
+    guard descriptor >= 0 else { throw .last }
+    return descriptor
+  }
+
+  private static func opened(_ path: UnsafePointer<CChar>, _ flags: Int32) -> Int32 {
     var descriptor: Int32
     repeat {
       descriptor = open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)
     } while descriptor < 0 && errno == EINTR
-    guard descriptor >= 0 else { throw .last }
     return descriptor
   }
 
