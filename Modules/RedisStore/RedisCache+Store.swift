@@ -56,10 +56,8 @@ extension RedisCache {
     try await engine.entries(where: isWanted)
   }
 
-  /// Returns the entries with a cache tag. It reads an index if no server evicts keys. Otherwise it scans all keys, because
-  /// a server may have evicted the index.
-  public func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry] {
-    try await engine.entries(tagged: tag)
-  }
+  /// Returns the keys of the entries with a cache tag. It reads an index if no server evicts keys. Otherwise it scans all keys of
+  /// the database, because a server may have evicted the index.
+  public func keys(tagged tag: String) async throws(CacheError) -> Set<CacheKey> { try await engine.keys(tagged: tag) }
 }
 #endif

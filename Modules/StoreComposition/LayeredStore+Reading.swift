@@ -121,21 +121,32 @@ extension LayeredStore {
     try await list { store throws(CacheError) in try await store.entries(where: isWanted) }
   }
 
-  /// Lists the tagged entries of all layers, like ``entries(of:)``.
-  public func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry] {
-    try await list { store throws(CacheError) in try await store.entries(tagged: tag) }
+  /// Returns the keys of the tagged entries of all layers, like ``entries(of:)``.
+  public func keys(tagged tag: String) async throws(CacheError) -> Set<CacheKey> {
+    let keys = try await inEachLayer { layer throws(CacheError) in layer.listed(try await layer.store.keys(tagged: tag)) }
+    return keys.reduce(into: []) { $0.formUnion($1) }
   }
 
-  /// Lists the entries of all layers at the same time.
   private func list(
     _ entries: @escaping @Sendable (any CacheStore) async throws(CacheError) -> [ListedEntry]
   ) async throws(CacheError) -> [ListedEntry] {
-    if layers.count == 1 { return layers[0].listed(try await entries(layers[0].store)) }
-    let results = await withTaskGroup(of: (Int, Result<[ListedEntry], CacheError>).self) { group in
+    let lists = try await inEachLayer { layer throws(CacheError) in layer.listed(try await entries(layer.store)) }
+    guard lists.count > 1 else { return lists[0] }
+    var found: [CacheKey: ListedEntry] = [:]
+    for entry in lists.joined() where found[entry.key] == nil { found[entry.key] = entry }
+    return Array(found.values)
+  }
+
+  /// Calls `work` for all layers at the same time, and returns the results in the order of the layers.
+  private func inEachLayer<Value: Sendable>(
+    _ work: @escaping @Sendable (Layer) async throws(CacheError) -> Value
+  ) async throws(CacheError) -> [Value] {
+    if layers.count == 1 { return [try await work(layers[0])] }
+    let results = await withTaskGroup(of: (index: Int, result: Result<Value, CacheError>).self) { group in
       for (index, layer) in layers.enumerated() {
         group.addTask {
           do throws(CacheError) {
-            return (index, .success(layer.listed(try await entries(layer.store))))
+            return (index, .success(try await work(layer)))
           } catch {
             return (index, .failure(error))
           }
@@ -143,11 +154,9 @@ extension LayeredStore {
       }
       return await group.reduce(into: []) { $0.append($1) }
     }
-    var found: [CacheKey: ListedEntry] = [:]
-    for (_, result) in results.sorted(by: { $0.0 < $1.0 }) {
-      for entry in try result.get() where found[entry.key] == nil { found[entry.key] = entry }
-    }
-    return Array(found.values)
+    var values: [Value] = []
+    for (_, result) in results.sorted(by: { $0.index < $1.index }) { values.append(try result.get()) }
+    return values
   }
 }
 

@@ -79,7 +79,7 @@ public final class ReadOnlyStore: CacheStore {
     try await store.entries(where: isWanted)
   }
 
-  public func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry] { try await store.entries(tagged: tag) }
+  public func keys(tagged tag: String) async throws(CacheError) -> Set<CacheKey> { try await store.keys(tagged: tag) }
 
   public func usage() async throws(CacheError) -> StoreUsage? { try await store.usage() }
 

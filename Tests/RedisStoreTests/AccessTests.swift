@@ -80,7 +80,7 @@ struct AccessTests {
     let cache = try RedisCache(url: url("unix://cache:s3cret@localhost\(server.folder)/socket"), configuration: patient)
     try await cache.store(bytes(200_000), for: key, metadata: metadata(tags: "a"))
     #expect(try await cache.bytes(key) == bytes(200_000))
-    #expect(try await cache.entries(tagged: "a").count == 1)
+    #expect(try await cache.keys(tagged: "a").count == 1)
     let entry = try #require(await cache.entry(for: key, range: 0..<0))
     #expect(try await cache.updateMetadata(of: key, to: entry.metadata, ifRevision: entry.metadata.revision))
     try await cache.remove(key, ifRevision: nil)

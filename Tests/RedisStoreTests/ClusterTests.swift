@@ -55,7 +55,7 @@ struct ClusterTests {
       try await cache.store(bytes(100), for: CacheKey(resource: "\(number)"), metadata: metadata(tags: "all"))
     }
     #expect(try cluster.servers.allSatisfy { try !$0.keys.isEmpty })
-    #expect(try await cache.entries(tagged: "all").count == 60)
+    #expect(try await cache.keys(tagged: "all").count == 60)
     cluster.servers[1].kill()
     var outcomes: [CacheError.Code?: Int] = [:]
     for number in 0..<60 {

@@ -154,17 +154,19 @@ public protocol CacheStore: Component {
   ///
   /// The default implementation throws ``CacheError/Code/unsupported``.
   ///
-  /// - Parameter isWanted: The filter. It is called once for each entry, on any thread. It must be quick and must not call the
-  ///   store.
+  /// - Parameter isWanted: The filter. It is called once for each entry that can be listed, on any thread. It must be quick and
+  ///   must not call the store.
   func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry]
-  /// Returns the entries whose response has the cache tag `tag` in `Cache-Tag` or `Surrogate-Key`, including transformed values.
+  /// Returns the keys of the entries whose response has the cache tag `tag` in `Cache-Tag` or `Surrogate-Key`, including those of
+  /// transformed values.
   ///
-  /// A purge removes exactly the entries in this list. It must contain every tagged entry that a lookup in any process could
-  /// return, and no entry without the tag. The default implementation filters ``entries(where:)``. A store with an index by tag
+  /// A purge by tag removes these entries, or marks them stale. The set must contain the key of every tagged entry that a lookup
+  /// in any process could return. It must not contain other keys. A store with layers includes a key if any layer has a tagged
+  /// entry with it. The default implementation calls ``entries(where:)``, which reads every entry. A store with an index by tag
   /// should implement it.
-  func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry]
+  func keys(tagged tag: String) async throws(CacheError) -> Set<CacheKey>
   /// Returns the part of the store that other machines do not use, or `nil` if they use all of it.
   ///
   /// A process applies a purge that it receives from another process to this part. If it was without contact when the purge was
@@ -242,8 +244,14 @@ extension CacheStore {
     return try await variants + transforms(of: resource)
   }
 
-  public func entries(tagged tag: String) async throws(CacheError) -> [ListedEntry] {
-    try await entries { CacheTags($1.response.headerFields).contains(tag) }
+  public func keys(tagged tag: String) async throws(CacheError) -> Set<CacheKey> {
+    let tagged = Lock<Set<CacheKey>>([])
+    // A list would hold the metadata of all tagged entries in memory.
+    _ = try await entries { key, metadata in
+      if CacheTags(metadata.response.headerFields).contains(tag) { tagged.withLock { _ = $0.insert(key) } }
+      return false
+    }
+    return tagged.withLock { $0 }
   }
 
   /// Returns all entries. See ``entries(where:)``.

@@ -76,37 +76,36 @@ struct Purger: Sendable {
     _ part: any CacheStore, after purged: Set<CacheKey>? = nil, _ met: inout Set<CacheKey>, _ failure: inout CacheError?
   ) async -> Set<CacheKey>? {
     do throws(CacheError) {
-      let keys = try await list(part)
+      let keys = try await keys(in: part)
       met.formUnion(keys.lazy.map { $0.with(transform: "") })
       if let purged, let store {
-        let added = keys.filter { !purged.contains($0) }
+        let added = keys.subtracting(purged)
         let failed = await Self.failure { () throws(CacheError) in try await change(store, added) }
         failure = failure ?? failed
-        try await change(part, keys.filter { purged.contains($0) })
+        try await change(part, keys.intersection(purged))
       } else {
         try await change(part, keys)
       }
-      return Set(keys)
+      return keys
     } catch {
       failure = failure ?? error
       return nil
     }
   }
 
-  private func change(_ store: any CacheStore, _ keys: [CacheKey]) async throws(CacheError) {
+  private func change(_ store: any CacheStore, _ keys: Set<CacheKey>) async throws(CacheError) {
     guard !keys.isEmpty else { return }
     switch purge.mode {
-    case .hard: try await store.remove(keys)
-    case .soft: try await store.markStale(keys, at: clock.now)
+    case .hard: try await store.remove(Array(keys))
+    case .soft: try await store.markStale(Array(keys), at: clock.now)
     }
   }
 
-  private func list(_ store: any CacheStore) async throws(CacheError) -> [CacheKey] {
-    guard let resource = purge.resource else {
-      guard let tag = purge.tag else { return try await store.entries { [purge] in purge.matches($0, $1) }.map(\.key) }
-      return try await store.entries(tagged: tag).lazy.map(\.key).filter { purge.isInScope($0.resource) }
-    }
-    return try await store.entries(of: resource).map(\.key)
+  /// Returns the keys of the entries in a part of the store that the purge selects.
+  private func keys(in store: any CacheStore) async throws(CacheError) -> Set<CacheKey> {
+    if let resource = purge.resource { return Set(try await store.entries(of: resource).map(\.key)) }
+    if let tag = purge.tag { return try await store.keys(tagged: tag).filter { purge.isInScope($0.resource) } }
+    return Set(try await store.entries { [purge] in purge.matches($0, $1) }.map(\.key))
   }
 }
 

@@ -101,27 +101,42 @@ extension RedisEngine {
     if let failure { throw failure }
   }
 
-  func entries(tagged name: String) async throws(CacheError) -> [ListedEntry] {
-    let isWanted: @Sendable (CacheKey, StoredMetadata) -> Bool = { CacheTags($1.response.headerFields).contains(name) }
-    guard try await keepsIndices() else { return try await entries(where: isWanted) }
+  func keys(tagged name: String) async throws(CacheError) -> Set<CacheKey> {
+    let found = Lock<Set<CacheKey>>([])
+    // The index can lead to entries that no longer have the tag.
+    let note: @Sendable (CacheKey, StoredMetadata) -> Bool = { key, metadata in
+      if CacheTags(metadata.response.headerFields).contains(name) { found.withLock { _ = $0.insert(key) } }
+      return false
+    }
+    if try await keepsIndices() {
+      let calls = try await resources(tagged: name).map { tag in
+        ScriptCall(tag: tag, keys: [names.entries(tag, isTransform: false), names.entries(tag, isTransform: true)])
+      }
+      _ = try await list(calls, where: note)
+    } else {
+      _ = try await entries(where: note)
+    }
+    return found.withLock { $0 }
+  }
+
+  /// Returns the resources in the index of a cache tag, which is read in steps.
+  private func resources(tagged name: String) async throws(CacheError) -> Set<HashTag> {
     let (tag, key) = names.index(of: name)
-    var found: [CacheKey: ListedEntry] = [:]
+    var resources: Set<HashTag> = []
     var cursor = "0"
     repeat {
-      let reply = try await send([RedisCommand("ZSCAN", .bytes(key), .text(cursor), "COUNT", .number(Self.scanStep))], for: tag)[
-        0]
+      let command = RedisCommand("ZSCAN", .bytes(key), .text(cursor), "COUNT", .number(Self.scanStep))
+      let reply = try await send([command], for: tag)[0]
       guard let parts = reply.array, parts.count == 2, let next = parts[0].text, let members = parts[1].array else {
         throw CacheError(.storeUnavailable, reason: "the Redis server sent no list of the entries with a cache tag")
       }
       // Each member precedes its score.
-      let resources = stride(from: 0, to: members.count, by: 2).compactMap { members[$0].bytes.flatMap(HashTag.init) }
-      let keys = resources.map { tag in
-        ScriptCall(tag: tag, keys: [names.entries(tag, isTransform: false), names.entries(tag, isTransform: true)])
+      for index in stride(from: 0, to: members.count, by: 2) {
+        if let resource = members[index].bytes.flatMap(HashTag.init) { resources.insert(resource) }
       }
-      for entry in try await list(keys, where: isWanted) { found[entry.key] = entry }
       cursor = next
     } while cursor != "0"
-    return Array(found.values)
+    return resources
   }
 
   /// Returns whether no server evicts keys. A server that does may have evicted an index and kept the entries.

@@ -114,9 +114,12 @@ final class Layer: Sendable {
   ///
   /// Other hidden entries are listed, so that a purge removes them: an earlier removal failed, and another process or a restart
   /// would show them again.
-  func listed(_ entries: [ListedEntry]) -> [ListedEntry] {
-    state.withLock { $0.isReadOnly } ? entries.filter { !isHidden($0.key) } : entries
-  }
+  func listed(_ entries: [ListedEntry]) -> [ListedEntry] { isReadOnly ? entries.filter { !isHidden($0.key) } : entries }
+
+  /// Returns keys without those of the entries that are hidden because the store is read-only.
+  func listed(_ keys: Set<CacheKey>) -> Set<CacheKey> { isReadOnly ? keys.filter { !isHidden($0) } : keys }
+
+  private var isReadOnly: Bool { state.withLock { $0.isReadOnly } }
 
   // MARK: Changing
 
