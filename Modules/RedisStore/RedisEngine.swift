@@ -20,9 +20,12 @@ final class RedisEngine: Sendable {
   let router: any RedisRouter
   let scripts = ScriptTable()
   private let counts = Lock(RedisCounters())
+  /// Whether one run of a script may have keys with several hash tags.
+  private let joinsCalls: Lock<Bool>
 
   init(_ addresses: [RedisAddress], isCluster: Bool, _ configuration: RedisCache.Configuration) throws(CacheError) {
     self.configuration = configuration
+    joinsCalls = Lock(!isCluster)
     names = KeyNames(namespace: configuration.namespace)
     let tls = addresses[0].usesTLS ? try configuration.tls.context() : nil
     router =
@@ -79,13 +82,16 @@ final class RedisEngine: Sendable {
 
   /// The number of calls of a script that one request has.
   private static let batch = 128
+  /// The number of calls that one run of a script does, which is one atomic step of the server. Starting a script costs about as
+  /// much as its work for an entry.
+  private static let joinedCalls = 32
   /// The number of requests that are in progress at once, so that the server and this process work at the same time.
   private static let width = 4
 
-  /// Runs a script once for each call, with many calls in one request.
+  /// Runs ``Script/list`` or ``Script/remove`` for many calls. A single server runs the script once for several of them.
   ///
-  /// - Parameter read: Receives each reply, in any order. An error of the server is a reply.
-  /// - Throws: The first error, after every call was tried.
+  /// - Parameter read: Receives the replies to a request, in any order. An error of the server is a reply.
+  /// - Throws: The first error, after every request was sent.
   func run<Value: Sendable>(
     _ script: Script, _ calls: [ScriptCall], _ read: @escaping @Sendable ([RESPValue]) throws(CacheError) -> Value
   ) async throws(CacheError) -> [Value] {
@@ -111,16 +117,29 @@ final class RedisEngine: Sendable {
   }
 
   private func run(_ script: Script, _ calls: ArraySlice<ScriptCall>) async throws(CacheError) -> [RESPValue] {
+    let joins = joinsCalls.withLock { $0 }
+    let runs =
+      joins
+      ? stride(from: calls.startIndex, to: calls.endIndex, by: Self.joinedCalls).map {
+        ScriptCall.joining(calls[$0..<min($0 + Self.joinedCalls, calls.endIndex)])
+      } : Array(calls)
     func send(isStored: Bool) async throws(CacheError) -> [RESPValue] {
-      let commands = calls.map { call in
+      let commands = runs.map { call in
         RoutedCommand(
           command: scripts.command(script, isStored: isStored, keys: call.keys, call.arguments), tag: call.tag)
       }
       return try await counted { () throws(CacheError) in try await router.send(commands) }
     }
     let replies = try await send(isStored: true)
-    let isMissing = replies.contains { if case .error(let message) = $0 { Self.error(message).isMissingScript } else { false } }
-    return isMissing ? try await send(isStored: false) : replies
+    func isError(_ isMeant: (String) -> Bool) -> Bool {
+      replies.contains { if case .error(let message) = $0 { isMeant(message) } else { false } }
+    }
+    if joins, isError({ $0.hasPrefix("CROSSSLOT") }) {
+      // The server is the only one of a cluster, or a proxy in front of one.
+      joinsCalls.withLock { $0 = false }
+      return try await run(script, calls)
+    }
+    return isError { Self.error($0).isMissingScript } ? try await send(isStored: false) : replies
   }
 
   static func error(_ message: String) -> CacheError {

@@ -209,7 +209,7 @@ struct DamageTests {
 
 extension RedisCache {
   /// The key and the field of an entry, for commands that a test sends itself.
-  fileprivate func place(of key: CacheKey) -> (name: Data, field: Data) {
+  func place(of key: CacheKey) -> (name: Data, field: Data) {
     let name = engine.names.entries(HashTag(key.resource), isTransform: !key.transform.isEmpty)
     return (Data(name), Data(KeyNames.field(key)))
   }

@@ -22,16 +22,16 @@ enum Script: CaseIterable {
   ///
   /// Returns 0 if there is no entry with the revision.
   case update
-  /// Removes an entry.
+  /// Removes an entry from each key. A key that belongs to another program does not prevent the others.
   ///
-  /// Keys: the entries. Arguments: field, expected revision or an empty string, expected identifier of the body or an empty
-  /// string, first part of the names of bodies, time to live of a removed body.
+  /// Keys: the entries. Arguments, for each key: field, expected revision or an empty string, expected identifier of the body or
+  /// an empty string, first part of the names of bodies, time to live of a removed body.
   case remove
   /// Returns an entry without its body.
   ///
   /// Keys: the entries. Arguments: field.
   case peek
-  /// Returns the entries of several keys without their bodies.
+  /// Returns the entries of several keys without their bodies. Keys that belong to other programs are left out.
   case list
   /// Grants a lease if no process holds it.
   ///
@@ -130,13 +130,20 @@ enum Script: CaseIterable {
         """
     case .remove:
       Self.shared + """
-        local old = redis.call('HGET', KEYS[1], ARGV[1])
-        if not old or not isOurs(old) then return 0 end
-        if ARGV[2] ~= '' and revision(old) ~= ARGV[2] then return 0 end
-        if ARGV[3] ~= '' and body(old) ~= ARGV[3] then return 0 end
-        redis.call('HDEL', KEYS[1], ARGV[1])
-        discard(old, ARGV[4], ARGV[5])
-        return 1
+        local failure
+        for i, key in ipairs(KEYS) do
+          local n = 5 * i - 4
+          local old = redis.pcall('HGET', key, ARGV[n])
+          if type(old) == 'table' then
+            failure = failure or old
+          elseif old and isOurs(old) and (ARGV[n + 1] == '' or revision(old) == ARGV[n + 1])
+            and (ARGV[n + 2] == '' or body(old) == ARGV[n + 2])
+          then
+            redis.call('HDEL', key, ARGV[n])
+            discard(old, ARGV[n + 3], ARGV[n + 4])
+          end
+        end
+        return failure or 1
         """
     case .peek:
       Self.shared + """
@@ -148,7 +155,9 @@ enum Script: CaseIterable {
       Self.shared + """
         local found = {}
         for _, key in ipairs(KEYS) do
-          for _, value in ipairs(redis.call('HVALS', key)) do
+          local values = redis.pcall('HVALS', key)
+          if values.err and not string.find(values.err, 'WRONGTYPE', 1, true) then return values end
+          for _, value in ipairs(values) do
             if isOurs(value) then found[#found + 1] = string.sub(value, start(value)) end
           end
         end
@@ -285,6 +294,11 @@ struct ScriptCall: Sendable {
   let tag: HashTag
   let keys: [[UInt8]]
   var arguments: [RedisCommand.Argument] = []
+
+  /// Returns one call that does the work of several. Its keys have several hash tags, which a cluster refuses.
+  static func joining(_ calls: ArraySlice<ScriptCall>) -> ScriptCall {
+    ScriptCall(tag: calls[calls.startIndex].tag, keys: calls.flatMap(\.keys), arguments: calls.flatMap(\.arguments))
+  }
 }
 
 /// The identifiers of the scripts that the servers have stored. They are equal on all servers.

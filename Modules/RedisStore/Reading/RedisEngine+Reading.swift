@@ -89,14 +89,8 @@ extension RedisEngine {
 
   func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     let tag = HashTag(resource)
-    do throws(CacheError) {
-      let reply = try await run(.list, keys: [names.entries(tag, isTransform: true)], [], for: tag)
-      return entries(in: reply) { key, _ in key.resource == resource }
-    } catch {
-      // The key belongs to another program.
-      if error.code == .unsupported { return [] }
-      throw error
-    }
+    let reply = try await run(.list, keys: [names.entries(tag, isTransform: true)], [], for: tag)
+    return entries(in: reply) { key, _ in key.resource == resource }
   }
 
   /// Returns the wanted entries in a reply to ``Script/list``.

@@ -50,17 +50,8 @@ extension RedisEngine {
     _ calls: [ScriptCall], where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry] {
     try await run(.list, calls) { replies throws(CacheError) in
-      var listed: [ListedEntry] = []
-      for reply in replies {
-        if case .error(let message) = reply {
-          let error = Self.error(message)
-          // The key belongs to another program.
-          if error.code == .unsupported { continue }
-          throw error
-        }
-        listed += self.entries(in: reply, where: isWanted)
-      }
-      return listed
+      for case .error(let message) in replies { throw Self.error(message) }
+      return replies.flatMap { self.entries(in: $0, where: isWanted) }
     }.flatMap(\.self)
   }
 
