@@ -308,13 +308,15 @@ let package = Package(
       dependencies: [
         "CacheCore", "CacheManager", "CacheNetworking", "CacheTesting", "CacheTransport", "DiskStore", "ETagValidation",
         "ImageCodecs", "LocalRedis", "LoopbackOrigin", "MemoryStore", "AsyncHTTPNetworking", "CacheTelemetry", "RedisStore",
-        "StoreComposition", "CAllocationCount",
-        "CPlainVIPS",
+        "StoreComposition", "HTTPServing", "CAllocationCount", "CPlainVIPS",
         httpTypes,
         product("Metrics", of: "swift-metrics", trait: "Metrics"),
         product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTP"),
         product("NIOCore", of: "swift-nio", trait: "AsyncHTTP"),
         product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP"),
+        product("NIOEmbedded", of: "swift-nio", trait: "Service"),
+        product("NIOHTTPTypes", of: "swift-nio-extras", trait: "Service"),
+        product("NIOHTTPTypesHTTP1", of: "swift-nio-extras", trait: "Service"),
       ],
       path: "Tests/Benchmarks", swiftSettings: strict),
     .executableTarget(

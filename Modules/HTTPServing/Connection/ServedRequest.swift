@@ -42,9 +42,7 @@ struct ServedRequest: Sendable {
     var length: Int64?
     if case .length(let announced) = head.framing { length = announced }
     return ServerRequest(
-      head: HTTPRequest(
-        method: head.method, scheme: "http", authority: head.target.authority, path: head.target.path,
-        headerFields: head.fields),
+      head: head.request,
       body: body.map { ResourceBody(length: length, source: $0) }, peer: channel.remoteAddress, target: head.rawTarget,
       isHTTP10: head.isHTTP10)
   }

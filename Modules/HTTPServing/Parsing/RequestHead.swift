@@ -1,9 +1,9 @@
 #if Service
 import CacheCore
-import HTTPTypes
+package import HTTPTypes
 
 /// The validated head of a request.
-struct RequestHead: Sendable {
+package struct RequestHead: Sendable {
   var method: HTTPRequest.Method
   /// The target exactly as the client sent it, for the log.
   var rawTarget: String
@@ -13,6 +13,11 @@ struct RequestHead: Sendable {
   /// All fields, in order, with unchanged bytes.
   var fields: HTTPFields
   var framing: RequestFraming
+
+  /// The head as an HTTP request. Its fields include `Host`.
+  package var request: HTTPRequest {
+    HTTPRequest(method: method, scheme: "http", authority: target.authority, path: target.path, headerFields: fields)
+  }
 
   /// Whether the client wants to keep the connection open after the response (RFC 9112 §9.3).
   var keepsAlive: Bool {

@@ -1,14 +1,14 @@
 #if Service
 import HTTPTypes
-import NIOCore
+package import NIOCore
 
 /// A parser that turns the bytes of a connection into requests.
 ///
 /// Unknown methods and fields must pass unchanged, because a proxy forwards them. SwiftNIO's decoder refuses unknown methods,
 /// replaces bytes that are not UTF-8, and stops at `Upgrade`. This parser also applies every rule against request smuggling
 /// (RFC 9112 §11.2).
-struct RequestParser {
-  enum Part {
+package struct RequestParser {
+  package enum Part {
     case head(RequestHead)
     case body(ByteBuffer)
     case end
@@ -27,7 +27,9 @@ struct RequestParser {
   private var buffer = ByteBuffer()
   private var headEnd: HeadEnd
 
-  init(limits: RequestLimits = RequestLimits()) {
+  package init() { self.init(limits: RequestLimits()) }
+
+  init(limits: RequestLimits) {
     self.limits = limits
     headEnd = HeadEnd(limits: limits, hasRequestLine: true)
   }
@@ -40,7 +42,7 @@ struct RequestParser {
   /// The number of bytes that have arrived and have not been parsed.
   var unreadBytes: Int { buffer.readableBytes }
 
-  mutating func append(_ bytes: ByteBuffer) {
+  package mutating func append(_ bytes: ByteBuffer) {
     if buffer.readableBytes == 0 {
       buffer = bytes
     } else {
@@ -49,7 +51,7 @@ struct RequestParser {
   }
 
   /// Returns the next part, or `nil` if more bytes are needed. After a refusal, every call throws it again.
-  mutating func next() throws(RequestRefusal) -> Part? {
+  package mutating func next() throws(RequestRefusal) -> Part? {
     do {
       return try read()
     } catch {

@@ -2,7 +2,7 @@
 import HTTPTypes
 
 /// The framing of a response, which tells the client where the body ends (RFC 9112 §6).
-enum ResponseFraming: Hashable, Sendable {
+package enum ResponseFraming: Hashable, Sendable {
   /// No body is sent. `Content-Length` states the size that a `GET` would return (RFC 9110 §8.6).
   case headOnly
   /// The status forbids a body and `Content-Length`.

@@ -1,21 +1,25 @@
 #if Service
 public import HTTPTypes
-import NIOCore
+package import NIOCore
 import NIOHTTP1
 
 /// A writer of HTTP/1.1 response heads. It preserves the order of the fields and the bytes of their names and values.
-struct ResponseHeadWriter {
+package struct ResponseHeadWriter {
   var framing: ResponseFraming
   var keepsAlive: Bool
   /// Whether the client uses HTTP/1.0. Such a client needs `keep-alive` to know that the connection stays open.
   var isHTTP10: Bool
+
+  package init(framing: ResponseFraming, keepsAlive: Bool, isHTTP10: Bool) {
+    (self.framing, self.keepsAlive, self.isHTTP10) = (framing, keepsAlive, isHTTP10)
+  }
 
   /// Appends a head to a buffer.
   ///
   /// - Parameters:
   ///   - head: The status, the reason phrase and the end-to-end fields.
   ///   - buffer: The buffer that the head is appended to.
-  func write(_ head: HTTPResponse, to buffer: inout ByteBuffer) {
+  package func write(_ head: HTTPResponse, to buffer: inout ByteBuffer) {
     // A head has about forty pieces. Appending to an array costs a fraction of writing each piece to a ByteBuffer.
     var text: [UInt8] = []
     text.reserveCapacity(1024)

@@ -24,8 +24,11 @@ enum Jobs {
     #if Redis
     all.append(RedisJob.self)
     #endif
-    #if Redis && Origin
+    #if Redis && Origin && AsyncHTTP
     all.append(FleetJob.self)
+    #endif
+    #if Service
+    all.append(ParsingJob.self)
     #endif
     #if AsyncHTTP
     all += [StaleJob.self, ScreenJob.self] as [any Job.Type]

@@ -110,6 +110,9 @@ enum Scenario: String, CaseIterable {
   #if Metrics
   case telemetry
   #endif
+  #if Service
+  case parsing
+  #endif
   case deciding, disk, facade, memory, ratios
   #if VIPS && Origin
   case imagesStorm = "images-storm"
@@ -117,7 +120,7 @@ enum Scenario: String, CaseIterable {
   #if Redis
   case redis
   #endif
-  #if Redis && Origin
+  #if Redis && Origin && AsyncHTTP
   case fleet
   #endif
 
@@ -142,6 +145,9 @@ enum Scenario: String, CaseIterable {
     #if Metrics
     case .telemetry: try await TelemetryScenario(bench: bench).run()
     #endif
+    #if Service
+    case .parsing: try await ParsingScenario(bench: bench).run()
+    #endif
     case .deciding: try await DecidingScenario(bench: bench).run()
     case .disk: try await DiskScenario(bench: bench).run()
     case .facade: try await FacadeScenario(bench: bench).run()
@@ -153,7 +159,7 @@ enum Scenario: String, CaseIterable {
     #if Redis
     case .redis: try await RedisScenario(bench: bench).run()
     #endif
-    #if Redis && Origin
+    #if Redis && Origin && AsyncHTTP
     case .fleet: try await FleetScenario(bench: bench).run()
     #endif
     }

@@ -1,4 +1,4 @@
-#if Redis && Origin
+#if Redis && Origin && AsyncHTTP
 import CacheCore
 import CacheManager
 import CacheTesting
@@ -49,7 +49,7 @@ struct FleetJob: Job {
     let cache = try RedisCache(url: server, configuration: .init { $0.timeout = .seconds(10) })
     let disk = try DiskCache(folder: URL(filePath: "\(folder)/\(number)", directoryHint: .isDirectory))
     let store = try LayeredStore([disk, cache])
-    let open = try Engine.session.makeDownloader()
+    let open = try Engine.asyncHTTP.makeDownloader()
     let manager = ResourceManager(
       .init {
         $0.downloader = EndingDownloader(base: open.downloader)

@@ -1,4 +1,4 @@
-#if Redis && Origin
+#if Redis && Origin && AsyncHTTP
 import CacheTesting
 import Foundation
 import HTTPTypes
