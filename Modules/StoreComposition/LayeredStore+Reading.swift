@@ -111,26 +111,30 @@ extension LayeredStore {
   /// Unlike a lookup, a list fails if a layer fails, because a purge that skipped a layer would leave entries behind. It also has
   /// the entries that lookups do not find because an upper layer has another response. Other machines may find them.
   public func entries(of resource: String) async throws(CacheError) -> [ListedEntry] {
-    try await list { store throws(CacheError) in try await store.entries(of: resource) }
+    try await list { layer throws(CacheError) in
+      try await layer.store.entries(of: resource).filter { layer.lists($0.key) }
+    }
   }
 
   /// Lists the entries of all layers, like ``entries(of:)``.
   public func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry] {
-    try await list { store throws(CacheError) in try await store.entries(where: isWanted) }
+    try await list { layer throws(CacheError) in
+      try await layer.store.entries { key, metadata in layer.lists(key) && isWanted(key, metadata) }
+    }
   }
 
   /// Returns the keys of the tagged entries of all layers, like ``entries(of:)``.
   public func keys(tagged tag: String) async throws(CacheError) -> Set<CacheKey> {
-    let keys = try await inEachLayer { layer throws(CacheError) in layer.listed(try await layer.store.keys(tagged: tag)) }
+    let keys = try await inEachLayer { layer throws(CacheError) in try await layer.store.keys(tagged: tag).filter(layer.lists) }
     return keys.reduce(into: []) { $0.formUnion($1) }
   }
 
   private func list(
-    _ entries: @escaping @Sendable (any CacheStore) async throws(CacheError) -> [ListedEntry]
+    _ entries: @escaping @Sendable (Layer) async throws(CacheError) -> [ListedEntry]
   ) async throws(CacheError) -> [ListedEntry] {
-    let lists = try await inEachLayer { layer throws(CacheError) in layer.listed(try await entries(layer.store)) }
+    let lists = try await inEachLayer(entries)
     guard lists.count > 1 else { return lists[0] }
     var found: [CacheKey: ListedEntry] = [:]
     for entry in lists.joined() where found[entry.key] == nil { found[entry.key] = entry }

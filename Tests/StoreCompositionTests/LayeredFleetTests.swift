@@ -221,6 +221,12 @@ struct LayeredFleetTests {
     try await store.remove([key])
     #expect(try await store.keys(tagged: "news") == [other])
     #expect(try await store.entries().map(\.key) == [other])
+    let filtered = Lock<[CacheKey]>([])
+    _ = try await store.entries { key, _ in
+      filtered.withLock { $0.append(key) }
+      return false
+    }
+    #expect(filtered.withLock { $0 } == [other])
   }
 
   @Test("a list has an entry of a shared layer that this process hides, and a removal removes it")

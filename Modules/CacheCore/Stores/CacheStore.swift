@@ -154,8 +154,8 @@ public protocol CacheStore: Component {
   ///
   /// The default implementation throws ``CacheError/Code/unsupported``.
   ///
-  /// - Parameter isWanted: The filter. It is called once for each entry that can be listed, on any thread. It must be quick and
-  ///   must not call the store.
+  /// - Parameter isWanted: The filter. It is called at least once for each entry that can be listed, and for no others, on any
+  ///   thread. It must be quick and must not call the store.
   func entries(
     where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
   ) async throws(CacheError) -> [ListedEntry]

@@ -110,16 +110,11 @@ final class Layer: Sendable {
 
   // MARK: Listing
 
-  /// Returns a list without the entries that are hidden because the store is read-only.
+  /// Whether lists include the entry of a key. They omit entries that are hidden because the store is read-only.
   ///
   /// Other hidden entries are listed, so that a purge removes them: an earlier removal failed, and another process or a restart
   /// would show them again.
-  func listed(_ entries: [ListedEntry]) -> [ListedEntry] { isReadOnly ? entries.filter { !isHidden($0.key) } : entries }
-
-  /// Returns keys without those of the entries that are hidden because the store is read-only.
-  func listed(_ keys: Set<CacheKey>) -> Set<CacheKey> { isReadOnly ? keys.filter { !isHidden($0) } : keys }
-
-  private var isReadOnly: Bool { state.withLock { $0.isReadOnly } }
+  func lists(_ key: CacheKey) -> Bool { !state.withLock { $0.isReadOnly } || !isHidden(key) }
 
   // MARK: Changing
 
