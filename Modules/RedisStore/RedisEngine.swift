@@ -80,11 +80,11 @@ final class RedisEngine: Sendable {
     }
   }
 
-  /// The number of calls of a script that one request has.
+  /// The maximum number of calls in one request, before they are joined.
   private static let batch = 128
-  /// The number of calls that one run of a script does, which is one atomic step of the server. Starting a script costs about as
-  /// much as its work for an entry.
-  private static let joinedCalls = 32
+  /// The maximum number of calls that are joined into one run of a script, which is one atomic step of the server. Starting a
+  /// script costs about as much as its work for an entry.
+  private static let joinedCalls = 16
   /// The number of requests that are in progress at once, so that the server and this process work at the same time.
   private static let width = 4
 
@@ -135,7 +135,7 @@ final class RedisEngine: Sendable {
       replies.contains { if case .error(let message) = $0 { isMeant(message) } else { false } }
     }
     if joins, isError({ $0.hasPrefix("CROSSSLOT") }) {
-      // The server is the only one of a cluster, or a proxy in front of one.
+      // The server is the only one of a cluster.
       joinsCalls.withLock { $0 = false }
       return try await run(script, calls)
     }

@@ -289,7 +289,7 @@ enum Script: CaseIterable {
     """
 }
 
-/// The keys, which have one hash tag, and the arguments of a script.
+/// The keys and the arguments of a script. All keys have the hash tag, unless calls were joined.
 struct ScriptCall: Sendable {
   let tag: HashTag
   let keys: [[UInt8]]
