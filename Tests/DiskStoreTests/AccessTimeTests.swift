@@ -28,7 +28,7 @@ struct AccessTimeTests {
     let other = folder.path + "/other"
     try put(bytes(1_000), other)
     for path in [entry, other] { try setOldAccessTime(path) }
-    // A file system without access times shows nothing.
+    // On a file system without access times, the test cannot see a change.
     _ = try file(other)
     guard try accessTime(other) != 1_000 else { return }
     #expect(try await cache.entry(for: key)?.body.collect() == bytes(1_000))

@@ -32,10 +32,11 @@ uint64_t cchecksum_shared_increment(void *counter);
 /// Adds to a 64-bit counter in memory shared by processes. `counter` is aligned to 8 bytes.
 void cchecksum_shared_add(void *counter, uint64_t difference);
 
-/// The flag of `open` that leaves the access time of the file unchanged, which Swift does not import, or 0 if the system has none.
-/// Linux allows it for the owner of the file and for a process with `CAP_FOWNER`, and otherwise returns `EPERM`.
+/// Returns the flag of `open` that leaves the access time of a file unchanged, or 0 if the system has none. Swift does not
+/// import this flag. Linux allows it for the owner of the file and for a process with `CAP_FOWNER`, and otherwise returns
+/// `EPERM`.
 ///
-/// Without it, the first read after a write changes the inode, and can wait while the file system commits its journal.
+/// Without the flag, the first read after a write changes the inode, and can wait while the file system commits its journal.
 int cchecksum_no_access_time(void);
 
 /// Opens a file for reading if the whole path lookup is cached in memory. Otherwise returns -1 with `errno`: `EAGAIN`
