@@ -92,15 +92,26 @@ struct FleetPurgeTests {
   func withoutContact() async throws {
     serve()
     #expect(try await other.load(url).text == "1")
+    #expect(other.isCurrentInFleet)
     fleet.isConnected = false
+    #expect(!other.isCurrentInFleet)
     for _ in 0..<2 { #expect(try await other.load(url).validation == .notModified) }
     #expect(other.cachedInMemory(url) == nil)
     #expect(fixture.network.requests.count == 3)
     await fleet.reconnect()
+    #expect(other.isCurrentInFleet)
     // It may have missed a purge.
     #expect(try await other.load(url).validation == .notModified)
     #expect(try await other.load(url).source == .memory)
     #expect(fixture.network.requests.count == 4)
+  }
+
+  @Test("a manager is not current after it was closed, and a manager without a fleet is current")
+  func closedManager() async throws {
+    #expect(other.isCurrentInFleet)
+    await other.close()
+    #expect(!other.isCurrentInFleet)
+    #expect(try ManagerFixture().manager.isCurrentInFleet)
   }
 
   @Test("a process without contact serves a stored response if the origin fails as well")

@@ -97,6 +97,7 @@ final class LocalFleet: CacheFleet {
     let receive: @Sendable (String, Bool) async throws(CacheError) -> Void
     let missed: @Sendable () async throws(CacheError) -> Void
     private let hasFailed = Lock(false)
+    private let hasLeft = Lock(false)
 
     init(
       _ fleet: LocalFleet, _ receive: @escaping @Sendable (String, Bool) async throws(CacheError) -> Void,
@@ -105,7 +106,7 @@ final class LocalFleet: CacheFleet {
       (self.fleet, self.receive, self.missed) = (fleet, receive, missed)
     }
 
-    var isCurrent: Bool { fleet.isConnected && !hasFailed.withLock { $0 } }
+    var isCurrent: Bool { fleet.isConnected && !hasFailed.withLock { $0 } && !hasLeft.withLock { $0 } }
 
     /// Calls the manager. If it throws, the member is not current until a later call succeeds.
     func attempt(_ call: () async throws(CacheError) -> Void) async {
@@ -119,7 +120,7 @@ final class LocalFleet: CacheFleet {
 
     func broadcast(_ message: String) async throws(CacheError) { try await fleet.broadcast(message, from: self) }
 
-    func leave() async {}
+    func leave() async { hasLeft.withLock { $0 = true } }
   }
 
   private func end(_ name: Name, _ token: UInt64, _ end: End) {

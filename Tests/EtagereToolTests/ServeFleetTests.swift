@@ -30,7 +30,12 @@ private final class SharedServer: Sendable {
     try await Turns.until { FileManager.default.fileExists(atPath: socket) }
   }
 
-  func stop() { kill(process.processIdentifier, SIGKILL) }
+  /// Stops the server, and returns when its process has ended.
+  func stop() {
+    guard process.isRunning else { return }
+    kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+  }
 }
 
 @Suite("etagere serve: several processes", .timeLimit(.minutes(10)))
@@ -71,6 +76,23 @@ struct ServeFleetTests {
       for service in services { #expect(try await size(from: service) == PixelSize(20, 40)) }
       for service in services { #expect(try await service.stop() == 0) }
     }
+  }
+
+  @Test(
+    "the metric of the fleet is 1 while the server can be reached, and 0 after it is gone",
+    .enabled(if: SharedServer.program != nil))
+  func metric() async throws {
+    let server = try await SharedServer()
+    defer { server.stop() }
+    let service = try await RunningService(["--redis", server.url, "--admin", "127.0.0.1:0"])
+    try await waitForMetric("etagere_fleet_current 1", of: service)
+    server.stop()
+    try await waitForMetric("etagere_fleet_current 0", of: service)
+    #expect(try await service.stop() == 0)
+  }
+
+  private func waitForMetric(_ line: String, of service: RunningService) async throws {
+    try await Turns.until { String(decoding: try await service.get(service.metrics).data, as: UTF8.self).contains("\(line)\n") }
   }
 
   private func serve(_ size: PixelSize, etag: OriginETag, _ origin: OriginServer) throws {

@@ -114,7 +114,7 @@ struct ServeTests {
     try await Turns.until {
       let metrics = String(decoding: try await service.get(service.metrics).data, as: UTF8.self)
       return metrics.contains(#"http_request_duration_seconds_count{route="/img/**",status="200"} 1"#)
-        && metrics.contains("etagere_results_in_progress 0")
+        && metrics.contains("etagere_results_in_progress 0") && !metrics.contains("etagere_fleet_current")
     }
     #expect(try await service.stop(SIGINT) == 0)
     #expect(try service.log.isEmpty)

@@ -219,6 +219,23 @@ struct OutageTests {
     await cache.close()
   }
 
+  @Test("a manager is not current before it has joined the fleet")
+  func joining() async throws {
+    let server = try await RedisServer(isStarted: false)
+    let cache = try server.cache { $0.longestRetryInterval = .milliseconds(50) }
+    let manager = ResourceManager(
+      .init {
+        $0.store = cache
+        $0.fleet = RedisFleet(cache, memberTimeout: .seconds(10))
+      })
+    #expect(!manager.isCurrentInFleet)
+    try await server.start()
+    try await Turns.until { manager.isCurrentInFleet }
+    await manager.close()
+    #expect(!manager.isCurrentInFleet)
+    await cache.close()
+  }
+
   @Test(
     "a purge without the server throws, and removes the copies of its own machine",
     arguments: ["url", "tag", "everything"])

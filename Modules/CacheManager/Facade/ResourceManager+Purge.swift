@@ -49,6 +49,13 @@ extension ResourceManager {
     return try await member.run(purger)
   }
 
+  /// Whether this process is known to have applied every purge of its ``Configuration/fleet`` that has returned.
+  ///
+  /// It is `true` without a fleet. It is `false` before the process has joined, after a time without contact, after a purge has
+  /// failed in this process until it succeeds, and after ``close()``. Loads then do not use a stored response before the origin
+  /// has confirmed it, with the exceptions in <doc:/Etagere/SeveralMachines>. Reading it does not wait.
+  public var isCurrentInFleet: Bool { core.fleetMember?.isCurrent ?? true }
+
   /// Returns the URI under which the responses of a URL are stored. A prefix is not a request, so the interceptor does not
   /// receive it.
   private func uri(of kind: PurgeSelection.Kind) throws(CacheError) -> String {

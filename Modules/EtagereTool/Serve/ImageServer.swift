@@ -140,7 +140,11 @@ final class ImageServer: Sendable {
   private var adminEndpoints: [String: Endpoint] {
     [
       "/metrics": .get { [prometheus, service] _ in
-        let text = prometheus.text(resultsInProgress: service.resultsInProgress)
+        var gauges = ["etagere_results_in_progress": service.resultsInProgress]
+        if service.manager.configuration.fleet != nil {
+          gauges["etagere_fleet_current"] = service.manager.isCurrentInFleet ? 1 : 0
+        }
+        let text = prometheus.text(gauges: gauges)
         let head = HTTPResponse(status: .ok, headerFields: [.contentType: "text/plain; version=0.0.4; charset=utf-8"])
         return ServerResponse(head: head, body: ResourceBody(Data(text.utf8)))
       },

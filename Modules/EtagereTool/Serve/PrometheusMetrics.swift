@@ -57,9 +57,11 @@ final class PrometheusMetrics: MetricsFactory {
   }
 
   /// Returns the metrics as text.
-  func text(resultsInProgress: Int) -> String {
+  ///
+  /// - Parameter gauges: The current values of additional gauges, by metric name.
+  func text(gauges: [String: Int]) -> String {
     let (counters, meters, timers) = state.withLock { ($0.counters, $0.meters, $0.timers) }
-    var text = "# TYPE etagere_results_in_progress gauge\netagere_results_in_progress \(resultsInProgress)\n"
+    var text = gauges.sorted { $0.key < $1.key }.map { "# TYPE \($0) gauge\n\($0) \($1)\n" }.joined()
     func write<Handler>(_ handlers: [Series: Handler], _ kind: String, _ lines: (Series, Handler) -> String) {
       let names = Dictionary(grouping: handlers) { $0.key.name }
       for (name, handlers) in names.sorted(by: { $0.key < $1.key }) {
