@@ -246,7 +246,7 @@ public final class ImageService: Sendable {
   /// - Parameters:
   ///   - source: The source, as in a path: a URL, or the name of a folder and the path of a file in it.
   ///   - mode: Whether responses are removed or marked stale.
-  /// - Returns: The number of responses that matched in this process.
+  /// - Returns: The number of responses that matched in this process and in its shared store.
   @discardableResult
   public func purge(source: String, _ mode: PurgeMode = .hard) async throws(CacheError) -> Int {
     try await manager.purge(.url(SourceReference(source).url), mode, in: .all)

@@ -51,9 +51,12 @@ extension ResourceManager {
 
   /// Whether this process is known to have applied every purge of its ``Configuration/fleet`` that has returned.
   ///
-  /// It is `true` without a fleet. It is `false` before the process has joined, after a time without contact, after a purge has
-  /// failed in this process until it succeeds, and after ``close()``. Loads then do not use a stored response before the origin
-  /// has confirmed it, with the exceptions in <doc:/Etagere/SeveralMachines>. Reading it does not wait.
+  /// It is `true` without a fleet. It is `false` before the process has joined, after a time without contact, and after
+  /// ``close()``. It is also `false` while a purge of another process takes too long here, or after it has failed here until it
+  /// succeeds. A failed purge of this process only throws.
+  ///
+  /// While the value is `false`, loads do not use a stored response before the origin has confirmed it, with the exceptions in
+  /// <doc:/Etagere/SeveralMachines>. Reading the value does not wait.
   public var isCurrentInFleet: Bool { core.fleetMember?.isCurrent ?? true }
 
   /// Returns the URI under which the responses of a URL are stored. A prefix is not a request, so the interceptor does not
