@@ -126,8 +126,12 @@ struct VersionedLoader: Sendable {
       try require(
         loaded.data == resource.body(version, language),
         "\(resource.url): \(loaded.data.count) wrong bytes, from \(loaded.source), for version \(version)")
+      // A response that was fresh when the load began can be stale when it is delivered.
+      let staleTime = loaded.age - .seconds(resource.lifetime)
+      let becameStale = staleTime >= .zero && staleTime <= loaded.duration
+      if loaded.isStale, becameStale { log.count("became stale during a load") }
       try require(
-        !loaded.isStale && loaded.fallbackReason == nil,
+        (!loaded.isStale || becameStale) && loaded.fallbackReason == nil,
         "\(resource.url): a stale response, because \(loaded.fallbackReason?.description ?? "nothing failed")")
       do {
         if try versions.check(version, of: resource.number, floors) {
