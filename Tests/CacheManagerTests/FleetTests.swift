@@ -186,11 +186,17 @@ struct FleetTests {
     #expect(fleet.names.isEmpty)
   }
 
-  @Test("requests are sent without a lease if the fleet cannot be reached")
+  @Test("requests are sent without a lease if the fleet cannot be reached, and Cache-Status names the error")
   func unreachable() async throws {
+    fixture.network.respond(to: url, with: .ok("a", cacheControl: "max-age=60"), .ok("b", cacheControl: "max-age=60"))
+    #expect(try await respond(fixture.manager).text == "a")
+    fixture.clock.advance(by: .seconds(61))
     fleet.failure = CacheError(.storeUnavailable, reason: "no server")
-    fixture.network.respond(to: url, with: .ok("a", cacheControl: "max-age=60"))
-    #expect(try await fixture.manager.load(url).text == "a")
+    let response = try await respond(fixture.manager)
+    #expect(response.text == "b")
+    let field = try #require(HTTPField.Name("Cache-Status"))
+    let status = try #require(response.head.headerFields[field])
+    #expect(status.contains("fwd=stale") && status.hasSuffix("detail=storeUnavailable"), "\(status)")
     let failures = fixture.observer.events.filter {
       if case .readFailed(_, let error) = $0 { error.code == .storeUnavailable } else { false }
     }

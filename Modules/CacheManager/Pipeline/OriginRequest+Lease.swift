@@ -41,14 +41,22 @@ extension OriginRequest {
     _ head: HTTPRequest, _ retry: RetryState, selecting selection: String, of fleet: any CacheFleet
   ) async throws(CacheError) -> TransactionResponse {
     var (origin, sent, selection) = (self, head, selection)
-    // Without candidates, every layer of the store was read.
-    var (position, isLatest) = (UInt64?.none, candidates.isEmpty)
+    // If the store has nothing that can be used and did not fail, it usually has read every layer.
+    var (position, isLatest) = (UInt64?.none, candidates.isEmpty && storeFailure == nil)
     let clock = request.clock
     // Half of the limit, so that requests of this process that wait for this one still get its head in time.
     let end = clock.uptime + (request.collapseTimeout ?? .zero) / 2
     var interval = Self.firstInterval
     while true {
-      let reply = try await reply(selection, position, fleet)
+      let reply: LeaseReply
+      do throws(CacheError) {
+        reply = try await fleet.requestLease(of: cache.resource, selection: selection, lookedUpAt: position)
+      } catch {
+        if error.isCancellation || Task.isCancelled { throw .cancelled }
+        request.observe(.readFailed(resource: cache.resource, error: error))
+        origin.storeFailure = origin.storeFailure ?? error.code
+        return try await origin.transmit(sent, .none, retry)
+      }
       switch reply {
       case .granted(let lease) where isLatest && !origin.cache.isBehindRemovals:
         origin.lease = lease
@@ -57,12 +65,16 @@ extension OriginRequest {
         guard (try? await clock.sleep(for: interval)) != nil, !Task.isCancelled else { throw .cancelled }
         interval = min(interval * 3 / 2, Self.longestInterval)
         continue
-      case .notShared, nil: return try await origin.transmit(sent, .none, retry)
+      case .notShared: return try await origin.transmit(sent, .none, retry)
       case .granted, .stored, .held: break
       }
       switch try await lookUpAgain() {
       case .response(let response): return response
-      case .send(let next, let latest): (sent, origin, isLatest) = (next, latest, true)
+      case .send(let next, let latest):
+        // A lookup that fails again is not repeated, because the request would wait for as long as the store fails.
+        let failure = latest.storeFailure ?? origin.storeFailure
+        (sent, origin, isLatest) = (next, latest, true)
+        origin.storeFailure = failure
       }
       guard let other = origin.leaseSelection, !reply.isHeld else { return try await origin.transmit(sent, .none, retry) }
       if case .granted(let lease) = reply, other == selection {
@@ -71,19 +83,6 @@ extension OriginRequest {
       }
       if case .stored(let stored) = reply, other == selection { position = stored } else { position = nil }
       selection = other
-    }
-  }
-
-  /// Requests the lease. Returns `nil` if the fleet cannot be reached.
-  private func reply(
-    _ selection: String, _ position: UInt64?, _ fleet: any CacheFleet
-  ) async throws(CacheError) -> LeaseReply? {
-    do throws(CacheError) {
-      return try await fleet.requestLease(of: cache.resource, selection: selection, lookedUpAt: position)
-    } catch {
-      if error.isCancellation || Task.isCancelled { throw .cancelled }
-      request.observe(.readFailed(resource: cache.resource, error: error))
-      return nil
     }
   }
 
@@ -108,8 +107,8 @@ extension OriginRequest {
   }
 }
 
-extension LeaseReply? {
-  fileprivate var isHeld: Bool { if case .held? = self { true } else { false } }
+extension LeaseReply {
+  fileprivate var isHeld: Bool { if case .held = self { true } else { false } }
 }
 
 extension RequestLease {

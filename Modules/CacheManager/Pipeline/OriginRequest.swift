@@ -19,8 +19,8 @@ struct OriginRequest: Sendable {
   let reason: ForwardReason
   /// Whether the request selects a stored response, fresh or stale, which the new one replaces.
   let selectsStored: Bool
-  /// The error of the durable store, if it could not be read.
-  let storeFailure: CacheError.Code?
+  /// The error of the durable store or of the fleet, or `nil` if neither failed.
+  var storeFailure: CacheError.Code?
   /// The leader, which passes the outcome on to coalesced requests.
   var leader: CoalescingLeader?
   /// The lease under which the request is sent, or `nil` if it is sent without one.
