@@ -96,6 +96,14 @@ package struct SipHash: Sendable {
 package enum Hexadecimal {
   private static let digits = Array("0123456789abcdef".utf8)
 
+  /// Returns 16 digits as ASCII, most significant first.
+  package static func digits(of word: UInt64) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: 16) { buffer, count in
+      for index in 0..<16 { buffer[index] = digits[Int(word >> UInt64(60 - 4 * index) & 15)] }
+      count = 16
+    }
+  }
+
   /// Returns 16 digits, most significant first.
   package static func text(_ word: UInt64) -> String {
     String(unsafeUninitializedCapacity: 16) { buffer in

@@ -7,14 +7,23 @@ internal import NIOCore
 /// Callers on any thread add commands. The event loop takes all of them at once, so that many commands cost one wake-up and one
 /// system call.
 final class CommandQueue: Sendable {
-  struct Outgoing: Sendable {
-    let bytes: ByteBuffer
+  /// A caller that waits for replies.
+  struct Call: Sendable {
     let replies: PendingReplies
     let deadline: NIODeadline
+    /// An upper bound for the size of its commands in bytes.
+    let size: Int
+  }
+
+  /// The calls that have not been sent.
+  struct Outgoing: Sendable {
+    var calls: [Call] = []
+    /// Their commands in the same order. A buffer has the commands of one or several calls.
+    var buffers: [ByteBuffer] = []
   }
 
   private struct State {
-    var outgoing: [Outgoing] = []
+    var outgoing = Outgoing()
     var isScheduled = false
     /// The number of callers that wait for replies.
     var pending = 0
@@ -26,6 +35,8 @@ final class CommandQueue: Sendable {
   }
 
   private static let byteLimit = 64 << 20
+  /// The size in bytes up to which commands share a buffer, so that a small command costs no allocation and no write of its own.
+  private static let sharedSize = 4_096
 
   /// The name of the server in errors.
   private let server: String
@@ -34,31 +45,48 @@ final class CommandQueue: Sendable {
 
   init(server: String, limit: Int) { (self.server, self.limit) = (server, limit) }
 
-  /// Adds commands.
+  /// Adds the commands of a call.
   ///
   /// - Returns: Whether the caller must schedule the event loop.
-  func add(_ outgoing: Outgoing) throws(CacheError) -> Bool {
-    try state.withLock { state throws(CacheError) in
+  func add(_ commands: [RedisCommand], _ call: Call) throws(CacheError) -> Bool {
+    var own: ByteBuffer?
+    if call.size > Self.sharedSize { own = Self.buffer(of: commands, capacity: call.size) }
+    return try state.withLock { state throws(CacheError) in
       if let end = state.end { throw end }
       guard state.pending < limit else {
         throw CacheError(.overloaded, reason: "\(limit) calls wait for a reply of the Redis server \(server)")
       }
       // A single call of any size is accepted.
-      guard state.pending == 0 || state.pendingBytes + outgoing.bytes.readableBytes <= Self.byteLimit else {
+      guard state.pending == 0 || state.pendingBytes + call.size <= Self.byteLimit else {
         throw CacheError(.overloaded, reason: "\(Self.byteLimit) bytes wait for the Redis server \(server)")
       }
       state.pending += 1
-      state.pendingBytes += outgoing.bytes.readableBytes
-      state.outgoing.append(outgoing)
+      state.pendingBytes += call.size
+      state.outgoing.calls.append(call)
+      if let own {
+        state.outgoing.buffers.append(own)
+      } else if let last = state.outgoing.buffers.indices.last,
+        state.outgoing.buffers[last].readableBytes + call.size <= Self.sharedSize
+      {
+        for command in commands { command.encode(into: &state.outgoing.buffers[last]) }
+      } else {
+        state.outgoing.buffers.append(Self.buffer(of: commands, capacity: Self.sharedSize))
+      }
       defer { state.isScheduled = true }
       return !state.isScheduled
     }
   }
 
-  func takeOutgoing() -> [Outgoing] {
+  private static func buffer(of commands: [RedisCommand], capacity: Int) -> ByteBuffer {
+    var buffer = ByteBufferAllocator().buffer(capacity: capacity)
+    for command in commands { command.encode(into: &buffer) }
+    return buffer
+  }
+
+  func takeOutgoing() -> Outgoing {
     state.withLock { state in
       state.isScheduled = false
-      defer { state.outgoing = [] }
+      defer { state.outgoing = Outgoing() }
       return state.outgoing
     }
   }
@@ -78,17 +106,17 @@ final class CommandQueue: Sendable {
 
   /// Refuses further commands. The first error counts.
   ///
-  /// - Returns: The commands that were not sent, and the error.
-  func close(_ error: CacheError) -> ([Outgoing], CacheError) {
-    let (outgoing, error, action) = state.withLock { state in
+  /// - Returns: The calls that were not sent, and the error.
+  func close(_ error: CacheError) -> ([Call], CacheError) {
+    let (calls, error, action) = state.withLock { state in
       let action = state.end == nil ? state.closeAction : nil
       state.closeAction = nil
       state.end = state.end ?? error
-      defer { state.outgoing = [] }
-      return (state.outgoing, state.end ?? error, action)
+      defer { state.outgoing = Outgoing() }
+      return (state.outgoing.calls, state.end ?? error, action)
     }
     action?(error)
-    return (outgoing, error)
+    return (calls, error)
   }
 
   /// Sets the action that runs once, when the queue is closed or now if it is.

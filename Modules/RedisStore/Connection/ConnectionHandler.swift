@@ -8,10 +8,10 @@ final class ConnectionHandler: ChannelInboundHandler {
   typealias OutboundOut = ByteBuffer
 
   private struct Waiting {
-    let replies: PendingReplies
-    let deadline: NIODeadline
-    let size: Int
+    let call: CommandQueue.Call
     var values: [RESPValue] = []
+
+    var isComplete: Bool { values.count == call.replies.count }
   }
 
   private let queue: CommandQueue
@@ -49,13 +49,11 @@ final class ConnectionHandler: ChannelInboundHandler {
   func drain() {
     let outgoing = queue.takeOutgoing()
     guard let context else {
-      for command in outgoing { command.replies.finish(.failure(queue.lost("the connection was closed"))) }
+      for call in outgoing.calls { call.replies.finish(.failure(queue.lost("the connection was closed"))) }
       return
     }
-    for command in outgoing {
-      waiting.append(Waiting(replies: command.replies, deadline: command.deadline, size: command.bytes.readableBytes))
-      context.write(wrapOutboundOut(command.bytes), promise: nil)
-    }
+    for call in outgoing.calls { waiting.append(Waiting(call: call)) }
+    for buffer in outgoing.buffers { context.write(wrapOutboundOut(buffer), promise: nil) }
     context.flush()
     setTimer()
   }
@@ -80,11 +78,10 @@ final class ConnectionHandler: ChannelInboundHandler {
   private func receive(_ value: RESPValue) {
     guard !waiting.isEmpty else { return }
     waiting[waiting.startIndex].values.append(value)
-    let first = waiting[waiting.startIndex]
-    guard first.values.count == first.replies.count else { return }
-    waiting.removeFirst()
-    queue.complete(first.size)
-    first.replies.finish(.success(first.values))
+    guard waiting[waiting.startIndex].isComplete else { return }
+    let first = waiting.removeFirst()
+    queue.complete(first.call.size)
+    first.call.replies.finish(.success(first.values))
   }
 
   // MARK: Timeout
@@ -92,13 +89,13 @@ final class ConnectionHandler: ChannelInboundHandler {
   /// Every command has the same timeout, so the first one is always due first.
   private func setTimer() {
     guard timer == nil, let context, let first = waiting.first else { return }
-    timer = context.eventLoop.assumeIsolated().scheduleTask(deadline: first.deadline) { [weak self] in self?.timeIsOver() }
+    timer = context.eventLoop.assumeIsolated().scheduleTask(deadline: first.call.deadline) { [weak self] in self?.timeIsOver() }
   }
 
   private func timeIsOver() {
     timer = nil
     guard let first = waiting.first else { return }
-    guard first.deadline <= .now() else { return setTimer() }
+    guard first.call.deadline <= .now() else { return setTimer() }
     queue.noteOverdue()
     end(with: queue.overdue(timeout))
     context?.close(mode: .all, promise: nil)
@@ -109,8 +106,8 @@ final class ConnectionHandler: ChannelInboundHandler {
   private func end(with error: CacheError) {
     timer?.cancel()
     timer = nil
-    let (outgoing, reason) = queue.close(error)
-    let lost = waiting.map(\.replies) + outgoing.map(\.replies)
+    let (unsent, reason) = queue.close(error)
+    let lost = waiting.map(\.call.replies) + unsent.map(\.replies)
     waiting.removeAll()
     for replies in lost { replies.finish(.failure(reason)) }
   }

@@ -5,7 +5,7 @@ internal import CacheCore
 final class PendingReplies: Sendable {
   private enum State {
     case unread
-    case waiting(CheckedContinuation<Result<[RESPValue], CacheError>, Never>)
+    case waiting(UnsafeContinuation<Result<[RESPValue], CacheError>, Never>)
     case done(Result<[RESPValue], CacheError>)
   }
 
@@ -17,7 +17,7 @@ final class PendingReplies: Sendable {
 
   /// Ends the wait. Later calls have no effect.
   func finish(_ result: Result<[RESPValue], CacheError>) {
-    let continuation: CheckedContinuation<Result<[RESPValue], CacheError>, Never>? = state.withLock { state in
+    let continuation: UnsafeContinuation<Result<[RESPValue], CacheError>, Never>? = state.withLock { state in
       switch state {
       case .done: return nil
       case .unread:
@@ -31,13 +31,17 @@ final class PendingReplies: Sendable {
     continuation?.resume(returning: result)
   }
 
-  /// Waits for the replies. A cancelled task stops waiting. The commands are sent nevertheless.
+  /// Waits for the replies. Called once. A cancelled task stops waiting. The commands are sent nevertheless.
   func values() async throws(CacheError) -> [RESPValue] {
     let result = await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
+      // The state leaves `waiting` once, under the lock, so an unchecked continuation is safe.
+      await withUnsafeContinuation { continuation in
         let result: Result<[RESPValue], CacheError>? = state.withLock { state in
-          if case .done(let result) = state { return result }
-          state = .waiting(continuation)
+          switch state {
+          case .done(let result): return result
+          case .waiting: preconditionFailure("the replies have a waiter")
+          case .unread: state = .waiting(continuation)
+          }
           return nil
         }
         if let result { continuation.resume(returning: result) }

@@ -60,10 +60,9 @@ final class RedisConnection: Sendable {
   ///
   /// - Throws: `CacheError.Code.overloaded` if too many commands are pending, or the error that ended the connection.
   func send(_ commands: [RedisCommand]) async throws(CacheError) -> [RESPValue] {
-    var bytes = channel.allocator.buffer(capacity: commands.reduce(0) { $0 + $1.likelyEncodedCount })
-    for command in commands { command.encode(into: &bytes) }
     let replies = PendingReplies(count: commands.count)
-    let mustSchedule = try queue.add(.init(bytes: bytes, replies: replies, deadline: .now() + timeout))
+    let size = commands.reduce(0) { $0 + $1.encodedCountLimit }
+    let mustSchedule = try queue.add(commands, .init(replies: replies, deadline: .now() + timeout, size: size))
     if mustSchedule { channel.eventLoop.execute { [handler] in handler.value.drain() } }
     return try await replies.values()
   }
@@ -78,8 +77,8 @@ final class RedisConnection: Sendable {
 
   /// Closes the connection. Callers that wait for replies get `error`.
   func close(_ error: CacheError) {
-    let (outgoing, reason) = queue.close(error)
-    for command in outgoing { command.replies.finish(.failure(reason)) }
+    let (unsent, reason) = queue.close(error)
+    for call in unsent { call.replies.finish(.failure(reason)) }
     channel.close(mode: .all, promise: nil)
   }
 }

@@ -9,7 +9,7 @@ struct HashTag: Hashable, Sendable {
   /// tags do not harm each other, because each entry contains its whole key.
   init(_ text: String) {
     let (high, low) = SipHash.digest(text, key: SipHash.Key(first: 0x4574_6167_6572_6531, second: 0x5265_6469_7353_746F))
-    bytes = Array((Hexadecimal.text(high) + Hexadecimal.text(low)).utf8)
+    bytes = Hexadecimal.digits(of: high) + Hexadecimal.digits(of: low)
   }
 
   init?(_ bytes: some Collection<UInt8>) {

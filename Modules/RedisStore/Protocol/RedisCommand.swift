@@ -36,19 +36,23 @@ struct RedisCommand: Sendable {
 
   /// Appends the command as the server receives it.
   func encode(into buffer: inout ByteBuffer) {
-    buffer.writeString("*\(arguments.count)\r\n")
+    buffer.writeStaticString("*")
+    buffer.writeString(String(arguments.count))
+    buffer.writeStaticString("\r\n")
     for argument in arguments {
-      buffer.writeString("$\(argument.count)\r\n")
+      buffer.writeStaticString("$")
+      buffer.writeString(String(argument.count))
+      buffer.writeStaticString("\r\n")
       switch argument {
       case .text(let text): buffer.writeString(text)
       case .bytes(let bytes): buffer.writeBytes(bytes)
       case .data(let data): data.withUnsafeBytes { _ = buffer.writeBytes($0) }
       }
-      buffer.writeString("\r\n")
+      buffer.writeStaticString("\r\n")
     }
   }
 
-  /// The number of encoded bytes, or slightly more.
-  var likelyEncodedCount: Int { arguments.reduce(16) { $0 + $1.count + 16 } }
+  /// An upper bound for the number of encoded bytes.
+  var encodedCountLimit: Int { arguments.reduce(16) { $0 + $1.count + 16 } }
 }
 #endif
