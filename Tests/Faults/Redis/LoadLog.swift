@@ -7,6 +7,8 @@ final class LoadLog: Sendable {
   private struct Operation {
     var name: String
     var start: Duration
+    /// The start of the earliest operation with the same name whose work this one may have joined, also through others.
+    var sharedSince: Duration
   }
 
   private struct State {
@@ -44,14 +46,23 @@ final class LoadLog: Sendable {
   func begin(_ name: String) -> Int {
     state.withLock { state in
       state.started += 1
-      state.running[state.started] = Operation(name: name, start: clock.uptime)
+      let now = clock.uptime
+      let earlier = state.running.values.lazy.filter { $0.name == name }.map(\.sharedSince).min()
+      state.running[state.started] = Operation(name: name, start: now, sharedSince: earlier ?? now)
       return state.started
     }
   }
 
   /// Records the end of an operation, which must be its only one.
-  func end(_ number: Int) {
-    if state.withLock({ $0.running.removeValue(forKey: number) }) == nil { fail("operation \(number) has ended twice") }
+  ///
+  /// - Returns: The time since the start of the earliest operation whose work it may have joined.
+  @discardableResult
+  func end(_ number: Int) -> Duration {
+    guard let operation = state.withLock({ $0.running.removeValue(forKey: number) }) else {
+      fail("operation \(number) has ended twice")
+      return .zero
+    }
+    return clock.uptime - operation.sharedSince
   }
 
   func count(_ name: String, _ number: Int = 1) { state.withLock { $0.counts[name, default: 0] += number } }

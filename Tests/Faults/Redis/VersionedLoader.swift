@@ -46,8 +46,8 @@ struct VersionedLoader: Sendable {
       result = .failure(error)
     }
     let time = clock.uptime - start
-    log.end(number)
-    await check(result, of: resource, nil, floors, mayBeCancelled: false)
+    let sharedTime = log.end(number)
+    await check(result, of: resource, nil, floors, sharedTime, mayBeCancelled: false)
     guard case .success(let loaded) = result, loaded.source == .memory else { return nil }
     return time
   }
@@ -59,21 +59,19 @@ struct VersionedLoader: Sendable {
     let language = resource.varies ? language : nil
     var request = ResourceRequest(resource.url)
     request.headerFields[.acceptLanguage] = language
-    let (number, floors) = (log.begin("a load of \(resource.url)"), versions.floors(resource.number))
+    let (number, floors) = (log.begin("a load of \(resource.url) \(language ?? "")"), versions.floors(resource.number))
     let result: Result<Resource<Data>, CacheError>
+    let sharedTime: Duration
     switch call {
     case .callback:
-      let (results, sink) = AsyncStream<Result<Resource<Data>, CacheError>>.makeStream()
-      let task = manager.load(request) { result in
-        log.end(number)
-        sink.yield(result)
-      }
+      let (results, sink) = AsyncStream<(Result<Resource<Data>, CacheError>, Duration)>.makeStream()
+      let task = manager.load(request) { sink.yield(($0, log.end(number))) }
       if let patience {
         try? await clock.sleep(for: patience)
         task.cancel()
       }
       var iterator = results.makeAsyncIterator()
-      result = await iterator.next() ?? .failure(.cancelled)
+      (result, sharedTime) = await iterator.next() ?? (.failure(.cancelled), .zero)
     case .async, .events:
       let task = Task { [request] in
         call == .async ? await self.result(of: request) : await finalEvent(of: request, resource, language, floors)
@@ -83,9 +81,9 @@ struct VersionedLoader: Sendable {
         task.cancel()
       }
       result = await task.value
-      log.end(number)
+      sharedTime = log.end(number)
     }
-    await check(result, of: resource, language, floors, mayBeCancelled: patience != nil)
+    await check(result, of: resource, language, floors, sharedTime, mayBeCancelled: patience != nil)
   }
 
   private func result(of request: ResourceRequest) async -> Result<Resource<Data>, CacheError> {
@@ -113,9 +111,10 @@ struct VersionedLoader: Sendable {
     }
   }
 
+  /// - Parameter sharedTime: The time since the start of the earliest load that this one may have joined.
   private func check(
     _ result: Result<Resource<Data>, CacheError>, of resource: VersionedResource, _ language: String?,
-    _ floors: SharedVersions.Floors, mayBeCancelled: Bool
+    _ floors: SharedVersions.Floors, _ sharedTime: Duration, mayBeCancelled: Bool
   ) async {
     do {
       let loaded = try result.get()
@@ -126,10 +125,12 @@ struct VersionedLoader: Sendable {
       try require(
         loaded.data == resource.body(version, language),
         "\(resource.url): \(loaded.data.count) wrong bytes, from \(loaded.source), for version \(version)")
-      // A response that was fresh when the load began can be stale when it is delivered.
+      // A response that was fresh when the work of the load began can be stale when it is delivered.
       let staleTime = loaded.age - .seconds(resource.lifetime)
-      let becameStale = staleTime >= .zero && staleTime <= loaded.duration
-      if loaded.isStale, becameStale { log.count("became stale during a load") }
+      let becameStale = staleTime >= .zero && staleTime <= sharedTime
+      if loaded.isStale, becameStale {
+        log.count(staleTime <= loaded.duration ? "became stale during a load" : "became stale during a joined load")
+      }
       try require(
         (!loaded.isStale || becameStale) && loaded.fallbackReason == nil,
         "\(resource.url): a stale response, because \(loaded.fallbackReason?.description ?? "nothing failed")")
