@@ -25,7 +25,7 @@ package final class RedisServer: Sendable {
 
   package let folder: String
   private let arguments: [String]
-  private let process = Lock<Process?>(nil)
+  private let process = Lock<pid_t?>(nil)
   private let port: ReservedPort?
   private let busPort: ReservedPort?
 
@@ -75,20 +75,62 @@ package final class RedisServer: Sendable {
   ///
   /// - Parameter further: Arguments of the program for this run.
   package func start(_ further: [String] = []) async throws {
-    let process = Process()
-    process.executableURL = URL(filePath: Self.program ?? "")
-    process.arguments = arguments + further
-    process.standardOutput = FileHandle(forWritingAtPath: "/dev/null")
-    process.standardInput = FileHandle(forReadingAtPath: "/dev/null")
-    try process.run()
+    let process = try spawn(further)
     self.process.withLock { $0 = process }
     let end = ContinuousClock.now + .seconds(60)
     while (try? run(["PING"])) != "+PONG" {
-      guard process.isRunning, ContinuousClock.now < end else {
+      guard !hasEnded(process), ContinuousClock.now < end else {
         throw CacheError(.connectionRefused, reason: "the server in \(folder) has not started")
       }
       try await Task.sleep(for: .milliseconds(1))
     }
+  }
+
+  private func hasEnded(_ started: pid_t) -> Bool {
+    process.withLock { process in
+      guard process == started else { return true }
+      guard waitpid(started, nil, WNOHANG) != 0 else { return false }
+      process = nil
+      return true
+    }
+  }
+
+  /// Starts the program in a session of its own, as a service manager does.
+  ///
+  /// Linux divides the processors between sessions and then between their threads (`sched_autogroup`). In the session of the
+  /// calling process, a server with one thread would wait for the many threads of its clients.
+  private func spawn(_ further: [String]) throws -> pid_t {
+    #if canImport(Darwin)
+    var (actions, attributes): (posix_spawn_file_actions_t?, posix_spawnattr_t?)
+    let environment = _NSGetEnviron().pointee
+    // The server must not keep the sockets of this process open.
+    let flags = POSIX_SPAWN_SETSID | POSIX_SPAWN_CLOEXEC_DEFAULT
+    #else
+    var (actions, attributes) = (posix_spawn_file_actions_t(), posix_spawnattr_t())
+    let environment = environ
+    // POSIX_SPAWN_SETSID, which the modules of glibc and musl lack.
+    let flags = 0x80
+    #endif
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
+    #if canImport(Darwin)
+    posix_spawn_file_actions_addinherit_np(&actions, STDERR_FILENO)
+    #else
+    // The server must not keep the sockets of this process open. A number without a descriptor is ignored.
+    for descriptor in Int32(3)..<1_024 { posix_spawn_file_actions_addclose(&actions, descriptor) }
+    #endif
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    posix_spawnattr_setflags(&attributes, Int16(flags))
+    let program = Self.program ?? ""
+    var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments + further).map { strdup($0) } + [nil]
+    defer { for word in words { free(word) } }
+    var process = pid_t()
+    let failure = posix_spawn(&process, program, &actions, &attributes, &words, environment)
+    guard failure == 0 else { throw CacheError(.other, reason: "cannot start '\(program)': error \(failure)") }
+    return process
   }
 
   /// Ends the server without notice.
@@ -97,26 +139,26 @@ package final class RedisServer: Sendable {
       defer { process = nil }
       return process
     }
-    guard let process, process.isRunning else { return }
+    guard let process else { return }
+    // The number stays that of the process until `waitpid` has returned.
     signal(process, SIGKILL)
-    // Foundation's `waitUntilExit` can hang when several threads call it.
-    while (try? run(["PING"])) != nil { usleep(1_000) }
+    while waitpid(process, nil, 0) == -1, errno == EINTR {}
     unlink(folder + "/socket")
     // The number may belong to another process from now on.
     unlink(folder + "/pid")
   }
 
-  package func pause() { if let process = process.withLock({ $0 }) { signal(process, SIGSTOP) } }
+  package func pause() { process.withLock { if let process = $0 { signal(process, SIGSTOP) } } }
 
-  package func resume() { if let process = process.withLock({ $0 }) { signal(process, SIGCONT) } }
+  package func resume() { process.withLock { if let process = $0 { signal(process, SIGCONT) } } }
 
-  private func signal(_ process: Process, _ number: Int32) {
+  private func signal(_ process: pid_t, _ number: Int32) {
     #if canImport(Darwin)
-    Darwin.kill(process.processIdentifier, number)
+    Darwin.kill(process, number)
     #elseif canImport(Glibc)
-    Glibc.kill(process.processIdentifier, number)
+    Glibc.kill(process, number)
     #else
-    Musl.kill(process.processIdentifier, number)
+    Musl.kill(process, number)
     #endif
   }
 
