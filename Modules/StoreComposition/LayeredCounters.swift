@@ -4,7 +4,8 @@ public struct LayeredCounters: Hashable, Sendable {
   public struct Layer: Hashable, Sendable {
     /// Entries that were found in this layer.
     public var hits = 0
-    /// Calls that failed in this layer. Each was treated as a miss or left to the other layers.
+    /// Lookups and changes that failed in this layer, even if another layer had the entry or stored it. Lists do not count, and
+    /// neither do refusals because the layer is read-only, the entry is too large or its lease is no longer the latest.
     public var failures = 0
 
     /// Creates counters that are all zero.

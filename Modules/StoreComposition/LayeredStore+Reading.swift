@@ -3,31 +3,40 @@ public import CacheCore
 extension LayeredStore {
   /// Returns the variants from the first layer that has any. If they have `Vary`, the other layers are read too, because one
   /// layer may have lost a variant that another has. A variant in two layers is returned from the upper one.
+  ///
+  /// - Throws: The first error of a layer, if no layer has a variant.
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     var found: [CacheKey: StoredEntry] = [:]
     var snapshot: CopyBarrier.Watch?
+    var failures = LayerFailures()
     for (index, layer) in layers.enumerated() {
       if index > 0, snapshot == nil { snapshot = barrier.snapshot(resource) }
-      for entry in try await layer.variants(of: resource) where found[entry.key] == nil {
+      for entry in try await layer.variants(of: resource, &failures) where found[entry.key] == nil {
         found[entry.key] = entry
         if let snapshot { promote(entry, from: index, snapshot) }
       }
       if !found.isEmpty, found.keys.allSatisfy(\.variant.isEmpty) { break }
     }
+    if found.isEmpty { try failures.throwFirst() }
     return Array(found.values)
   }
 
-  /// Returns the latest response of each variant in all layers, by `StoredMetadata.responseTime`. Of equal times, the lowest
-  /// layer decides. Another response in a layer above is updated if it has the same revision, and otherwise removed.
+  /// Returns the latest response of each variant in all layers, by `StoredMetadata.responseTime`. If the times are equal, the
+  /// response of the lowest layer is returned. In the layers above, an older response of the same revision gets the new metadata,
+  /// and an older one of another revision is removed.
+  ///
+  /// - Throws: The first error of a layer, if no layer has a variant.
   public func latestVariants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     var latest: [CacheKey: (entry: StoredEntry, index: Int)] = [:]
     let snapshot = barrier.snapshot(resource)
+    var failures = LayerFailures()
     for (index, layer) in layers.enumerated() {
-      for entry in try await layer.variants(of: resource) {
+      for entry in try await layer.variants(of: resource, &failures) {
         let known = latest[entry.key]?.entry.metadata
         if known?.isOutdated(by: entry.metadata) ?? true { latest[entry.key] = (entry, index) }
       }
     }
+    if latest.isEmpty { try failures.throwFirst() }
     for (entry, index) in latest.values where index > 0 {
       if await replaceOlder(entry, above: index, snapshot) { promote(entry, from: index, snapshot) }
     }
@@ -59,22 +68,31 @@ extension LayeredStore {
   }
 
   /// Lists the transforms in all layers. A transform in two layers is listed from the upper one.
+  ///
+  /// - Throws: The first error of a layer, if no layer has a transform.
   public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     var found: [CacheKey: ListedEntry] = [:]
+    var failures = LayerFailures()
     for layer in layers {
-      for entry in try await layer.transforms(of: resource) where found[entry.key] == nil { found[entry.key] = entry }
+      for entry in try await layer.transforms(of: resource, &failures) where found[entry.key] == nil { found[entry.key] = entry }
     }
+    if found.isEmpty { try failures.throwFirst() }
     return Array(found.values)
   }
 
+  /// Returns the entry from the first layer that has it.
+  ///
+  /// - Throws: The first error of a layer, if no layer has the entry.
   public func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     var snapshot: CopyBarrier.Watch?
+    var failures = LayerFailures()
     for (index, layer) in layers.enumerated() {
       if index > 0, snapshot == nil { snapshot = barrier.snapshot(key.resource) }
-      guard let entry = try await layer.entry(for: key, range: range) else { continue }
+      guard let entry = try await layer.entry(for: key, range: range, &failures) else { continue }
       if let snapshot { promote(entry, from: index, snapshot) }
       return entry
     }
+    try failures.throwFirst()
     return nil
   }
 
@@ -92,17 +110,23 @@ extension LayeredStore {
   }
 
   /// Looks up each layer once, for the keys that the layers above do not have.
+  ///
+  /// If a layer fails, a missing key may still be stored in it.
+  ///
+  /// - Throws: The first error of a layer, if no layer has an entry of these keys.
   public func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
     var missing = Set(keys)
     var found: [CacheKey: StoredEntry] = [:]
     var watches: [CacheKey: CopyBarrier.Watch] = [:]
+    var failures = LayerFailures()
     for (index, layer) in layers.enumerated() where !missing.isEmpty {
       if index == 1 { for key in missing { watches[key] = barrier.snapshot(key.resource) } }
-      for (key, entry) in try await layer.values(for: Array(missing)) where missing.remove(key) != nil {
+      for (key, entry) in try await layer.values(for: Array(missing), &failures) where missing.remove(key) != nil {
         found[key] = entry
         if let snapshot = watches[key] { promote(entry, from: index, snapshot) }
       }
     }
+    if found.isEmpty { try failures.throwFirst() }
     return found
   }
 

@@ -63,7 +63,9 @@ extension LayeredStore {
     if layer.hidesAll { throw CacheError(.readOnly, reason: "the layer cannot be emptied") }
   }
 
-  /// Returns the metadata of the entry that a lookup would find.
+  /// Returns the metadata of the entry that a lookup would find. A layer that fails counts as one without the entry.
+  ///
+  /// - Throws: Only a cancellation.
   func shown(_ key: CacheKey) async throws(CacheError) -> StoredMetadata? {
     for layer in layers {
       if let metadata = try await layer.metadata(of: key) { return metadata }

@@ -8,8 +8,9 @@ public import CacheCore
 /// ```
 ///
 /// A lookup returns the entry of the first layer that has it. The layers above get a copy in the background, in chunks, and the
-/// reader does not wait for it. A failure in a layer is a counted miss, and never fails an operation that another layer can do.
-/// Removals go to every layer. An entry that a layer cannot remove is hidden for this object's lifetime.
+/// reader does not wait for it. A lookup or a write that fails in one layer causes an error only if no other layer has
+/// or accepts the entry. Removals go to every layer, and throw if one of them fails. Lookups do not return an entry that a layer
+/// could not remove.
 ///
 /// Change the layers only through this object. A copy in progress can overwrite other changes.
 public final class LayeredStore: CacheStore {

@@ -79,20 +79,34 @@ struct ServeFleetTests {
   }
 
   @Test(
-    "the metric of the fleet is 1 while the server can be reached, and 0 after it is gone",
+    "without the server, a service responds, and its metrics show the outage",
     .enabled(if: SharedServer.program != nil))
-  func metric() async throws {
+  func outage() async throws {
     let server = try await SharedServer()
     defer { server.stop() }
-    let service = try await RunningService(["--redis", server.url, "--admin", "127.0.0.1:0"])
-    try await waitForMetric("etagere_fleet_current 1", of: service)
-    server.stop()
-    try await waitForMetric("etagere_fleet_current 0", of: service)
-    #expect(try await service.stop() == 0)
+    try await withOrigin { origin in
+      let address = "http://127.0.0.1:\(origin.port)"
+      try serve(PixelSize(40, 30), etag: "1", origin)
+      let folder = try ToolFixture()
+      let service = try await RunningService([
+        "--origin", address, "--private-addresses", "true", "--cache-folder", folder.path, "--redis", server.url,
+        "--admin", "127.0.0.1:0",
+      ])
+      try await Turns.until { try await metrics(of: service).contains("etagere_fleet_current 1\n") }
+      server.stop()
+      try await Turns.until { try await metrics(of: service).contains("etagere_fleet_current 0\n") }
+      let before = try await metrics(of: service)
+      #expect(!before.contains("etagere_store_failures"), "\(before)")
+      #expect(try await service.get(try await service.sign("\(address)/a.png", "width=20")).status == 200)
+      let after = try await metrics(of: service)
+      #expect(after.contains(#"etagere_store_failures{operation="read",code="storeUnavailable"}"#), "\(after)")
+      #expect(!after.contains(#"etagere_store_failures{operation="write""#), "\(after)")
+      #expect(try await service.stop() == 0)
+    }
   }
 
-  private func waitForMetric(_ line: String, of service: RunningService) async throws {
-    try await Turns.until { String(decoding: try await service.get(service.metrics).data, as: UTF8.self).contains("\(line)\n") }
+  private func metrics(of service: RunningService) async throws -> String {
+    String(decoding: try await service.get(service.metrics).data, as: UTF8.self)
   }
 
   private func serve(_ size: PixelSize, etag: OriginETag, _ origin: OriginServer) throws {

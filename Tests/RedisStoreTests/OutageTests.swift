@@ -195,17 +195,19 @@ struct OutageTests {
     await origin.stop()
   }
 
-  @Test("a load continues without the server, the observer receives the error, and Cache-Status names it")
-  func load() async throws {
+  @Test(
+    "a load continues without the server, the observer receives the error, and Cache-Status names it", arguments: [false, true])
+  func load(isLayered: Bool) async throws {
     let server = try await RedisServer(isStarted: false)
     let cache = try server.cache()
     let url = try #require(URL(string: "https://example.com/a"))
     let (origin, observer) = (ScriptedDownloader(), RecordingObserver())
     origin.serve(url) { _ in .ok("x", etag: "\"1\"", cacheControl: "max-age=600") }
+    let store: any CacheStore = isLayered ? try LayeredStore([VolatileStore(), cache]) : cache
     let manager = ResourceManager(
       .init {
         $0.downloader = origin
-        $0.store = cache
+        $0.store = store
         $0.validator = ETagValidator()
         $0.observer = observer
       })
@@ -216,6 +218,66 @@ struct OutageTests {
     await manager.close()
     let failures = observer.events.compactMap { if case .readFailed(_, let error) = $0 { error.code } else { nil } }
     #expect(failures == [.storeUnavailable])
+    await cache.close()
+  }
+
+  @Test("without the server, the other layers get responses and values, and the observer is told of failed reads alone")
+  func values() async throws {
+    let server = try await RedisServer(isStarted: false)
+    let cache = try server.cache()
+    let (origin, observer, disk) = (ScriptedDownloader(), RecordingObserver(), VolatileStore())
+    let url = try #require(URL(string: "https://example.com/a"))
+    origin.serve(url) { request in
+      request.headerFields.contains(.ifNoneMatch)
+        ? .notModified(etag: "\"1\"", cacheControl: "max-age=0") : .ok("text", etag: "\"1\"", cacheControl: "max-age=0")
+    }
+    let store = try LayeredStore([disk, cache])
+    let manager = ResourceManager(
+      .init {
+        $0.downloader = origin
+        $0.store = store
+        $0.validator = ETagValidator()
+        $0.observer = observer
+      })
+    for _ in 0..<2 { #expect(try await manager.load(url, as: Self.initial).value == "t") }
+    await manager.close()
+    #expect(Set(disk.keys.map(\.transform)) == ["", Self.initial.id])
+    #expect(observer.events.contains { if case .revalidated = $0 { true } else { false } })
+    #expect(observer.events.contains { if case .readFailed = $0 { true } else { false } })
+    #expect(!observer.events.contains { if case .storeFailed = $0 { true } else { false } })
+    await cache.close()
+  }
+
+  /// The first character of a text, which is stored.
+  private static let initial = ResourceTransform(decoder: TextDecoder()).map("initial") { String($0.prefix(1)) }
+    .stored(as: "text") {
+      Data($0.utf8)
+    } decode: {
+      String(decoding: $0, as: UTF8.self)
+    }
+
+  private struct TextDecoder: ResourceDecoder {
+    let id = ComponentID(TextDecoder.self, parameters: "utf8")
+
+    func decode(_ data: Data, _: StoredMetadata) throws(CacheError) -> String { String(decoding: data, as: UTF8.self) }
+
+    func cost(of value: String) -> Int { value.utf8.count }
+  }
+
+  @Test("a removal without the server throws, and removes what the other layers have", arguments: [0, 2])
+  func removal(count: Int) async throws {
+    let server = try await RedisServer(isStarted: false)
+    let cache = try server.cache()
+    let disk = VolatileStore()
+    let url = try #require(URL(string: "https://example.com/a"))
+    let store = try LayeredStore([disk, cache])
+    let manager = ResourceManager(.init { $0.store = store })
+    for number in 0..<count {
+      try await disk.store(Data("small".utf8), for: key.with(transform: "size \(number)"), metadata: metadata())
+    }
+    #expect(await failure { try await manager.remove(url) }?.code == .storeUnavailable)
+    #expect(disk.keys.isEmpty)
+    await manager.close()
     await cache.close()
   }
 

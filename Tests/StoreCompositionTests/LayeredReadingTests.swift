@@ -154,7 +154,7 @@ struct LayeredReadingTests {
     #expect(found == ["lang=de": "oben", "lang=fr": "en bas"])
   }
 
-  @Test("a layer that fails is a counted miss")
+  @Test("a failure of one layer is counted, and a lookup throws it if no other layer has the entry")
   func failures() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     try await lower.store(Data("kept".utf8), for: key, metadata: metadata())
@@ -165,10 +165,21 @@ struct LayeredReadingTests {
     #expect(try await store.variants(of: key.resource).count == 1)
     #expect(store.counters.layers.map(\.failures) == [2, 0])
 
-    lower.failure = upper.failure
-    #expect(try await store.entry(for: key) == nil)
-    #expect(try await store.variants(of: key.resource).isEmpty)
-    #expect(store.counters.layers.map(\.failures) == [4, 2])
+    let absent = CacheKey(resource: "https://example.com/absent")
+    #expect(try await Set(store.values(for: [key, absent]).keys) == [key])
+    let lookups: [@Sendable () async throws -> Void] = [
+      { _ = try await store.entry(for: absent) },
+      { _ = try await store.values(for: [absent]) },
+      { _ = try await store.variants(of: absent.resource) },
+      { _ = try await store.latestVariants(of: absent.resource) },
+      { _ = try await store.transforms(of: absent.resource) },
+    ]
+    for lookup in lookups { #expect(await failure { try await lookup() }?.reason == "the disk is gone") }
+    #expect(store.counters.layers.map(\.failures) == [8, 0])
+
+    (upper.failure, lower.failure) = (nil, CacheError(.storeUnavailable, reason: "the server is gone"))
+    for lookup in lookups { #expect(await failure { try await lookup() }?.code == .storeUnavailable) }
+    #expect(store.counters.layers.map(\.failures) == [8, 5])
 
     upper.failure = .cancelled
     #expect(await failure { _ = try await store.entry(for: key) }?.isCancellation == true)

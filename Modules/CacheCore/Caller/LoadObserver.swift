@@ -28,9 +28,9 @@ public enum CacheEvent: Sendable {
   /// The value of a transform is ready. `key` is the key that it is stored under. `duration` includes the time that the work
   /// waited for other work.
   case transformed(key: CacheKey, origin: ValueOrigin, duration: Duration)
-  /// A layer could not store or update an entry. The load itself continues.
+  /// A layer could not store, update or remove an entry. The load itself continues.
   case storeFailed(key: CacheKey, error: CacheError)
-  /// A layer could not be read. The load treats it as a miss.
+  /// A layer could not be read, or the fleet could not be reached. The load continues without it.
   case readFailed(resource: String, error: CacheError)
   /// The origin confirmed a stored response with a 304.
   case revalidated(key: CacheKey)

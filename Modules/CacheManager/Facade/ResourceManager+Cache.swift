@@ -110,7 +110,8 @@ extension ResourceManager {
   /// Removes every variant and transform of a resource. If it is removed from all layers, a response that was requested before
   /// the call still reaches its waiters, but it is not stored.
   ///
-  /// - Throws: The error of the durable store, with path and reason. The resource is removed from memory even then.
+  /// - Throws: The error of the durable store, with path and reason. The resource is removed from memory even then. The
+  ///   durable store has removed the entries that it could list and remove.
   public func remove(
     _ url: URL, from layers: CacheLayers = .all, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) {

@@ -12,17 +12,21 @@ internal import Foundation
 extension TieredCache {
   /// Returns the stored originals. If the stored values of transforms are sufficient for the waiters, also returns responses
   /// whose originals are not stored.
+  ///
+  /// - Parameter failure: The error of the lookup so far. It is set if the store fails.
   @inline(never)
-  func withTransforms(_ originals: [Candidate], on disk: any CacheStore, for representation: RequestedRepresentation)
-    async throws(CacheError)
-    -> [Candidate]
-  {
+  func withTransforms(
+    _ originals: [Candidate], on disk: any CacheStore, for representation: RequestedRepresentation,
+    _ failure: inout CacheError.Code?
+  ) async throws(CacheError) -> [Candidate] {
     let listed: [ListedEntry]
     do throws(CacheError) {
       listed = try await disk.transforms(of: resource)
     } catch {
       if error.isCancellation { throw error }
-      request.observe(.readFailed(resource: resource, error: error))
+      // One event for each lookup is enough.
+      if failure == nil { request.observe(.readFailed(resource: resource, error: error)) }
+      failure = failure ?? error.code
       return originals
     }
     var merged = originals
@@ -38,8 +42,13 @@ extension TieredCache {
     var found = candidate.transforms.map { (key: candidate.key.with(transform: $0.key), length: $0.value) }
     for transform in request.representation?.transforms ?? [] where candidate.transforms[transform] == nil {
       let key = candidate.key.with(transform: transform)
-      if let entry = try await disk.entry(for: key, range: 0..<0), entry.metadata.revision == candidate.metadata.revision {
+      do throws(CacheError) {
+        guard let entry = try await disk.entry(for: key, range: 0..<0), entry.metadata.revision == candidate.metadata.revision
+        else { continue }
         found.append((key, entry.metadata.bodyLength))
+      } catch {
+        if error.isCancellation { throw error }
+        request.observe(.readFailed(resource: resource, error: error))
       }
     }
     return found
@@ -178,7 +187,7 @@ extension TieredCache {
         await remove(transform.key, ifRevision: transform.metadata.revision, from: store)
       }
     } catch {
-      request.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
+      request.observe(.readFailed(resource: resource, error: error))
     }
   }
 }

@@ -261,6 +261,8 @@ extension TieredCache {
 
   /// Removes the resource from the given layers. If these are all layers, responses that were requested before are not stored
   /// either.
+  ///
+  /// - Throws: The error of the durable store, after it has removed the entries that it can list and remove.
   func removeAll(from layers: CacheLayers) async throws(CacheError) {
     if layers == .all { request.invalidations.advance(removing: resource) } else { request.invalidations.advance() }
     if layers.contains(.memory), let memory = request.memory { MemoryTier(store: memory).remove(resource) }
@@ -270,7 +272,19 @@ extension TieredCache {
       request.invalidations.advance()
       if layers.contains(.memory), let memory = request.memory { MemoryTier(store: memory).remove(resource) }
     }
-    for variant in try await store.variants(of: resource) { try await store.remove(variant.key, ifRevision: nil) }
-    for transform in try await store.transforms(of: resource) { try await store.remove(transform.key, ifRevision: nil) }
+    var failure: CacheError?
+    var keys: [CacheKey]
+    do throws(CacheError) {
+      keys = try await store.entries(of: resource).map(\.key)
+    } catch {
+      if error.isCancellation { throw error }
+      failure = error
+      // A store with several layers lists nothing if one of them fails, but lookups find what the others have. It hides the
+      // removed keys of the layer that fails, so the most likely key is always removed.
+      keys = [CacheKey(resource: resource)] + ((try? await store.variants(of: resource)) ?? []).map(\.key)
+      keys += ((try? await store.transforms(of: resource)) ?? []).map(\.key)
+    }
+    try await store.remove(keys)
+    if let failure { throw failure }
   }
 }

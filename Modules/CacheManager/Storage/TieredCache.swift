@@ -188,7 +188,7 @@ struct TieredCache: Sendable {
       merged = []
     }
     if let representation = request.representation, !representation.wantsBytes {
-      merged = try await withTransforms(merged, on: disk, for: representation)
+      merged = try await withTransforms(merged, on: disk, for: representation, &failure)
     }
     for candidate in known {
       let isWhole = candidate.data != nil

@@ -39,72 +39,61 @@ final class Layer: Sendable {
 
   // MARK: Reading
 
-  /// Returns the entry. A failure is a counted miss.
-  ///
-  /// - Throws: Only a cancellation.
-  func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+  func entry(
+    for key: CacheKey, range: Range<Int64>?, _ failures: inout LayerFailures
+  ) async throws(CacheError) -> StoredEntry? {
     guard !isHidden(key) else { return nil }
-    do throws(CacheError) {
-      guard let entry = try await store.entry(for: key, range: range) else { return nil }
-      state.withLock { $0.counters.hits += 1 }
-      return entry
-    } catch {
-      if error.isCancellation { throw error }
-      note(error)
-      return nil
-    }
+    let entry = try await read(or: nil, &failures) { store throws(CacheError) in try await store.entry(for: key, range: range) }
+    if entry != nil { state.withLock { $0.counters.hits += 1 } }
+    return entry
   }
 
-  /// Returns the entries. A failure is a counted miss for all keys.
-  ///
-  /// - Throws: Only a cancellation.
-  func values(for keys: [CacheKey]) async throws(CacheError) -> [CacheKey: StoredEntry] {
+  func values(
+    for keys: [CacheKey], _ failures: inout LayerFailures
+  ) async throws(CacheError) -> [CacheKey: StoredEntry] {
     let shown = keys.filter { !isHidden($0) }
     guard !shown.isEmpty else { return [:] }
-    do throws(CacheError) {
-      // Some may have been hidden meanwhile.
-      let entries = try await store.values(for: shown).filter { !isHidden($0.key) }
-      state.withLock { $0.counters.hits += entries.count }
-      return entries
-    } catch {
-      if error.isCancellation { throw error }
-      note(error)
-      return [:]
-    }
+    let values = try await read(or: [:], &failures) { store throws(CacheError) in try await store.values(for: shown) }
+    // Some may have been hidden meanwhile.
+    let entries = values.filter { !isHidden($0.key) }
+    state.withLock { $0.counters.hits += entries.count }
+    return entries
   }
 
-  /// Returns the visible metadata of a key, or `nil` if there is none.
+  /// Returns the visible metadata of a key, or `nil` if there is none or the store fails.
   func metadata(of key: CacheKey) async throws(CacheError) -> StoredMetadata? {
     guard !isHidden(key) else { return nil }
-    do throws(CacheError) {
-      return try await store.entry(for: key, range: 0..<0)?.metadata
-    } catch {
-      if error.isCancellation { throw error }
-      note(error)
-      return nil
-    }
+    var failures = LayerFailures()
+    return try await read(or: nil, &failures) { store throws(CacheError) in try await store.entry(for: key, range: 0..<0) }?
+      .metadata
   }
 
-  func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
-    do throws(CacheError) {
-      let entries = try await store.variants(of: resource).filter { !isHidden($0.key) }
-      if !entries.isEmpty { state.withLock { $0.counters.hits += 1 } }
-      return entries
-    } catch {
-      if error.isCancellation { throw error }
-      note(error)
-      return []
-    }
+  func variants(of resource: String, _ failures: inout LayerFailures) async throws(CacheError) -> [StoredEntry] {
+    let entries = try await read(or: [], &failures) { store throws(CacheError) in try await store.variants(of: resource) }
+      .filter { !isHidden($0.key) }
+    if !entries.isEmpty { state.withLock { $0.counters.hits += 1 } }
+    return entries
   }
 
   /// Lists the transforms. Listing an entry does not count as a use.
-  func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
+  func transforms(of resource: String, _ failures: inout LayerFailures) async throws(CacheError) -> [ListedEntry] {
+    try await read(or: [], &failures) { store throws(CacheError) in try await store.transforms(of: resource) }
+      .filter { !isHidden($0.key) }
+  }
+
+  /// Returns the result of a read, or `nothing` if the store fails. The failure is noted.
+  ///
+  /// - Throws: Only a cancellation.
+  private func read<Value>(
+    or nothing: Value, _ failures: inout LayerFailures, _ read: (any CacheStore) async throws(CacheError) -> Value
+  ) async throws(CacheError) -> Value {
     do throws(CacheError) {
-      return try await store.transforms(of: resource).filter { !isHidden($0.key) }
+      return try await read(store)
     } catch {
       if error.isCancellation { throw error }
       note(error)
-      return []
+      failures.first = failures.first ?? error
+      return nothing
     }
   }
 
@@ -232,5 +221,14 @@ final class Layer: Sendable {
       state.withLock { $0.hidesAll = true }
       if await !isPermanent(error) { throw error }
     }
+  }
+}
+
+/// The failures of the layers during a lookup. They are thrown only if no layer has the entry.
+struct LayerFailures {
+  fileprivate(set) var first: CacheError?
+
+  func throwFirst() throws(CacheError) {
+    if let first { throw first }
   }
 }
