@@ -8,16 +8,16 @@ extension LayeredStore {
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     var found: [CacheKey: StoredEntry] = [:]
     var snapshot: CopyBarrier.Watch?
-    var failures = LayerFailures()
+    var failure: CacheError?
     for (index, layer) in layers.enumerated() {
       if index > 0, snapshot == nil { snapshot = barrier.snapshot(resource) }
-      for entry in try await layer.variants(of: resource, &failures) where found[entry.key] == nil {
+      for entry in try await layer.variants(of: resource, &failure) where found[entry.key] == nil {
         found[entry.key] = entry
         if let snapshot { promote(entry, from: index, snapshot) }
       }
       if !found.isEmpty, found.keys.allSatisfy(\.variant.isEmpty) { break }
     }
-    if found.isEmpty { try failures.throwFirst() }
+    if found.isEmpty, let failure { throw failure }
     return Array(found.values)
   }
 
@@ -29,14 +29,14 @@ extension LayeredStore {
   public func latestVariants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     var latest: [CacheKey: (entry: StoredEntry, index: Int)] = [:]
     let snapshot = barrier.snapshot(resource)
-    var failures = LayerFailures()
+    var failure: CacheError?
     for (index, layer) in layers.enumerated() {
-      for entry in try await layer.variants(of: resource, &failures) {
+      for entry in try await layer.variants(of: resource, &failure) {
         let known = latest[entry.key]?.entry.metadata
         if known?.isOutdated(by: entry.metadata) ?? true { latest[entry.key] = (entry, index) }
       }
     }
-    if latest.isEmpty { try failures.throwFirst() }
+    if latest.isEmpty, let failure { throw failure }
     for (entry, index) in latest.values where index > 0 {
       if await replaceOlder(entry, above: index, snapshot) { promote(entry, from: index, snapshot) }
     }
@@ -72,11 +72,11 @@ extension LayeredStore {
   /// - Throws: The first error of a layer, if no layer has a transform.
   public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     var found: [CacheKey: ListedEntry] = [:]
-    var failures = LayerFailures()
+    var failure: CacheError?
     for layer in layers {
-      for entry in try await layer.transforms(of: resource, &failures) where found[entry.key] == nil { found[entry.key] = entry }
+      for entry in try await layer.transforms(of: resource, &failure) where found[entry.key] == nil { found[entry.key] = entry }
     }
-    if found.isEmpty { try failures.throwFirst() }
+    if found.isEmpty, let failure { throw failure }
     return Array(found.values)
   }
 
@@ -85,14 +85,14 @@ extension LayeredStore {
   /// - Throws: The first error of a layer, if no layer has the entry.
   public func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     var snapshot: CopyBarrier.Watch?
-    var failures = LayerFailures()
+    var failure: CacheError?
     for (index, layer) in layers.enumerated() {
       if index > 0, snapshot == nil { snapshot = barrier.snapshot(key.resource) }
-      guard let entry = try await layer.entry(for: key, range: range, &failures) else { continue }
+      guard let entry = try await layer.entry(for: key, range: range, &failure) else { continue }
       if let snapshot { promote(entry, from: index, snapshot) }
       return entry
     }
-    try failures.throwFirst()
+    if let failure { throw failure }
     return nil
   }
 
@@ -118,15 +118,15 @@ extension LayeredStore {
     var missing = Set(keys)
     var found: [CacheKey: StoredEntry] = [:]
     var watches: [CacheKey: CopyBarrier.Watch] = [:]
-    var failures = LayerFailures()
+    var failure: CacheError?
     for (index, layer) in layers.enumerated() where !missing.isEmpty {
       if index == 1 { for key in missing { watches[key] = barrier.snapshot(key.resource) } }
-      for (key, entry) in try await layer.values(for: Array(missing), &failures) where missing.remove(key) != nil {
+      for (key, entry) in try await layer.values(for: Array(missing), &failure) where missing.remove(key) != nil {
         found[key] = entry
         if let snapshot = watches[key] { promote(entry, from: index, snapshot) }
       }
     }
-    if found.isEmpty { try failures.throwFirst() }
+    if found.isEmpty, let failure { throw failure }
     return found
   }
 

@@ -195,6 +195,18 @@ struct OutageTests {
     await origin.stop()
   }
 
+  private static func manager(
+    _ origin: ScriptedDownloader, _ store: any CacheStore, _ observer: RecordingObserver? = nil
+  ) -> ResourceManager {
+    ResourceManager(
+      .init {
+        $0.downloader = origin
+        $0.store = store
+        $0.validator = ETagValidator()
+        $0.observer = observer
+      })
+  }
+
   @Test(
     "a load continues without the server, the observer receives the error, and Cache-Status names it", arguments: [false, true])
   func load(isLayered: Bool) async throws {
@@ -204,13 +216,7 @@ struct OutageTests {
     let (origin, observer) = (ScriptedDownloader(), RecordingObserver())
     origin.serve(url) { _ in .ok("x", etag: "\"1\"", cacheControl: "max-age=600") }
     let store: any CacheStore = isLayered ? try LayeredStore([VolatileStore(), cache]) : cache
-    let manager = ResourceManager(
-      .init {
-        $0.downloader = origin
-        $0.store = store
-        $0.validator = ETagValidator()
-        $0.observer = observer
-      })
+    let manager = Self.manager(origin, store, observer)
     let response = try await manager.respond(to: HTTPRequest(resource: url))
     #expect(try await response.body.collect() == Data("x".utf8))
     let status = "\(response.status)"
@@ -232,13 +238,7 @@ struct OutageTests {
         ? .notModified(etag: "\"1\"", cacheControl: "max-age=0") : .ok("text", etag: "\"1\"", cacheControl: "max-age=0")
     }
     let store = try LayeredStore([disk, cache])
-    let manager = ResourceManager(
-      .init {
-        $0.downloader = origin
-        $0.store = store
-        $0.validator = ETagValidator()
-        $0.observer = observer
-      })
+    let manager = Self.manager(origin, store, observer)
     for _ in 0..<2 { #expect(try await manager.load(url, as: Self.initial).value == "t") }
     await manager.close()
     #expect(Set(disk.keys.map(\.transform)) == ["", Self.initial.id])
@@ -310,12 +310,7 @@ struct OutageTests {
     let tag = try #require(HTTPField.Name("Cache-Tag"))
     origin.serve(url) { _ in .ok("x", etag: "\"1\"", cacheControl: "max-age=600", fields: [tag: "news"]) }
     let store = try LayeredStore([disk, cache])
-    let manager = ResourceManager(
-      .init {
-        $0.downloader = origin
-        $0.store = store
-        $0.validator = ETagValidator()
-      })
+    let manager = Self.manager(origin, store)
     _ = try await manager.load(url)
     #expect(disk.keys.count == 1)
     server.kill()

@@ -99,16 +99,19 @@ package enum Hexadecimal {
   /// Returns 16 digits as ASCII, most significant first.
   package static func digits(of word: UInt64) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: 16) { buffer, count in
-      for index in 0..<16 { buffer[index] = digits[Int(word >> UInt64(60 - 4 * index) & 15)] }
-      count = 16
+      count = fill(buffer, word)
     }
   }
 
   /// Returns 16 digits, most significant first.
   package static func text(_ word: UInt64) -> String {
     String(unsafeUninitializedCapacity: 16) { buffer in
-      for index in 0..<16 { buffer[index] = digits[Int(word >> UInt64(60 - 4 * index) & 15)] }
-      return 16
+      fill(buffer, word)
     }
+  }
+
+  private static func fill(_ buffer: UnsafeMutableBufferPointer<UInt8>, _ word: UInt64) -> Int {
+    for index in 0..<16 { buffer[index] = digits[Int(word >> UInt64(60 - 4 * index) & 15)] }
+    return 16
   }
 }

@@ -84,7 +84,7 @@ struct EntryRecord: Sendable {
   }
 
   /// Returns the size of a description as hexadecimal digits, which Lua can read.
-  static func digits(of size: Int) -> [UInt8] { Array(Hexadecimal.text(UInt64(size)).utf8.suffix(sizeDigits)) }
+  static func digits(of size: Int) -> [UInt8] { Array(Hexadecimal.digits(of: UInt64(size)).suffix(sizeDigits)) }
 
   static func bytes(of revision: Revision) -> [UInt8] {
     var writer = ByteWriter()

@@ -39,45 +39,47 @@ final class Layer: Sendable {
 
   // MARK: Reading
 
+  // A read returns nothing if the store fails, and sets `failure` unless a layer above has failed.
+
   func entry(
-    for key: CacheKey, range: Range<Int64>?, _ failures: inout LayerFailures
+    for key: CacheKey, range: Range<Int64>?, _ failure: inout CacheError?
   ) async throws(CacheError) -> StoredEntry? {
     guard !isHidden(key) else { return nil }
-    let entry = try await read(or: nil, &failures) { store throws(CacheError) in try await store.entry(for: key, range: range) }
+    let entry = try await read(or: nil, &failure) { store throws(CacheError) in try await store.entry(for: key, range: range) }
     if entry != nil { state.withLock { $0.counters.hits += 1 } }
     return entry
   }
 
   func values(
-    for keys: [CacheKey], _ failures: inout LayerFailures
+    for keys: [CacheKey], _ failure: inout CacheError?
   ) async throws(CacheError) -> [CacheKey: StoredEntry] {
     let shown = keys.filter { !isHidden($0) }
     guard !shown.isEmpty else { return [:] }
-    let values = try await read(or: [:], &failures) { store throws(CacheError) in try await store.values(for: shown) }
+    let values = try await read(or: [:], &failure) { store throws(CacheError) in try await store.values(for: shown) }
     // Some may have been hidden meanwhile.
     let entries = values.filter { !isHidden($0.key) }
     state.withLock { $0.counters.hits += entries.count }
     return entries
   }
 
-  /// Returns the visible metadata of a key, or `nil` if there is none or the store fails.
+  /// Returns the visible metadata of a key. Returns `nil` if there is none, or if the store fails.
   func metadata(of key: CacheKey) async throws(CacheError) -> StoredMetadata? {
     guard !isHidden(key) else { return nil }
-    var failures = LayerFailures()
-    return try await read(or: nil, &failures) { store throws(CacheError) in try await store.entry(for: key, range: 0..<0) }?
+    var failure: CacheError?
+    return try await read(or: nil, &failure) { store throws(CacheError) in try await store.entry(for: key, range: 0..<0) }?
       .metadata
   }
 
-  func variants(of resource: String, _ failures: inout LayerFailures) async throws(CacheError) -> [StoredEntry] {
-    let entries = try await read(or: [], &failures) { store throws(CacheError) in try await store.variants(of: resource) }
+  func variants(of resource: String, _ failure: inout CacheError?) async throws(CacheError) -> [StoredEntry] {
+    let entries = try await read(or: [], &failure) { store throws(CacheError) in try await store.variants(of: resource) }
       .filter { !isHidden($0.key) }
     if !entries.isEmpty { state.withLock { $0.counters.hits += 1 } }
     return entries
   }
 
   /// Lists the transforms. Listing an entry does not count as a use.
-  func transforms(of resource: String, _ failures: inout LayerFailures) async throws(CacheError) -> [ListedEntry] {
-    try await read(or: [], &failures) { store throws(CacheError) in try await store.transforms(of: resource) }
+  func transforms(of resource: String, _ failure: inout CacheError?) async throws(CacheError) -> [ListedEntry] {
+    try await read(or: [], &failure) { store throws(CacheError) in try await store.transforms(of: resource) }
       .filter { !isHidden($0.key) }
   }
 
@@ -85,14 +87,14 @@ final class Layer: Sendable {
   ///
   /// - Throws: Only a cancellation.
   private func read<Value>(
-    or nothing: Value, _ failures: inout LayerFailures, _ read: (any CacheStore) async throws(CacheError) -> Value
+    or nothing: Value, _ failure: inout CacheError?, _ read: (any CacheStore) async throws(CacheError) -> Value
   ) async throws(CacheError) -> Value {
     do throws(CacheError) {
       return try await read(store)
     } catch {
       if error.isCancellation { throw error }
       note(error)
-      failures.first = failures.first ?? error
+      failure = failure ?? error
       return nothing
     }
   }
@@ -221,14 +223,5 @@ final class Layer: Sendable {
       state.withLock { $0.hidesAll = true }
       if await !isPermanent(error) { throw error }
     }
-  }
-}
-
-/// The failures of the layers during a lookup. They are thrown only if no layer has the entry.
-struct LayerFailures {
-  fileprivate(set) var first: CacheError?
-
-  func throwFirst() throws(CacheError) {
-    if let first { throw first }
   }
 }
