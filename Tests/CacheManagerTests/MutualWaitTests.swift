@@ -13,7 +13,7 @@ struct MutualWaitTests {
     let fixture = try ManagerFixture()
     fixture.network.serve(fixture.url) { _ in .ok("image", cacheControl: "max-age=60") }
     let core = fixture.manager.core
-    let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.configuration, core)
+    let load = try ResolvedRequest(ResourceRequest(fixture.url), core)
     let (loading, storing) = (LoadTask(priority: LoadPriority()), LoadTask(priority: LoadPriority(.low)))
 
     let result: Result<LoadOutcome, CacheError> = await withTaskCancellationHandler {

@@ -10,7 +10,7 @@ struct RevalidationsTests {
   @Test("closing waits for a revalidation without running code, even if its own task is cancelled")
   func closing() async throws {
     let fixture = try ManagerFixture()
-    let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.configuration, fixture.manager.core)
+    let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.core)
     let subject = RevalidationTable.Subject(TieredCache(load, resource: load.settings.resource))
     let (revalidations, executor) = (RevalidationTable(), SteppedExecutor())
     let isClosed = Lock(false)

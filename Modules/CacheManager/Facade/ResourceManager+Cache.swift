@@ -52,7 +52,7 @@ extension ResourceManager {
   public func lookup(_ request: ResourceRequest) async throws(CacheError) -> CacheLookup {
     var request = request
     request.options.policy = .cacheOnly
-    let load = try ResolvedRequest(request, configuration, core)
+    let load = try ResolvedRequest(request, core)
     let cache = TieredCache(load, resource: load.settings.resource)
     return try await lookup(cache, load)
   }
@@ -78,7 +78,7 @@ extension ResourceManager {
     guard !transform.id.isEmpty else { return try await lookup(request) }
     var request = request
     request.options.policy = .cacheOnly
-    let load = try ResolvedRequest(request, configuration, core).with {
+    let load = try ResolvedRequest(request, core).with {
       $0.representation = RequestedRepresentation(for: transform)
     }
     let cache = TieredCache(load, resource: load.settings.resource)
@@ -102,7 +102,7 @@ extension ResourceManager {
     var options = options
     options.policy = .cacheOnly
     options.reads.formIntersection(layers)
-    let load = try ResolvedRequest(ResourceRequest(url, options: options), configuration, core)
+    let load = try ResolvedRequest(ResourceRequest(url, options: options), core)
     let cache = TieredCache(load, resource: load.settings.resource)
     return try await !cache.lookUp(load.head).candidates.isEmpty
   }
@@ -115,7 +115,7 @@ extension ResourceManager {
   public func remove(
     _ url: URL, from layers: CacheLayers = .all, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) {
-    let load = try ResolvedRequest(ResourceRequest(url, options: options), configuration, core)
+    let load = try ResolvedRequest(ResourceRequest(url, options: options), core)
     let resource = load.settings.resource
     // The running loads accept no new waiters, because a load of another URL may be redirected to this one.
     if layers == .all { core.coalescer.closeToOthers() }

@@ -152,7 +152,7 @@ extension ResourceManager {
   private static func fileLoad(
     _ request: ResourceRequest, _ sizeLimit: Int64?, _ core: LoadCoordinator, id: LoadID = LoadID()
   ) throws(CacheError) -> ResolvedRequest {
-    try ResolvedRequest(request, core.configuration, core, id: id).with { $0.maximumBodySize = sizeLimit ?? .max }
+    try ResolvedRequest(request, core, id: id).with { $0.maximumBodySize = sizeLimit ?? .max }
   }
 }
 

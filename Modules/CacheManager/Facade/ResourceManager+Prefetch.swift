@@ -35,7 +35,7 @@ extension ResourceManager {
   public func prefetcher<Value: Sendable>(
     as transform: ResourceTransform<Value>, into destination: PrefetchDestination = .cache, concurrency: Int = 4
   ) -> Prefetcher {
-    Prefetcher(PrefetchQueue(core, configuration, transform, destination, concurrency: concurrency))
+    Prefetcher(PrefetchQueue(core, transform, destination, concurrency: concurrency))
   }
 
   /// Loads resources into the cache ahead of time, and returns when all are done. The loads run at low priority, a few at a time,
@@ -59,7 +59,7 @@ extension ResourceManager {
     _ requests: [ResourceRequest], as transform: ResourceTransform<Value>, into destination: PrefetchDestination = .cache,
     concurrency: Int = 4
   ) async -> PrefetchReport {
-    let queue = PrefetchQueue(core, configuration, transform, destination, concurrency: concurrency)
+    let queue = PrefetchQueue(core, transform, destination, concurrency: concurrency)
     return await withTaskCancellationHandler {
       queue.append(requests)
       if Task.isCancelled { queue.cancel { _ in true } }

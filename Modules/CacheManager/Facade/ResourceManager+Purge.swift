@@ -64,7 +64,7 @@ extension ResourceManager {
   private func uri(of kind: PurgeSelection.Kind) throws(CacheError) -> String {
     switch kind {
     case .url(let url):
-      let head = try RequestSettings(ResourceRequest(url), configuration, core).head
+      let head = try RequestSettings(ResourceRequest(url), core).head
       return ResourceID.uri(of: head) ?? url.absoluteString
     case .prefix(let url): return ResourceID.uri(of: try HTTPRequest(resource: url)) ?? url.absoluteString
     case .key, .tag, .everything: return ""

@@ -50,7 +50,7 @@ extension ResourceManager {
   private func operation(
     for request: HTTPRequest, hasBody: Bool, _ options: RequestOptions
   ) throws(CacheError) -> ResponseOperation {
-    let load = ResolvedRequest(try RequestSettings(exchange: request, hasBody: hasBody, options, configuration, core))
+    let load = ResolvedRequest(try RequestSettings(exchange: request, hasBody: hasBody, options, core))
     guard !core.coalescer.isClosed else { throw load.managerIsClosed }
     return ResponseOperation(
       load, core: core, name: configuration.cacheName, wait: CoalescingWait(limit: configuration.collapseTimeout))

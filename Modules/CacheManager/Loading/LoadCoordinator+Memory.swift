@@ -53,10 +53,10 @@ extension LoadCoordinator {
         return .over(.success(resource))
       case .absent, .miss, .undecided:
         return begin(
-          try ResolvedRequest(request, configuration, self, id: id ?? LoadID()), transform, found, at: position)
+          try ResolvedRequest(request, self, id: id ?? LoadID()), transform, found, at: position)
       }
     }
-    return begin(try ResolvedRequest(request, configuration, self, id: id ?? LoadID()), transform)
+    return begin(try ResolvedRequest(request, self, id: id ?? LoadID()), transform)
   }
 
   /// Starts a load whose request is resolved.
@@ -114,7 +114,7 @@ extension LoadCoordinator {
     case .miss where !allowsStale: return nil
     case .miss, .undecided:
       hit = memoryHit(
-        try ResolvedRequest(request, configuration, self), transform, allowsStale: allowsStale, startedAt: start)
+        try ResolvedRequest(request, self), transform, allowsStale: allowsStale, startedAt: start)
     }
     // A stale response is shown until the load that revalidates it ends. That load reports its own end.
     if let hit, !hit.isStale { observeHit(request, hit.duration) }

@@ -19,7 +19,6 @@ final class PrefetchQueue: Sendable {
   }
 
   private let core: LoadCoordinator
-  private let configuration: ResourceManager.Configuration
   private let destination: PrefetchDestination
   private let concurrency: Int
   /// Whether the items are bytes and not values.
@@ -30,11 +29,10 @@ final class PrefetchQueue: Sendable {
   private let state = Lock(State())
 
   init<Value: Sendable>(
-    _ core: LoadCoordinator, _ configuration: ResourceManager.Configuration, _ transform: ResourceTransform<Value>,
+    _ core: LoadCoordinator, _ transform: ResourceTransform<Value>,
     _ destination: PrefetchDestination, concurrency: Int
   ) {
     self.core = core
-    self.configuration = configuration
     self.destination = destination
     self.concurrency = max(1, concurrency)
     isOfBytes = Value.self == Data.self && transform.id.isEmpty
@@ -99,7 +97,7 @@ final class PrefetchQueue: Sendable {
     }
     let load: ResolvedRequest
     do throws(CacheError) {
-      load = try ResolvedRequest(request, configuration, core)
+      load = try ResolvedRequest(request, core)
     } catch {
       return change { $0.accounting.refuse(request.url, error) }
     }

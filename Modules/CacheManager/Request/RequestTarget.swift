@@ -18,17 +18,17 @@ struct RequestTarget: Sendable {
 
   /// - Throws: ``CacheError/Code/invalidURL``, or the error with which the interceptor refuses the request.
   init(
-    _ url: URL, _ request: ResourceRequest, headerFields: HTTPFields, _ manager: ResourceManager.Configuration
+    _ url: URL, _ request: ResourceRequest, headerFields: HTTPFields, _ core: LoadCoordinator
   ) throws(CacheError) {
     var (head, url) = (try HTTPRequest(resource: url, method: request.method, headerFields: headerFields), url)
     if let type = request.body?.contentType, head.headerFields[.contentType] == nil { head.headerFields[.contentType] = type }
-    interceptor = request.options.interceptor.resolved(manager.interceptor)
+    interceptor = request.options.interceptor.resolved(core.configuration.interceptor)
     if let interceptor, interceptor.interceptsLookups { (head, url) = try Self.changed(head, url, by: interceptor) }
     (self.head, self.url) = (head, url)
     let scheme = head.scheme ?? ""
     let isHTTP = scheme == "http" || scheme == "https"
-    let provider = isHTTP ? nil : manager.schemeHandlers[scheme]
-    downloader = request.options.downloader.resolved(provider ?? (isHTTP ? manager.downloader : nil))
+    let provider = isHTTP ? nil : core.configuration.schemeHandlers[scheme]
+    downloader = request.options.downloader.resolved(provider ?? (isHTTP ? core.configuration.downloader : nil))
     switch request.options.downloader {
     case nil, .adapted: isFromSchemeHandler = provider != nil
     case .use, .disabled: isFromSchemeHandler = false
@@ -38,11 +38,11 @@ struct RequestTarget: Sendable {
 
   /// Creates the target of a request that is sent unchanged. Returns `nil` if an interceptor may change the request, or if the
   /// target needs a URL.
-  init?(plain request: HTTPRequest, _ options: RequestOptions, _ manager: ResourceManager.Configuration) {
-    interceptor = options.interceptor.resolved(manager.interceptor)
+  init?(plain request: HTTPRequest, _ options: RequestOptions, _ core: LoadCoordinator) {
+    interceptor = options.interceptor.resolved(core.configuration.interceptor)
     guard interceptor?.interceptsLookups != true, request.hasPlainTarget else { return nil }
     head = request
-    downloader = options.downloader.resolved(manager.downloader)
+    downloader = options.downloader.resolved(core.configuration.downloader)
     isFromSchemeHandler = false
     interceptSending()
   }
@@ -79,7 +79,7 @@ struct ResolvedAlternative: Sendable {
   /// The target of the source, or the error for a source that cannot be requested.
   let source: Result<RequestTarget, CacheError>
 
-  init(_ alternative: AlternativeSource, _ request: ResourceRequest, _ manager: ResourceManager.Configuration) {
+  init(_ alternative: AlternativeSource, _ request: ResourceRequest, _ core: LoadCoordinator) {
     self.alternative = alternative
     let url = alternative.url
     var fields = request.headerFields
@@ -87,7 +87,7 @@ struct ResolvedAlternative: Sendable {
     for name in ConfidentialFields.conditions { fields[name] = nil }
     if !url.isSameOrigin(as: request.url) { for name in ConfidentialFields.credentials { fields[name] = nil } }
     do throws(CacheError) {
-      source = .success(try RequestTarget(url, request, headerFields: fields, manager))
+      source = .success(try RequestTarget(url, request, headerFields: fields, core))
     } catch {
       source = .failure(error.about(url.address))
     }

@@ -16,9 +16,9 @@ final class ResolvedRequest: Sendable {
   init(_ settings: RequestSettings) { self.settings = settings }
 
   convenience init(
-    _ request: ResourceRequest, _ manager: ResourceManager.Configuration, _ core: LoadCoordinator, id: LoadID = LoadID()
+    _ request: ResourceRequest, _ core: LoadCoordinator, id: LoadID = LoadID()
   ) throws(CacheError) {
-    self.init(try RequestSettings(request, manager, core, id: id))
+    self.init(try RequestSettings(request, core, id: id))
   }
 
   /// Returns the load with the settings that `change` has changed.
@@ -188,16 +188,15 @@ struct RequestSettings: Sendable {
   }
 
   init(
-    _ request: ResourceRequest, _ manager: ResourceManager.Configuration, _ core: LoadCoordinator, id: LoadID = LoadID()
+    _ request: ResourceRequest, _ core: LoadCoordinator, id: LoadID = LoadID()
   ) throws(CacheError) {
-    let source = try RequestTarget(request.url, request, headerFields: request.headerFields, manager)
-    self.init(source, body: request.body, request.options, manager, core, id: id)
-    if !request.options.alternatives.isEmpty { settle(request.options.alternatives, request, manager) }
+    let source = try RequestTarget(request.url, request, headerFields: request.headerFields, core)
+    self.init(source, body: request.body, request.options, core, id: id)
+    if !request.options.alternatives.isEmpty { settle(request.options.alternatives, request, core) }
   }
 
   private init(
-    _ source: RequestTarget, body: RequestBody? = nil, _ options: RequestOptions, _ manager: ResourceManager.Configuration,
-    _ core: LoadCoordinator, id: LoadID = LoadID()
+    _ source: RequestTarget, body: RequestBody? = nil, _ options: RequestOptions, _ core: LoadCoordinator, id: LoadID = LoadID()
   ) {
     self.id = id
     invalidations = core.invalidations
@@ -210,32 +209,32 @@ struct RequestSettings: Sendable {
     self.body = body
     partition = options.partition
     resource = Self.resource(of: source, options)
-    memory = options.memory.resolved(manager.memory)
-    store = options.store.resolved(manager.store)
-    fleet = manager.collapseTimeout == nil ? nil : manager.fleet
-    collapseTimeout = manager.collapseTimeout
+    memory = options.memory.resolved(core.configuration.memory)
+    store = options.store.resolved(core.configuration.store)
+    fleet = core.configuration.collapseTimeout == nil ? nil : core.configuration.fleet
+    collapseTimeout = core.configuration.collapseTimeout
     fleetMember = core.fleetMember
-    validator = options.validator.resolved(manager.validator)
-    observation = options.observer.resolved(manager.observer).map { LoadObservation($0, of: id) }
+    validator = options.validator.resolved(core.configuration.validator)
+    observation = options.observer.resolved(core.configuration.observer).map { LoadObservation($0, of: id) }
     redirectInterceptor = source.interceptor.flatMap { $0.interceptsRedirects ? $0 : nil }
-    clock = options.clock ?? manager.clock
+    clock = options.clock ?? core.configuration.clock
     clockIdentity = options.clock.map { ComponentID.unique(type(of: $0)) }
-    executor = options.executor ?? manager.executor
-    callbackQueue = options.callbackQueue ?? manager.callbackQueue
-    policy = options.policy ?? manager.policy
-    storagePolicy = options.storagePolicy ?? manager.storagePolicy
+    executor = options.executor ?? core.configuration.executor
+    callbackQueue = options.callbackQueue ?? core.configuration.callbackQueue
+    policy = options.policy ?? core.configuration.policy
+    storagePolicy = options.storagePolicy ?? core.configuration.storagePolicy
     reads = options.reads
     writes = options.writes
     expiration = options.expiration
     priority = options.priority
-    timeout = options.timeout ?? manager.timeout
+    timeout = options.timeout ?? core.configuration.timeout
     idleTimeout = options.idleTimeout
-    acceptedStatuses = options.acceptedStatuses ?? manager.acceptedStatuses
-    redirectLimit = options.redirectLimit ?? manager.redirectLimit
-    allowsInsecureRedirects = options.allowsInsecureRedirects ?? manager.allowsInsecureRedirects
-    networkAccess = options.networkAccess ?? manager.networkAccess
-    maximumBodySize = options.maximumBodySize ?? manager.maximumBodySize
-    maximumBodyInMemory = manager.maximumBodyInMemory
+    acceptedStatuses = options.acceptedStatuses ?? core.configuration.acceptedStatuses
+    redirectLimit = options.redirectLimit ?? core.configuration.redirectLimit
+    allowsInsecureRedirects = options.allowsInsecureRedirects ?? core.configuration.allowsInsecureRedirects
+    networkAccess = options.networkAccess ?? core.configuration.networkAccess
+    maximumBodySize = options.maximumBodySize ?? core.configuration.maximumBodySize
+    maximumBodyInMemory = core.configuration.maximumBodyInMemory
     settleLayers()
   }
 
@@ -253,13 +252,12 @@ struct RequestSettings: Sendable {
 
   /// Creates the settings of an HTTP request, which is sent unchanged.
   init(
-    exchange request: HTTPRequest, hasBody: Bool, _ options: RequestOptions, _ manager: ResourceManager.Configuration,
-    _ core: LoadCoordinator
+    exchange request: HTTPRequest, hasBody: Bool, _ options: RequestOptions, _ core: LoadCoordinator
   ) throws(CacheError) {
-    if let source = RequestTarget(plain: request, options, manager) {
-      self.init(source, options, manager, core)
+    if let source = RequestTarget(plain: request, options, core) {
+      self.init(source, options, core)
     } else {
-      try self.init(modified: request, options, manager, core)
+      try self.init(modified: request, options, core)
     }
     destination = .stream
     if hasBody, head.method == .get || head.method == .head { leaveStoresAlone() }
@@ -267,17 +265,17 @@ struct RequestSettings: Sendable {
 
   /// Creates the settings of an HTTP request whose target must be checked, or may be changed by an interceptor.
   private init(
-    modified request: HTTPRequest, _ options: RequestOptions, _ manager: ResourceManager.Configuration, _ core: LoadCoordinator
+    modified request: HTTPRequest, _ options: RequestOptions, _ core: LoadCoordinator
   ) throws(CacheError) {
     guard let url = request.absoluteURL, url.scheme != nil, ResourceID.uri(of: request) != nil else {
       throw CacheError(.invalidURL, reason: "the request has no absolute target: scheme, authority and path")
     }
-    let interceptor = options.interceptor.resolved(manager.interceptor)
+    let interceptor = options.interceptor.resolved(core.configuration.interceptor)
     var options = options
     options.alternatives = []
     // The interceptor receives the request itself below, and not this substitute.
     options.interceptor = interceptor.map { .use($0.withoutLookups) } ?? .disabled
-    try self.init(ResourceRequest(url, method: request.method, options: options), manager, core)
+    try self.init(ResourceRequest(url, method: request.method, options: options), core)
     head = request
     try interceptor?.willLookUp(&head)
     try head.convertHost()
@@ -311,11 +309,11 @@ struct RequestSettings: Sendable {
   }
 
   private mutating func settle(
-    _ sources: [AlternativeSource], _ request: ResourceRequest, _ manager: ResourceManager.Configuration
+    _ sources: [AlternativeSource], _ request: ResourceRequest, _ core: LoadCoordinator
   ) {
     // A request that may have changed something at one server is not sent to another.
     guard head.method == .get || head.method == .head else { return }
-    alternatives = sources.map { ResolvedAlternative($0, request, manager) }
+    alternatives = sources.map { ResolvedAlternative($0, request, core) }
   }
 
   /// Returns the settings for loading an alternative in place of the original.
