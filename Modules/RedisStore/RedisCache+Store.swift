@@ -7,6 +7,10 @@ extension RedisCache {
     try await engine.variants(of: resource)
   }
 
+  /// Whether the cache is on a single server. Connecting then takes at most `connectTimeout` plus `timeout`, and each of the few
+  /// commands of a lookup takes at most `timeout`. A lookup in a cluster may first try all its servers.
+  public var boundsLookupTime: Bool { !engine.isCluster }
+
   public func transforms(of resource: String) async throws(CacheError) -> [ListedEntry] {
     try await engine.transforms(of: resource)
   }

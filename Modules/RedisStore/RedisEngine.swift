@@ -18,6 +18,7 @@ final class RedisEngine: Sendable {
   let configuration: RedisCache.Configuration
   let names: KeyNames
   let router: any RedisRouter
+  let isCluster: Bool
   let scripts = ScriptTable()
   private let counts = Lock(RedisCounters())
   /// Whether one run of a script may have keys with several hash tags.
@@ -25,6 +26,7 @@ final class RedisEngine: Sendable {
 
   init(_ addresses: [RedisAddress], isCluster: Bool, _ configuration: RedisCache.Configuration) throws(CacheError) {
     self.configuration = configuration
+    self.isCluster = isCluster
     joinsCalls = Lock(!isCluster)
     names = KeyNames(namespace: configuration.namespace)
     let tls = addresses[0].usesTLS ? try configuration.tls.context() : nil

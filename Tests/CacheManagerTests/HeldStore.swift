@@ -6,14 +6,25 @@ import HTTPTypes
 
 /// A durable store whose calls a test can hold.
 final class HeldStore: CacheStore {
-  /// The kinds of calls. Look-ups and reads are held after the call, and removals and commits before it.
+  /// The kinds of calls. Lookups and reads are held after the call, and removals and commits before it.
   enum Call: Hashable, Sendable { case look, open, removal, commit }
 
   let id = ComponentID.unique(HeldStore.self)
   let base: VolatileStore
+  let boundsLookupTime: Bool
   private let gates = Lock<[Call: (gate: Gate, isForAll: Bool)]>([:])
+  private let counts = Lock((lookups: 0, byCaller: 0))
 
-  init(clock: any CacheClock) { base = VolatileStore(clock: clock) }
+  init(clock: any CacheClock, boundsLookupTime: Bool = false) {
+    base = VolatileStore(clock: clock)
+    self.boundsLookupTime = boundsLookupTime
+  }
+
+  /// Set by a test in its own task. Detached tasks do not inherit it.
+  @TaskLocal static var isInTaskOfCaller = false
+
+  /// The number of calls of ``variants(of:)``, and of those in the task of a caller.
+  var lookups: (all: Int, byCaller: Int) { counts.withLock { ($0.lookups, $0.byCaller) } }
 
   /// Holds the next call of this kind, or all calls of this kind.
   func hold(_ call: Call, all isForAll: Bool = false) -> Gate {
@@ -32,7 +43,17 @@ final class HeldStore: CacheStore {
   }
 
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
-    let variants = try await base.variants(of: resource)
+    let isByCaller = Self.isInTaskOfCaller
+    counts.withLock { counts in
+      counts.lookups += 1
+      if isByCaller { counts.byCaller += 1 }
+    }
+    var variants = try await base.variants(of: resource)
+    if boundsLookupTime {
+      for index in variants.indices {
+        variants[index].body = ResourceBody(try await variants[index].body.collect(limit: .max))
+      }
+    }
     await pass(.look)
     return variants
   }
@@ -86,10 +107,12 @@ private final class HeldWriter: EntryWriter {
 
 extension ManagerFixture {
   /// Returns a fixture with a disk that can be held.
-  static func held() throws -> (fixture: ManagerFixture, store: HeldStore) {
+  ///
+  /// - Parameter boundsLookupTime: Whether the disk states that its lookups end soon. They then have their bodies in memory.
+  static func held(boundsLookupTime: Bool = false) throws -> (fixture: ManagerFixture, store: HeldStore) {
     let kept = Lock<HeldStore?>(nil)
     let fixture = try ManagerFixture {
-      let store = HeldStore(clock: $0.clock)
+      let store = HeldStore(clock: $0.clock, boundsLookupTime: boundsLookupTime)
       kept.withLock { $0 = store }
       $0.store = store
     }

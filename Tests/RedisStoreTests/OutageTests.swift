@@ -79,10 +79,15 @@ struct OutageTests {
     let server = try await RedisServer()
     let cache = try server.cache()
     try await cache.store(bytes(10), for: key, metadata: metadata())
+    #expect(cache.boundsLookupTime)
     server.pause()
-    let task = Task { try await cache.bytes(key) }
-    task.cancel()
-    await #expect(throws: CacheError.self) { _ = try await task.value }
+    let read = Task { try await cache.bytes(key) }
+    let lookup = Task { try await cache.variants(of: key.resource) }
+    read.cancel()
+    for _ in 0..<100 { await Task.yield() }
+    lookup.cancel()
+    #expect(await failure { _ = try await read.value }?.isCancellation == true)
+    #expect(await failure { _ = try await lookup.value }?.isCancellation == true)
     server.resume()
     #expect(try await cache.bytes(key) == bytes(10))
     await cache.close()

@@ -77,6 +77,15 @@ public protocol CacheStore: Component {
   /// A load looks up the store with this call, so it counts as a use of the entries. A small body may already be in memory
   /// (``ResourceBody/data``). Any other body is read when it is pulled.
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry]
+  /// Whether every call of ``variants(of:)`` ends by itself within a fixed time, also while the store cannot be reached.
+  ///
+  /// That time includes connecting and all commands of the call, and is a few seconds at most. A call whose task is cancelled
+  /// throws `CacheError.cancelled` at once. A store that wraps others returns `true` only if all stores that it looks up do.
+  ///
+  /// A manager may call such a store in the task of its caller. A hit whose body is in memory (``ResourceBody/data``) then needs
+  /// no other task. It calls other stores in a task of its own, so that a load can end while the store hangs. The default is
+  /// `false`.
+  var boundsLookupTime: Bool { get }
   /// Returns the result of ``variants(of:)`` with all bodies in memory (``ResourceBody/data``), or `nil` if that requires
   /// waiting.
   ///
@@ -186,6 +195,8 @@ public protocol CacheStore: Component {
 }
 
 extension CacheStore {
+  public var boundsLookupTime: Bool { false }
+
   public func variantsWithoutWaiting(of resource: String) -> [StoredEntry]? { nil }
 
   public func latestVariants(of resource: String) async throws(CacheError) -> [StoredEntry] {

@@ -29,6 +29,10 @@ final class RequestCoalescer: Sendable {
     /// The number of ``open`` loads whose only destination is the durable store.
     var storing = 0
     var running: [ObjectIdentifier: any AnyCoalescedLoad] = [:]
+    /// The resources that callers are looking up, and whether a load of the resource has ended in the meantime.
+    var callerLookups: [String: Bool] = [:]
+    /// The calls of ``close()`` that wait for the end of these lookups.
+    var lookupWaiters: [CheckedContinuation<Void, Never>] = []
     /// The number of the latest coalesced load.
     var last = 0
     var isClosed = false
@@ -39,7 +43,7 @@ final class RequestCoalescer: Sendable {
   private let state = Lock(State())
   private let ended = Atomic<Int>(0)
 
-  /// The number of loads that accept no more waiters. If it has changed since a look-up, a load may have stored what the look-up
+  /// The number of loads that accept no more waiters. If it has changed since a lookup, a load may have stored what the lookup
   /// did not find.
   var endPosition: Int { ended.load(ordering: .acquiring) }
 
@@ -48,22 +52,67 @@ final class RequestCoalescer: Sendable {
   /// Whether the only destination of an open load is the durable store.
   var isStoring: Bool { state.withLock { $0.storing > 0 } }
 
+  // MARK: Lookups by callers
+
+  /// Records that a load is looked up in the task of its caller, until ``endLookup(of:)``. ``close()`` waits for it.
+  ///
+  /// - Returns: `false` if another caller is looking up the resource, or if there is a load to join. The load must then use a
+  ///   coalesced load.
+  func beginLookup(of load: ResolvedRequest) -> Bool {
+    state.withLock { state in
+      let resource = load.settings.resource
+      guard !state.isClosed, state.callerLookups[resource] == nil else { return false }
+      // Making the key costs more than finding it, and often no load is open.
+      guard state.open.isEmpty || state.open[CoalescedLoadID(request: CoalescingKey(load))] == nil else { return false }
+      state.callerLookups[resource] = false
+      return true
+    }
+  }
+
+  /// Returns the current ``endPosition``, or `nil` if a load of the resource has ended since ``beginLookup(of:)``. That load may
+  /// have stored a response.
+  func positionIfCurrent(lookupOf resource: String) -> Int? {
+    state.withLock { $0.callerLookups[resource] == false ? endPosition : nil }
+  }
+
+  func endLookup(of resource: String) {
+    let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+      state.callerLookups[resource] = nil
+      guard state.callerLookups.isEmpty, !state.lookupWaiters.isEmpty else { return [] }
+      defer { state.lookupWaiters = [] }
+      return state.lookupWaiters
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  private func waitForLookups() async {
+    await withCheckedContinuation { continuation in
+      let isOver = state.withLock { state in
+        if !state.callerLookups.isEmpty { state.lookupWaiters.append(continuation) }
+        return state.callerLookups.isEmpty
+      }
+      if isOver { continuation.resume() }
+    }
+  }
+
+  // MARK: Coalesced loads
+
   /// Joins a running coalesced load, or creates one, which `begin` starts.
   ///
   /// - Parameters:
-  ///   - alone: Whether the waiter needs a load of its own, which no other waiter joins. Such a waiter was accepted before, so it
-  ///     is accepted even if the manager has closed in the meantime.
+  ///   - alone: Whether the waiter needs a load of its own, which no other waiter joins. Such a waiter was accepted before.
+  ///   - isAccepted: Whether the waiter was accepted before. It is then accepted even if the manager has closed in the meantime.
   ///   - task: The task to link to the coalesced load before the load begins.
   /// - Returns: `false` if the manager is closed.
   func join<Output: Shareable>(
-    _ id: CoalescedLoadID, _ load: ResolvedRequest, alone: Bool, task: LoadTask, waiter: CoalescedLoad<Output>.Waiter,
-    begin: (CoalescedLoad<Output>) -> Void
+    _ id: CoalescedLoadID, _ load: ResolvedRequest, alone: Bool, isAccepted: Bool = false, task: LoadTask,
+    waiter: CoalescedLoad<Output>.Waiter, begin: (CoalescedLoad<Output>) -> Void
   ) -> Bool {
     let isShared = !alone && load.head.method == .get && load.body == nil
     while true {
       guard
         let (coalesced, isNew): (CoalescedLoad<Output>, Bool) = coalesced(
-          id, load, for: task, isShared: isShared, isAccepted: alone)
+          id, load, for: task, isShared: isShared, isAccepted: alone || isAccepted)
       else {
         return false
       }
@@ -134,6 +183,8 @@ final class RequestCoalescer: Sendable {
   /// Removes a load that accepts no more waiters. Does nothing for a load that waiters could not find.
   func forget(_ coalesced: any AnyCoalescedLoad, _ id: CoalescedLoadID) {
     state.withLock { state in
+      let resource = id.request.resource
+      if !state.callerLookups.isEmpty, state.callerLookups[resource] != nil { state.callerLookups[resource] = true }
       guard state.open[id] === coalesced else { return }
       state.open[id] = nil
       ended.add(1, ordering: .releasing)
@@ -167,16 +218,17 @@ final class RequestCoalescer: Sendable {
   }
 
   /// Refuses new loads, stops the work that no waiter needs, and returns when all work has ended. This includes loads that start
-  /// in the meantime for waiters that need a load of their own.
+  /// in the meantime for waiters that need a load of their own, and lookups by callers.
   func close() async {
     while true {
-      let running = state.withLock { state in
+      let (running, hasLookups) = state.withLock { state in
         state.isClosed = true
-        return Array(state.running.values)
+        return (Array(state.running.values), !state.callerLookups.isEmpty)
       }
-      guard !running.isEmpty else { return }
+      guard !running.isEmpty || hasLookups else { return }
       for coalesced in running { coalesced.retire() }
       for coalesced in running { await coalesced.ended() }
+      await waitForLookups()
     }
   }
 }

@@ -39,12 +39,13 @@ final class EventMailbox<Value: Sendable>: Sendable {
   private let start: Duration
   private let state = Lock(State())
 
-  init(load: ResolvedRequest, task: LoadTask, sink: LoadCoordinator.Sink<Value>) {
+  /// - Parameter startedAt: The start of the load, if the observer has been informed of it.
+  init(load: ResolvedRequest, task: LoadTask, sink: LoadCoordinator.Sink<Value>, startedAt: Duration? = nil) {
     self.load = load
     self.task = task
     self.sink = sink
-    start = load.clock.uptime
-    load.observe(.started(url: load.observedURL))
+    start = startedAt ?? load.clock.uptime
+    if startedAt == nil { load.observe(.started(url: load.observedURL)) }
   }
 
   /// Starts the deadline of this waiter for the whole load. It does not affect the other waiters.

@@ -13,13 +13,13 @@ extension LoadCoordinator {
   enum LoadStart<Value: Sendable> {
     /// The load has ended.
     case over(Result<Resource<Value>, CacheError>)
-    /// The load needs more than a look-up in memory.
+    /// The load needs more than a lookup in memory.
     ///
-    /// - Parameter known: The responses that the look-up found.
+    /// - Parameter known: The responses that the lookup found.
     case underWay(ResolvedRequest, known: KnownResponses?)
   }
 
-  /// The result of a memory look-up for a plain request.
+  /// The result of a memory lookup for a plain request.
   enum PlainLookup<Value: Sendable> {
     case hit(Resource<Value>)
     /// Memory has no response of the resource.
@@ -63,7 +63,7 @@ extension LoadCoordinator {
   ///
   /// - Parameters:
   ///   - found: The result of ``plainLookup(_:_:_:startedAt:)``.
-  ///   - position: The coalescer's end position before that look-up.
+  ///   - position: The coalescer's end position before that lookup.
   func begin<Value: Sendable>(
     _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, _ found: PlainLookup<Value> = .undecided,
     at position: Int? = nil
@@ -131,7 +131,7 @@ extension LoadCoordinator {
   /// without fields that could select a response. A fresh response is a hit with both policies.
   ///
   /// ``memoryHit(_:_:allowsStale:startedAt:)`` returns the same result, but it needs a ``ResolvedRequest``. Creating one takes
-  /// several times as long as this look-up.
+  /// several times as long as this lookup.
   #if compiler(>=6.3)
   @specialized(where Value == Data)
   #endif
@@ -181,7 +181,7 @@ extension LoadCoordinator {
   }
 
   /// Returns the outcome of a load that a stored response ends at once.
-  private func hitOutcome<Value: Sendable>(
+  func hitOutcome<Value: Sendable>(
     _ candidate: Candidate, _ transform: ResourceTransform<Value>, of load: ResolvedRequest
   ) -> LoadOutcome {
     LoadOutcome(

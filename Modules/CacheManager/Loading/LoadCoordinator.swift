@@ -48,16 +48,20 @@ final class LoadCoordinator: Sendable {
 
   /// Starts a load that ``begin(_:_:)`` does not end, or joins it to a running load. `sink.end` is called exactly once.
   ///
-  /// - Parameter known: The result of the look-up in ``begin(_:_:)``.
+  /// - Parameters:
+  ///   - known: The responses that a lookup has found.
+  ///   - startedAt: The start of the load, or `nil` if it starts now. A load that has started was reported to the observer and
+  ///     accepted by the coalescer.
   func start<Value: Sendable>(
-    _ load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>, _ task: LoadTask, _ sink: Sink<Value>
+    _ load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>, _ task: LoadTask, _ sink: Sink<Value>,
+    startedAt: Duration? = nil
   ) {
     let load = load.markedIfNested
-    let mailbox = EventMailbox(load: load, task: task, sink: sink)
+    let mailbox = EventMailbox(load: load, task: task, sink: sink, startedAt: startedAt)
     mailbox.limit(to: load.timeout)
     if Value.self == Data.self, transform.id.isEmpty {
       let waiter = mailbox.waiter { (outcome: LoadOutcome) in (outcome.data as? Value).map { ($0, outcome) } }
-      joinBytes(load, known: known, alone: false, task: task, waiter)
+      joinBytes(load, known: known, alone: false, isAccepted: startedAt != nil, task: task, waiter)
     } else {
       joinDerived(load, transform, alone: false, task: task, mailbox: mailbox)
     }
@@ -68,13 +72,56 @@ final class LoadCoordinator: Sendable {
   func outcome<Value: Sendable>(
     of load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>
   ) async -> Result<Resource<Value>, CacheError> {
+    let load = load.markedIfNested
+    guard known == nil, Value.self == Data.self, transform.id.isEmpty, load.allowsLookupByCaller,
+      coalescer.beginLookup(of: load)
+    else {
+      return await coalescedOutcome(of: load, known: known, transform)
+    }
+    return await outcomeOfLookup(load, transform)
+  }
+
+  /// Looks up a load in the task of its caller, and starts a coalesced load only if there is no hit. A coalesced load costs a
+  /// task, its wake-ups and the objects of a waiter.
+  ///
+  /// It leaves the actor of the caller, so that a blocked actor never delays the end of the lookup.
+  @concurrent
+  private func outcomeOfLookup<Value: Sendable>(
+    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>
+  ) async -> Result<Resource<Value>, CacheError> {
+    let (start, resource) = (load.clock.uptime, load.settings.resource)
+    load.observe(.started(url: load.observedURL))
+    let cache = TieredCache(load, resource: resource)
+    // A lookup throws only if the task is cancelled.
+    guard let found = try? await cache.lookUp(load.head), !Task.isCancelled, !cache.isBehindRemovals else {
+      return await coalescedOutcome(of: load, known: nil, transform, startedAt: start)
+    }
+    guard let candidate = cache.immediateHit(in: found), let value = candidate.data as? Value else {
+      let known = coalescer.positionIfCurrent(lookupOf: resource).map {
+        KnownResponses(cache: cache, result: found, position: $0)
+      }
+      return await coalescedOutcome(of: load, known: known, transform, startedAt: start)
+    }
+    let hit = Result<_, CacheError>.success(
+      hitOutcome(candidate, transform, of: load).resource(value, clock: load.clock, startedAt: start))
+    load.observeEnd(hit, startedAt: start)
+    coalescer.endLookup(of: resource)
+    return hit
+  }
+
+  /// Starts a load or joins it to a running one, and waits for its end.
+  ///
+  /// - Parameter startedAt: The start of the load, or `nil` if it was not looked up. The lookup ends when the load has joined.
+  private func coalescedOutcome<Value: Sendable>(
+    of load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>, startedAt: Duration? = nil
+  ) async -> Result<Resource<Value>, CacheError> {
     let task = LoadTask(id: load.id, priority: LoadPriority(load.priority), isHandedOut: false)
     return await withTaskCancellationHandler {
       // A sink ends exactly once, so an unchecked continuation is safe.
       await withUnsafeContinuation { continuation in
-        start(
-          load, known: known, transform, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true)
-        )
+        let sink = Sink<Value>(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true)
+        start(load, known: known, transform, task, sink, startedAt: startedAt)
+        if startedAt != nil { coalescer.endLookup(of: load.settings.resource) }
       }
     } onCancel: {
       task.cancel()
@@ -86,10 +133,11 @@ final class LoadCoordinator: Sendable {
   /// Joins a waiter to the coalesced load of a request's bytes, which is started if it does not exist.
   ///
   /// - Parameters:
-  ///   - known: The result of the look-up in ``begin(_:_:)``.
+  ///   - known: The responses that a lookup has found.
   ///   - alone: Whether the waiter gets a load of its own, because the outcome of another load was not for it.
+  ///   - isAccepted: Whether the coalescer has accepted the load before.
   func joinBytes(
-    _ load: ResolvedRequest, known: KnownResponses? = nil, alone: Bool, task: LoadTask,
+    _ load: ResolvedRequest, known: KnownResponses? = nil, alone: Bool, isAccepted: Bool = false, task: LoadTask,
     _ waiter: CoalescedLoad<LoadOutcome>.Waiter
   ) {
     // Decisions that were made before this waiter joined ignore its needs.
@@ -106,8 +154,8 @@ final class LoadCoordinator: Sendable {
     }
     let id = CoalescedLoadID(request: CoalescingKey(load))
     queuedPriorities.raise(load, to: task.priority.level)
-    let isAccepted = coalescer.join(id, load, alone: alone, task: task, waiter: joining) { coalesced in
-      // A load that ended between the look-up and this point may have stored the response, so the look-up is repeated.
+    let isAccepted = coalescer.join(id, load, alone: alone, isAccepted: isAccepted, task: task, waiter: joining) { coalesced in
+      // A load that ended between the lookup and this point may have stored the response, so the lookup is repeated.
       let known = known?.position == self.coalescer.endPosition ? known : nil
       coalesced.start(on: load.downloader?.preferredExecutor) { coalesced in
         let result = await self.fetch(load, known, in: coalesced.number, coalesced.priority) { coalesced.report($0) }

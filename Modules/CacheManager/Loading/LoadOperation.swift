@@ -199,11 +199,11 @@ struct LoadOperation: Sendable {
   }
 }
 
-/// The result of the look-up that a load made before its operation started.
+/// The result of the lookup that a load made before its operation started.
 struct KnownResponses: Sendable {
   var cache: TieredCache
   var result: LookupResult
-  /// The coalescer's ``RequestCoalescer/endPosition`` before the look-up.
+  /// The ``RequestCoalescer/endPosition`` at which the result is valid.
   var position: Int
 }
 

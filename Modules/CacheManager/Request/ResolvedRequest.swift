@@ -33,6 +33,15 @@ final class ResolvedRequest: Sendable {
 
   subscript<Part>(dynamicMember part: KeyPath<RequestSettings, Part>) -> Part { settings[keyPath: part] }
 
+  /// Whether the load may be looked up in the task of its caller.
+  ///
+  /// The manager cannot end such a lookup, so the store must end it, and the load must have no timeout of its own. An alternative
+  /// source, a body or another method than GET leads to requests that a lookup does not replace.
+  var allowsLookupByCaller: Bool {
+    settings.reads.contains(.disk) && settings.store?.boundsLookupTime == true && settings.timeout == nil
+      && settings.alternatives.isEmpty && settings.head.method == .get && settings.body == nil
+  }
+
   /// The URL of the load as text, for errors.
   var address: String { settings.url.address }
 
