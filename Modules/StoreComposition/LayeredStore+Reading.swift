@@ -47,7 +47,7 @@ extension LayeredStore {
   ///
   /// - Returns: Whether a layer above lacks the later response.
   private func replaceOlder(_ entry: StoredEntry, above index: Int, _ snapshot: CopyBarrier.Watch) async -> Bool {
-    // A change since the look-up, such as a purge, is later than the entry that was found.
+    // A change since the lookup, such as a purge, is later than the entry that was found.
     guard barrier.beginCommit(snapshot) else { return false }
     defer { barrier.endCommit(snapshot) }
     let (key, metadata) = (entry.key, entry.metadata)

@@ -135,7 +135,7 @@ struct AlternativeTests {
     #expect(fixture.network.requests(for: second).isEmpty && fixture.disk.keys.isEmpty)
   }
 
-  @Test("a mirror's response is stored under the original's URL, and every look-up states its source", arguments: [false, true])
+  @Test("a mirror's response is stored under the original's URL, and every lookup states its source", arguments: [false, true])
   func stored(fromDisk: Bool) async throws {
     fixture.network.respond(to: fixture.url, with: .failure(.connectionRefused))
     fixture.network.respond(to: mirror, with: .ok("bytes", etag: "\"m\"", cacheControl: "max-age=60"))

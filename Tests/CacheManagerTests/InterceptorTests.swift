@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Interceptors")
 struct InterceptorTests {
-  @Test("a field that is set before the look-up is sent, and affects coalescing and Vary")
+  @Test("a field that is set before the lookup is sent, and affects coalescing and Vary")
   func fields() async throws {
     let language = Lock("de")
     let fixture = try ManagerFixture {
@@ -27,7 +27,7 @@ struct InterceptorTests {
     #expect([german, french, again].map(\.source) == [.network, .network, .memory])
   }
 
-  @Test("a URL that is changed before the look-up is loaded, and the response is stored under it")
+  @Test("a URL that is changed before the lookup is loaded, and the response is stored under it")
   func resource() async throws {
     let fixture = try ManagerFixture { $0.interceptor = RequestInterceptor(willLookUp: { $0.path = "/changed" }) }
     let changed = try fixture.url("/changed")
@@ -65,7 +65,7 @@ struct InterceptorTests {
     #expect(fixture.manager.cachedInMemory(request, as: .bytes)?.text == "own")
   }
 
-  @Test("a redirect keeps the fields that were set before the look-up, and an alternative is intercepted itself")
+  @Test("a redirect keeps the fields that were set before the lookup, and an alternative is intercepted itself")
   func followUps() async throws {
     let calls = Counter()
     let fixture = try ManagerFixture {
@@ -85,7 +85,7 @@ struct InterceptorTests {
     #expect(fixture.network.requests.map { $0.headerFields[.accept] } == ["example.com", "example.com", "mirror.example"])
   }
 
-  @Test("an HTTP request is intercepted once before the look-up, unchanged")
+  @Test("an HTTP request is intercepted once before the lookup, unchanged")
   func exchange() async throws {
     let seen = Lock<[HTTPRequest]>([])
     let fixture = try ManagerFixture {
@@ -142,7 +142,7 @@ struct InterceptorTests {
     #expect([first, second].map(\.text) == ["image/png", "image/png"] && second.source == .memory)
   }
 
-  @Test("an interceptor without a look-up stage does not slow down the plain memory look-up")
+  @Test("an interceptor without a lookup stage does not slow down the plain memory lookup")
   func sendingKeepsHitsPlain() async throws {
     let calls = Counter()
     let fixture = try ManagerFixture { $0.interceptor = RequestInterceptor(willSend: { _ in calls.increment() }) }

@@ -107,7 +107,7 @@ struct InternationalHostTests {
     #expect(error.code == .redirectRefused && error.reason.contains("the host '"))
   }
 
-  @Test("an interceptor may name an international host, before the look-up and after a redirect")
+  @Test("an interceptor may name an international host, before the lookup and after a redirect")
   func rewritten() async throws {
     let fixture = try ManagerFixture()
     let target = try url("https://xn--bcher-kva.example/a")

@@ -60,7 +60,7 @@ struct LoadEventTests {
     #expect(Array(words.dropFirst(before)) == ["hit: memory", "hit: memory"])
   }
 
-  @Test("a memory look-up that finds nothing, or only a stale response, has no event")
+  @Test("a memory lookup that finds nothing, or only a stale response, has no event")
   func looks() async throws {
     let options = RequestOptions.policy(.staleWhileRevalidate)
     _ = fixture.manager.cachedInMemory(fixture.url, options: options)

@@ -5,15 +5,15 @@ import Testing
 
 @testable import CacheManager
 
-@Suite("Look-ups that another load overtakes")
+@Suite("Lookups that another load overtakes")
 struct LookupRaceTests {
-  @Test("a load whose look-up found nothing uses the response that an equal load stored before it started")
+  @Test("a load whose lookup found nothing uses the response that an equal load stored before it started")
   func overtakenMiss() async throws {
     // Given
     let fixture = try ManagerFixture { $0.store = nil }
     fixture.network.respond(to: fixture.url, with: .ok("bytes", cacheControl: "max-age=60"))
     guard case .underWay(let load, let known) = try fixture.manager.core.begin(ResourceRequest(fixture.url), .bytes) else {
-      return #expect(Bool(false), "the look-up found a response")
+      return #expect(Bool(false), "the lookup found a response")
     }
     #expect(known != nil)
 
@@ -26,7 +26,7 @@ struct LookupRaceTests {
     #expect(fixture.network.requests.count == 1)
   }
 
-  @Test("a load whose look-up found a stale response does not revalidate what an equal load has revalidated since")
+  @Test("a load whose lookup found a stale response does not revalidate what an equal load has revalidated since")
   func overtakenRevalidation() async throws {
     // Given
     let fixture = try ManagerFixture { $0.store = nil }

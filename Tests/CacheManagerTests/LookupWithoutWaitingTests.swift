@@ -19,7 +19,7 @@ private final class PreparedStore: CacheStore {
     (self.store, self.isPrepared, self.clock) = (store, isPrepared, clock)
   }
 
-  /// The number of look-ups without and with waiting.
+  /// The number of lookups without and with waiting.
   var lookups: (immediate: Int, waiting: Int) { counts.withLock { $0 } }
 
   /// Makes the current entries available without waiting.
@@ -69,7 +69,7 @@ private final class PreparedStore: CacheStore {
   func removeAll() async throws(CacheError) { try await store.removeAll() }
 }
 
-@Suite("Look-ups in the durable store without waiting")
+@Suite("Lookups in the durable store without waiting")
 struct LookupWithoutWaitingTests {
   /// A fixture after a restart: memory is empty, and the store can or cannot return the loaded entries without waiting.
   private struct Restarted {
@@ -116,14 +116,14 @@ struct LookupWithoutWaitingTests {
     }
   }
 
-  @Test("a look-up without waiting has the same result as one that waits", arguments: PlainHitTests.Situation.all)
+  @Test("a lookup without waiting has the same result as one that waits", arguments: PlainHitTests.Situation.all)
   func agreement(_ situation: PlainHitTests.Situation) async throws {
     let short = try await Restarted(situation, isPrepared: true)
     let long = try await Restarted(situation, isPrepared: false)
     #expect(try await short.told(situation) == long.told(situation))
   }
 
-  @Test("a hit without waiting sends no waiting look-up, and is promoted to memory")
+  @Test("a hit without waiting sends no waiting lookup, and is promoted to memory")
   func hit() async throws {
     let restarted = try await Restarted(.init("fresh", isHit: true), isPrepared: true)
     let before = restarted.store.lookups
@@ -139,7 +139,7 @@ struct LookupWithoutWaitingTests {
     #expect(restarted.fixture.observer.eventsOfResults.count == events + 3)
   }
 
-  @Test("a look-up without waiting is no hit for a value, a file, a smaller body limit or a cancelled task")
+  @Test("a lookup without waiting is no hit for a value, a file, a smaller body limit or a cancelled task")
   func others() async throws {
     let restarted = try await Restarted(.init("fresh", isHit: true), isPrepared: true)
     let (fixture, url) = (restarted.fixture, restarted.fixture.url)

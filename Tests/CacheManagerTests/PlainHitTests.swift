@@ -137,7 +137,7 @@ struct PlainHitTests {
     #expect(told(hit) == told(same))
   }
 
-  @Test("the manager's interceptor sees each look-up")
+  @Test("the manager's interceptor sees each lookup")
   func interceptor() async throws {
     let fixture = try ManagerFixture { configuration in
       configuration.interceptor = RequestInterceptor(willLookUp: { request in

@@ -245,9 +245,9 @@ struct RedirectTests {
   }
 }
 
-@Suite("Look-ups, removals and prefetches")
+@Suite("Lookups, removals and prefetches")
 struct CacheLookupTests {
-  @Test("a look-up finds memory, disk or nothing, and sends no request")
+  @Test("a lookup finds memory, disk or nothing, and sends no request")
   func lookup() async throws {
     let fixture = try ManagerFixture()
     fixture.network.respond(to: fixture.url, with: .ok("bytes", cacheControl: "max-age=60"))

@@ -126,7 +126,7 @@ struct StaleTests {
   }
 
   @Test(
-    "a look-up in memory returns a stale response only with staleWhileRevalidate, and never one that must be revalidated",
+    "a lookup in memory returns a stale response only with staleWhileRevalidate, and never one that must be revalidated",
     arguments: [("max-age=1", true), ("max-age=1, must-revalidate", false), ("no-cache", false)])
   func staleInMemory(cacheControl: String, isShown: Bool) async throws {
     let fixture = try ManagerFixture()

@@ -246,7 +246,7 @@ struct StoredVariantTests {
     #expect(told.text == "abcdefgh" && fixture.network.requests.count == 2)
   }
 
-  @Test("a look-up states the layer that the value would come from")
+  @Test("a lookup states the layer that the value would come from")
   func lookup() async throws {
     let fixture = try ManagerFixture()
     fixture.network.respond(to: fixture.url, with: .ok("abcdefgh", cacheControl: "max-age=60"))

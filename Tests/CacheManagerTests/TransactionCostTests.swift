@@ -43,7 +43,7 @@ struct TransactionCostTests {
     #expect(calls["judge"] == 1)
     // Only memory is read if it has the response that the load needs.
     let needsDisk = layers == .disk || way == .prefetchToDisk
-    #expect(calls["look-up on disk"] == (needsDisk ? 1 : 0))
+    #expect(calls["lookup on disk"] == (needsDisk ? 1 : 0))
     #expect(calls["body from disk"] == (layers == .disk && way != .prefetchToDisk ? 1 : 0))
     #expect(calls["metadata to disk"] == 1)
     #expect(calls["entry to disk"] == 0)
@@ -188,7 +188,7 @@ private struct CountingStore: CacheStore {
   init(_ base: any CacheStore, _ calls: CallCounter) { (id, self.base, self.calls) = (base.id, base, calls) }
 
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
-    calls.count("look-up on disk")
+    calls.count("lookup on disk")
     return try await base.variants(of: resource)
   }
 

@@ -23,7 +23,7 @@ extension ResourceManager {
   /// before it uses it, with the exceptions in <doc:/Etagere/SeveralMachines>. The count is that of this process and of
   /// the shared store.
   ///
-  /// A URL or a key in one partition costs one look-up. A tag uses the store's index by tag, if it has one. Every other
+  /// A URL or a key in one partition costs one lookup. A tag uses the store's index by tag, if it has one. Every other
   /// selection lists and examines everything in the stores. On disk, this reads a part of every file.
   ///
   /// - Parameters:

@@ -30,7 +30,7 @@ struct CacheTransaction: Sendable {
     self.cache = cache
   }
 
-  /// The next step of a transaction after the look-up.
+  /// The next step of a transaction after the lookup.
   enum Decision {
     /// A stored response is used. If there is a request, the response is also revalidated.
     case stored(TransactionResponse, thenRevalidate: (HTTPRequest, OriginRequest)?)
@@ -54,7 +54,7 @@ struct CacheTransaction: Sendable {
 
   /// Looks into the stores and decides.
   ///
-  /// - Parameter known: The result of an immediately preceding look-up, or `nil` if there was none.
+  /// - Parameter known: The result of an immediately preceding lookup, or `nil` if there was none.
   func decide(_ known: LookupResult? = nil) async throws(CacheError) -> Decision {
     var found: LookupResult
     if let known { found = known } else { found = try await cache.lookUp(head) }

@@ -28,7 +28,7 @@ extension OriginRequest {
     return selecting.map { "\($0.canonicalName): \(fields[values: $0])" }.sorted().joined(separator: "\n")
   }
 
-  /// The result of a look-up for a response that another process may have stored.
+  /// The result of a lookup for a response that another process may have stored.
   private enum RepeatedLookup {
     case response(TransactionResponse)
     case send(HTTPRequest, OriginRequest)

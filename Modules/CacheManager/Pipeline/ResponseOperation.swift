@@ -32,8 +32,8 @@ struct ResponseOperation: Sendable {
 
   /// - Parameters:
   ///   - body: The content of the request.
-  ///   - arrival: The count of the coalescer before the first look-up. It reveals a response that is stored after that look-up.
-  ///   - known: The result of an immediately preceding look-up, or `nil` if there was none.
+  ///   - arrival: The count of the coalescer before the first lookup. It reveals a response that is stored after that lookup.
+  ///   - known: The result of an immediately preceding lookup, or `nil` if there was none.
   private func run(
     sending body: ResourceBody?, since arrival: Int, _ known: LookupResult? = nil
   ) async throws(CacheError) -> CachedResponse {

@@ -117,7 +117,7 @@ struct MemoryTier: Sendable {
     for element in index(of: resource)?.elements ?? [] {
       store.remove(CacheKey(resource: resource, variant: element.variant), ifRevision: nil)
     }
-    // No look-up finds the transforms' values without the index. The store evicts them when it needs memory.
+    // No lookup finds the transforms' values without the index. The store evicts them when it needs memory.
     store.remove(Self.key(of: resource), ifRevision: nil)
   }
 

@@ -34,8 +34,8 @@ extension TieredCache {
     return merged.filter { !$0.isInTransformsAlone || representation.isSatisfied(by: $0.transforms) }
   }
 
-  /// Returns the stored transforms of a candidate, with their lengths: those that the look-up found, and those that waiters want.
-  /// The look-up does not search for transforms if memory has the response.
+  /// Returns the stored transforms of a candidate, with their lengths: those that the lookup found, and those that waiters want.
+  /// The lookup does not search for transforms if memory has the response.
   func transforms(
     beside candidate: Candidate, on disk: any CacheStore
   ) async throws(CacheError) -> [(key: CacheKey, length: Int64?)] {

@@ -13,7 +13,7 @@ extension TieredCache {
   private var writableMemory: MemoryTier? { request.writes.contains(.memory) ? request.memory.map(MemoryTier.init) : nil }
   private var writableDisk: (any CacheStore)? { request.writes.contains(.disk) ? request.store : nil }
 
-  /// Whether anything was removed since the request began its look-up.
+  /// Whether anything was removed since the request began its lookup.
   var isBehindRemovals: Bool { request.invalidations.current != logPosition }
 
   /// Puts content that was read from disk into memory.

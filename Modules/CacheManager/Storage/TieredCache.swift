@@ -11,7 +11,7 @@ internal import Foundation
 struct Candidate: Sendable {
   var key: CacheKey
   var metadata: StoredMetadata
-  /// The body, if the look-up found it in memory, or if the durable store had it in memory.
+  /// The body, if the lookup found it in memory, or if the durable store had it in memory.
   var data: Data? = nil
   /// The layer that ``data`` came from.
   var source = ResourceSource.disk
@@ -41,7 +41,7 @@ struct LookupResult: Sendable {
 struct TieredCache: Sendable {
   let request: ResolvedRequest
   let resource: String
-  /// The position of the ``InvalidationLog`` when the request began its look-up.
+  /// The position of the ``InvalidationLog`` when the request began its lookup.
   let logPosition: Int
 
   init(_ request: ResolvedRequest, resource: String) {
@@ -54,7 +54,7 @@ struct TieredCache: Sendable {
     self.logPosition = logPosition
   }
 
-  /// Returns the cache for another request that takes over the look-up of this one. Responses that were removed since then count
+  /// Returns the cache for another request that takes over the lookup of this one. Responses that were removed since then count
   /// as removed for both.
   func seen(by request: ResolvedRequest) -> TieredCache {
     TieredCache(request, resource: resource, logPosition: logPosition)
@@ -88,7 +88,7 @@ struct TieredCache: Sendable {
     return LookupResult(candidates: candidates, plan: plan(head, candidates), storeFailure: failure)
   }
 
-  /// Looks up the resource in memory, and in a durable store that can respond without waiting. Returns `nil` if the look-up must
+  /// Looks up the resource in memory, and in a durable store that can respond without waiting. Returns `nil` if the lookup must
   /// wait.
   ///
   /// - Parameter isAbsentFromMemory: Whether memory is known to have no response of the resource.
@@ -116,7 +116,7 @@ struct TieredCache: Sendable {
       key: CacheKey(resource: resource, variant: elements[index].variant), metadata: elements[index].metadata, source: .memory)
   }
 
-  /// Returns the response of a look-up that may be used now, with its body, and promotes it. Returns `nil` if there is none.
+  /// Returns the response of a lookup that may be used now, with its body, and promotes it. Returns `nil` if there is none.
   func immediateHit(in found: LookupResult) -> Candidate? {
     guard case .use(let index, nil) = found.plan, request.isResult(found.candidates[index].metadata.response) else { return nil }
     let candidate = found.candidates[index]

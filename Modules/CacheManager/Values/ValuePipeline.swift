@@ -124,7 +124,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     }
   }
 
-  /// Caches a value in memory if memory has the metadata of its response. Without that metadata, no look-up could find the value.
+  /// Caches a value in memory if memory has the metadata of its response. Without that metadata, no lookup could find the value.
   private func cacheInMemory(_ value: Value, _ key: CacheKey, _ outcome: LoadOutcome) {
     guard load.writes.contains(.memory), outcome.isShareable, let tier = load.memory.map(MemoryTier.init),
       let index = tier.index(of: key.resource),

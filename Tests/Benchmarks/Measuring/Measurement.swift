@@ -42,7 +42,7 @@ struct Measurement: Codable, Sendable {
     case rawList
     /// The time of one operation in nanoseconds.
     case nanosecondsEach
-    /// The number of hits divided by the number of look-ups.
+    /// The number of hits divided by the number of lookups.
     case hitRatio
     /// The number of heap allocations.
     case allocations

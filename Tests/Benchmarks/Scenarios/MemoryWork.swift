@@ -35,7 +35,7 @@ struct MemoryFixture: Sendable {
 
   /// The keys of the stored entries, of 60 characters.
   let stored: [String]
-  /// Equal strings in other memory, for look-ups.
+  /// Equal strings in other memory, for lookups.
   let asked: [String]
   let absent: [String]
   let keys: [CacheKey]
