@@ -39,9 +39,9 @@ struct PortResponderTests {
   func ending() async throws {
     let response = await responder().respond(to: request("/a?b"))
     #expect(response.head.status == .ok && response.head.headerFields[.date] != nil)
-    #expect(!metrics.text(gauges: [:]).contains("http_request"))
+    #expect(!metrics.text().contains("http_request"))
     response.onEnd?(ServerResponse.Delivery(bodyBytes: 2, isComplete: true))
-    #expect(metrics.text(gauges: [:]).contains(#"_count{route="/a",status="200"} 1"#))
+    #expect(metrics.text().contains(#"_count{route="/a",status="200"} 1"#))
     let line = await line()
     #expect(line.contains(#""bytes":2,"client":"198.51.100.7","method":"GET""#) && line.contains(#""path":"/a?b","status":200"#))
     #expect(!line.contains("aborted"))
@@ -51,7 +51,7 @@ struct PortResponderTests {
   func aborted() async throws {
     let response = await responder().respond(to: request("/a"))
     response.onEnd?(ServerResponse.Delivery(error: CacheError(.connectionLost, reason: "gone")))
-    #expect(metrics.text(gauges: [:]).contains(#"_count{route="/a",status="aborted"} 1"#))
+    #expect(metrics.text().contains(#"_count{route="/a",status="aborted"} 1"#))
     let line = await line()
     #expect(line.contains(#""aborted":true,"bytes":0"#) && line.contains(#""error":"connectionLost: gone""#))
   }
@@ -65,7 +65,7 @@ struct PortResponderTests {
     let missing = await responder.respond(to: request("/b"))
     #expect(missing.head.status == .notFound)
     missing.onEnd?(ServerResponse.Delivery(isComplete: true))
-    let text = metrics.text(gauges: [:])
+    let text = metrics.text()
     #expect(text.contains(#"_count{route="none",status="400"} 1"#) && text.contains(#"_count{route="none",status="404"} 1"#))
     #expect(await line().contains(#""error":"badRequest: no Host","milliseconds""#))
   }

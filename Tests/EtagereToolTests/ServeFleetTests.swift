@@ -16,7 +16,8 @@ private final class SharedServer: Sendable {
   private let process: Process
   private let fixture: ToolFixture
 
-  init() async throws {
+  /// - Parameter isFull: Whether the server accepts no entries, because it has no memory for them.
+  init(isFull: Bool = false) async throws {
     fixture = try ToolFixture()
     // The path of a socket has at most 107 bytes.
     let socket = "\(FileManager.default.temporaryDirectory.path)/serve-\(Hexadecimal.text(Revision.random().low))"
@@ -24,6 +25,7 @@ private final class SharedServer: Sendable {
     process = Process()
     process.executableURL = URL(filePath: try #require(Self.program))
     process.arguments = ["--dir", fixture.path, "--unixsocket", socket, "--port", "0", "--save", ""]
+    if isFull { process.arguments? += ["--maxmemory", "1"] }
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
     try process.run()
@@ -97,9 +99,34 @@ struct ServeFleetTests {
       try await Turns.until { try await metrics(of: service).contains("etagere_fleet_current 0\n") }
       let before = try await metrics(of: service)
       #expect(!before.contains("etagere_store_failures"), "\(before)")
+      #expect(before.contains("etagere_redis_failures 0\n"), "\(before)")
       #expect(try await service.get(try await service.sign("\(address)/a.png", "width=20")).status == 200)
       let after = try await metrics(of: service)
       #expect(after.contains(#"etagere_store_failures{operation="read",code="storeUnavailable"}"#), "\(after)")
+      #expect(!after.contains(#"etagere_store_failures{operation="write""#), "\(after)")
+      #expect(try await service.stop() == 0)
+    }
+  }
+
+  @Test(
+    "with a full server, a service stores on its disk, and its metrics show the failed writes",
+    .enabled(if: SharedServer.program != nil))
+  func full() async throws {
+    let server = try await SharedServer(isFull: true)
+    defer { server.stop() }
+    try await withOrigin { origin in
+      let address = "http://127.0.0.1:\(origin.port)"
+      try serve(PixelSize(40, 30), etag: "1", origin)
+      let folder = try ToolFixture()
+      let service = try await RunningService([
+        "--origin", address, "--private-addresses", "true", "--cache-folder", folder.path, "--redis", server.url,
+        "--admin", "127.0.0.1:0",
+      ])
+      #expect(try await metrics(of: service).contains("etagere_redis_failures 0\n"))
+      #expect(try await service.get(try await service.sign("\(address)/a.png", "width=20")).status == 200)
+      try await Turns.until { try await !metrics(of: service).contains("etagere_redis_failures 0\n") }
+      let after = try await metrics(of: service)
+      #expect(after.contains("etagere_redis_failures "), "\(after)")
       #expect(!after.contains(#"etagere_store_failures{operation="write""#), "\(after)")
       #expect(try await service.stop() == 0)
     }

@@ -100,9 +100,10 @@ struct PrometheusMetricsTests {
     let timer = metrics.makeTimer(label: "time", dimensions: [("route", "r")])
     timer.recordNanoseconds(2_000_000)
     timer.recordNanoseconds(60_000_000_000)
-    let lines = metrics.text(gauges: ["results": 7]).split(separator: "\n")
+    let lines = metrics.text(gauges: ["results": 7], counts: ["failures": 5]).split(separator: "\n")
     for line in [
-      "# TYPE results gauge", "results 7", "# TYPE requests_sent counter", #"requests_sent{path="a\"b\\c\n",x_y="1"} 4"#,
+      "# TYPE results gauge", "results 7", "# TYPE failures counter", "failures 5", "# TYPE requests_sent counter",
+      #"requests_sent{path="a\"b\\c\n",x_y="1"} 4"#,
       "# TYPE running gauge", "running 2.5", "# TYPE time histogram", #"time_bucket{route="r",le="0.001"} 0"#,
       #"time_bucket{route="r",le="0.005"} 1"#, #"time_bucket{route="r",le="30.0"} 1"#, #"time_bucket{route="r",le="+Inf"} 2"#,
       #"time_sum{route="r"} 60.002"#, #"time_count{route="r"} 2"#,

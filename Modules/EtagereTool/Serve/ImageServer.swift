@@ -20,6 +20,8 @@ final class ImageServer: Sendable {
   private let downloader: AsyncHTTPDownloader
   private let prometheus = PrometheusMetrics()
   private let disk: DiskCache?
+  /// Returns the number of lookups and changes that failed on the Redis server. `nil` without a server.
+  private let redisFailures: (@Sendable () -> Int)?
   private let isDraining = Lock(false)
   private let log = LogWriter()
   private let readiness = Readiness()
@@ -48,7 +50,7 @@ final class ImageServer: Sendable {
       try DiskCache(path: folder, configuration: .init(sizeLimit: Int64(settings.cacheSize)))
     }
     configuration.cache.store = disk
-    try Self.share(&configuration.cache, settings.redis, disk)
+    redisFailures = try Self.share(&configuration.cache, settings.redis, disk)
     if settings.admin != nil {
       configuration.cache.observer = Telemetry([
         .metrics(factory: prometheus, evictions: ["memory": { memory.counters.evictions }])
@@ -139,12 +141,13 @@ final class ImageServer: Sendable {
   /// The endpoints for operators: the metrics and purges.
   private var adminEndpoints: [String: Endpoint] {
     [
-      "/metrics": .get { [prometheus, service] _ in
+      "/metrics": .get { [prometheus, service, redisFailures] _ in
         var gauges = ["etagere_results_in_progress": service.resultsInProgress]
         if service.manager.configuration.fleet != nil {
           gauges["etagere_fleet_current"] = service.manager.isCurrentInFleet ? 1 : 0
         }
-        let text = prometheus.text(gauges: gauges)
+        let counts = redisFailures.map { ["etagere_redis_failures": $0()] } ?? [:]
+        let text = prometheus.text(gauges: gauges, counts: counts)
         let head = HTTPResponse(status: .ok, headerFields: [.contentType: "text/plain; version=0.0.4; charset=utf-8"])
         return ServerResponse(head: head, body: ResourceBody(Data(text.utf8)))
       },

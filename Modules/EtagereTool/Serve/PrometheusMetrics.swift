@@ -58,10 +58,15 @@ final class PrometheusMetrics: MetricsFactory {
 
   /// Returns the metrics as text.
   ///
-  /// - Parameter gauges: The current values of additional gauges, by metric name.
-  func text(gauges: [String: Int]) -> String {
+  /// - Parameters:
+  ///   - gauges: The current values of additional gauges, by metric name.
+  ///   - counts: The current values of additional counters, by metric name.
+  func text(gauges: [String: Int] = [:], counts: [String: Int] = [:]) -> String {
     let (counters, meters, timers) = state.withLock { ($0.counters, $0.meters, $0.timers) }
-    var text = gauges.sorted { $0.key < $1.key }.map { "# TYPE \($0) gauge\n\($0) \($1)\n" }.joined()
+    var text = ""
+    for (kind, values) in [("gauge", gauges), ("counter", counts)] {
+      for (name, value) in values.sorted(by: { $0.key < $1.key }) { text += "# TYPE \(name) \(kind)\n\(name) \(value)\n" }
+    }
     func write<Handler>(_ handlers: [Series: Handler], _ kind: String, _ lines: (Series, Handler) -> String) {
       let names = Dictionary(grouping: handlers) { $0.key.name }
       for (name, handlers) in names.sorted(by: { $0.key < $1.key }) {
