@@ -76,7 +76,10 @@ public final class RedisCache: CacheStore {
   public var counters: RedisCounters { engine.counters }
 
   /// Closes the connections. Later calls throw `CacheError.Code.closed`.
+  ///
+  /// First, it tells the server about the leases that have just ended, so that other processes do not wait for them.
   public func close() async {
+    await engine.waitForLeaseEnds()
     engine.router.close()
     for node in engine.router.nodes { await node.waitUntilClosed() }
   }

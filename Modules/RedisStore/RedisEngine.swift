@@ -21,6 +21,8 @@ final class RedisEngine: Sendable {
   let isCluster: Bool
   let scripts = ScriptTable()
   private let counts = Lock(RedisCounters())
+  /// The tasks that tell the server about the end of a lease.
+  private let leaseEnds = Lock((next: 0, tasks: [Int: Task<Void, Never>]()))
   /// Whether one run of a script may have keys with several hash tags.
   private let joinsCalls: Lock<Bool>
 
@@ -46,6 +48,22 @@ final class RedisEngine: Sendable {
   func count(_ change: (inout RedisCounters) -> Void) { counts.withLock { change(&$0) } }
 
   var now: Timestamp { configuration.clock.now }
+
+  /// Runs the work that tells the server about the end of a lease.
+  func endLease(_ work: @escaping @Sendable () async -> Void) {
+    leaseEnds.withLock { state in
+      state.next += 1
+      state.tasks[state.next] = Task { [number = state.next] in
+        await work()
+        self.leaseEnds.withLock { $0.tasks[number] = nil }
+      }
+    }
+  }
+
+  /// Waits until the server knows the leases that have ended, or cannot be told.
+  func waitForLeaseEnds() async {
+    for task in leaseEnds.withLock({ Array($0.tasks.values) }) { await task.value }
+  }
 
   // MARK: Commands
 

@@ -94,6 +94,22 @@ struct FleetTests {
     gate.open()
   }
 
+  @Test("a process that has waited for a lease uses a response that was stored before the lease ended without it")
+  func endedAfterStoring() async throws {
+    fixture.network.respond(to: url, with: .ok("a", cacheControl: "max-age=60"))
+    let reply = try await fleet.requestLease(of: url.absoluteString, selection: "", lookedUpAt: nil)
+    guard case .granted(let lease) = reply else { return #expect(Bool(false), "the lease is held: \(reply)") }
+    let waiting = Task { try await other.load(url) }
+    await fixture.clock.sleepers(1)
+    var alone = fixture.manager.configuration
+    alone.fleet = nil
+    _ = try await ResourceManager(alone).load(url)
+    lease.abandon()
+    let resource = try await advancing { try await waiting.value }
+    #expect((resource.text, resource.source) == ("a", .disk))
+    #expect(fixture.network.requests.count == 1)
+  }
+
   @Test("processes do not wait for each other if the response cannot be stored")
   func notStored() async throws {
     fixture.network.respond(

@@ -39,6 +39,24 @@ struct LeaseTests {
     await two.close()
   }
 
+  @Test("closing a cache releases the leases that have just ended")
+  func closing() async throws {
+    let server = try await RedisServer()
+    let (one, two) = (try server.cache(), try server.cache())
+    let fleets = (RedisFleet(one, leaseDuration: .seconds(60)), RedisFleet(two, leaseDuration: .seconds(60)))
+    var leases: [any RequestLease] = []
+    for number in 0..<50 {
+      leases.append(try #require(try await fleets.0.requestLease(of: "\(number)", selection: "", lookedUpAt: nil).lease))
+    }
+    for lease in leases { lease.endAsStored() }
+    await one.close()
+    for (number, lease) in leases.enumerated() {
+      let reply = try await fleets.1.requestLease(of: "\(number)", selection: "", lookedUpAt: nil)
+      #expect(reply.position == lease.token)
+    }
+    await two.close()
+  }
+
   @Test("a running process renews its lease")
   func renewed() async throws {
     let server = try await RedisServer()
@@ -247,6 +265,8 @@ private final class FixedLease: RequestLease {
 
 extension LeaseReply {
   fileprivate var lease: (any RequestLease)? { if case .granted(let lease) = self { lease } else { nil } }
+
+  fileprivate var position: UInt64? { if case .stored(let position) = self { position } else { nil } }
 
   fileprivate var isHeld: Bool { if case .held = self { true } else { false } }
 }

@@ -64,6 +64,8 @@ extension OriginRequest {
       case .held where clock.uptime < end:
         guard (try? await clock.sleep(for: interval)) != nil, !Task.isCancelled else { throw .cancelled }
         interval = min(interval * 3 / 2, Self.longestInterval)
+        // The holder may have stored its response and ended before it released the lease.
+        isLatest = false
         continue
       case .notShared: return try await origin.transmit(sent, .none, retry)
       case .granted, .stored, .held: break

@@ -40,7 +40,7 @@ final class RedisLease: RequestLease {
       return !hasEnded
     }
     guard isFirst else { return }
-    Task { [renewal, engine, resource, selection, token] in
+    engine.endLease { [renewal, engine, resource, selection, token] in
       // A renewal that is in progress must not follow the end.
       renewal.cancel()
       await renewal.value
