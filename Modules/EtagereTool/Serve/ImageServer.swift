@@ -20,8 +20,7 @@ final class ImageServer: Sendable {
   private let downloader: AsyncHTTPDownloader
   private let prometheus = PrometheusMetrics()
   private let disk: DiskCache?
-  /// Returns the number of lookups and changes that failed on the Redis server. `nil` without a server.
-  private let redisFailures: (@Sendable () -> Int)?
+  private let shared: SharedTier?
   private let isDraining = Lock(false)
   private let log = LogWriter()
   private let readiness = Readiness()
@@ -50,7 +49,7 @@ final class ImageServer: Sendable {
       try DiskCache(path: folder, configuration: .init(sizeLimit: Int64(settings.cacheSize)))
     }
     configuration.cache.store = disk
-    redisFailures = try Self.share(&configuration.cache, settings.redis, disk)
+    shared = try SharedTier.add(to: &configuration.cache, settings.redis, disk)
     if settings.admin != nil {
       configuration.cache.observer = Telemetry([
         .metrics(factory: prometheus, evictions: ["memory": { memory.counters.evictions }])
@@ -94,6 +93,7 @@ final class ImageServer: Sendable {
     configuration.maximumGracefulShutdownDuration = settings.drainTime + .seconds(30)
     try await ServiceGroup(configuration: configuration).run()
     await service.close(within: .seconds(5))
+    await shared?.close()
     await log.drain()
   }
 
@@ -141,12 +141,12 @@ final class ImageServer: Sendable {
   /// The endpoints for operators: the metrics and purges.
   private var adminEndpoints: [String: Endpoint] {
     [
-      "/metrics": .get { [prometheus, service, redisFailures] _ in
+      "/metrics": .get { [prometheus, service, shared] _ in
         var gauges = ["etagere_results_in_progress": service.resultsInProgress]
         if service.manager.configuration.fleet != nil {
           gauges["etagere_fleet_current"] = service.manager.isCurrentInFleet ? 1 : 0
         }
-        let counts = redisFailures.map { ["etagere_redis_failures": $0()] } ?? [:]
+        let counts = shared.map { ["etagere_redis_failures": $0.failures()] } ?? [:]
         let text = prometheus.text(gauges: gauges, counts: counts)
         let head = HTTPResponse(status: .ok, headerFields: [.contentType: "text/plain; version=0.0.4; charset=utf-8"])
         return ServerResponse(head: head, body: ResourceBody(Data(text.utf8)))

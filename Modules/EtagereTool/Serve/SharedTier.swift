@@ -7,14 +7,20 @@ import RedisStore
 import StoreComposition
 #endif
 
-extension ImageServer {
+/// The Redis server that processes share.
+struct SharedTier: Sendable {
+  /// Returns the number of lookups and changes that failed on the server.
+  let failures: @Sendable () -> Int
+  /// Closes the connections after the server knows which leases have ended.
+  let close: @Sendable () async -> Void
+
   /// Adds the Redis server of the settings to a cache: a shared store below the disk, and the fleet of its processes.
   ///
-  /// - Returns: A function that returns the number of lookups and changes that failed on the server, or `nil` without a server.
+  /// - Returns: `nil` if the settings have no server.
   /// - Throws: `CacheError.Code.invalidConfiguration` if the URL is not valid, or without the trait `Redis`.
-  static func share(
-    _ cache: inout ResourceManager.Configuration, _ address: String?, _ disk: DiskCache?
-  ) throws(CacheError) -> (@Sendable () -> Int)? {
+  static func add(
+    to cache: inout ResourceManager.Configuration, _ address: String?, _ disk: DiskCache?
+  ) throws(CacheError) -> SharedTier? {
     guard let address else { return nil }
     #if Redis
     guard let url = URL(string: address) else {
@@ -25,7 +31,7 @@ extension ImageServer {
     let layers = try LayeredStore(stores)
     cache.store = layers
     cache.fleet = RedisFleet(redis)
-    return { layers.counters.layers.last?.failures ?? 0 }
+    return SharedTier(failures: { layers.counters.layers.last?.failures ?? 0 }, close: { await redis.close() })
     #else
     throw CacheError(
       .invalidConfiguration, reason: "the setting 'redis' needs the trait Redis: swift build --traits Service,Redis")
