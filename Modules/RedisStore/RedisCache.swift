@@ -77,7 +77,8 @@ public final class RedisCache: CacheStore {
 
   /// Closes the connections. Later calls throw `CacheError.Code.closed`.
   ///
-  /// First, it tells the server about the leases that have just ended, so that other processes do not wait for them.
+  /// First, it tells the server about the leases that have just ended, so that other processes do not wait for them. If the
+  /// server does not reply, that takes a few times ``Configuration-swift.struct/timeout``.
   public func close() async {
     await engine.waitForLeaseEnds()
     engine.router.close()

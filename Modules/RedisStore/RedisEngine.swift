@@ -62,7 +62,7 @@ final class RedisEngine: Sendable {
 
   /// Waits until the server knows the leases that have ended, or cannot be told.
   func waitForLeaseEnds() async {
-    for task in leaseEnds.withLock({ Array($0.tasks.values) }) { await task.value }
+    while let task = leaseEnds.withLock({ $0.tasks.values.first }) { await task.value }
   }
 
   // MARK: Commands

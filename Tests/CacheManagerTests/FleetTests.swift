@@ -108,6 +108,8 @@ struct FleetTests {
     let resource = try await advancing { try await waiting.value }
     #expect((resource.text, resource.source) == ("a", .disk))
     #expect(fixture.network.requests.count == 1)
+    // Other processes that wait learn that there is a response.
+    #expect(fleet.ends == [.abandoned, .stored])
   }
 
   @Test("processes do not wait for each other if the response cannot be stored")

@@ -109,7 +109,7 @@ struct ServeFleetTests {
   }
 
   @Test(
-    "with a full server, a service stores on its disk, and its metrics show the failed writes",
+    "with a full server, a service responds, and its metrics show the failed writes",
     .enabled(if: SharedServer.program != nil))
   func full() async throws {
     let server = try await SharedServer(isFull: true)
@@ -125,9 +125,6 @@ struct ServeFleetTests {
       #expect(try await metrics(of: service).contains("etagere_redis_failures 0\n"))
       #expect(try await service.get(try await service.sign("\(address)/a.png", "width=20")).status == 200)
       try await Turns.until { try await !metrics(of: service).contains("etagere_redis_failures 0\n") }
-      let after = try await metrics(of: service)
-      #expect(after.contains("etagere_redis_failures "), "\(after)")
-      #expect(!after.contains(#"etagere_store_failures{operation="write""#), "\(after)")
       #expect(try await service.stop() == 0)
     }
   }

@@ -64,14 +64,16 @@ extension OriginRequest {
       case .held where clock.uptime < end:
         guard (try? await clock.sleep(for: interval)) != nil, !Task.isCancelled else { throw .cancelled }
         interval = min(interval * 3 / 2, Self.longestInterval)
-        // The holder may have stored its response and ended before it released the lease.
+        // The process of the holder may end after it has stored the response and before it releases the lease.
         isLatest = false
         continue
       case .notShared: return try await origin.transmit(sent, .none, retry)
       case .granted, .stored, .held: break
       }
       switch try await lookUpAgain() {
-      case .response(let response): return response
+      case .response(let response):
+        if case .granted(let lease) = reply { lease.endAsStored() }
+        return response
       case .send(let next, let latest):
         // A lookup that fails again is not repeated, because the request would wait for as long as the store fails.
         let failure = latest.storeFailure ?? origin.storeFailure

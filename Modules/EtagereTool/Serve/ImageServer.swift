@@ -93,8 +93,8 @@ final class ImageServer: Sendable {
     configuration.maximumGracefulShutdownDuration = settings.drainTime + .seconds(30)
     try await ServiceGroup(configuration: configuration).run()
     await service.close(within: .seconds(5))
-    await shared?.close()
     await log.drain()
+    await shared?.close()
   }
 
   /// The responder of the port for clients.

@@ -11,7 +11,7 @@ import StoreComposition
 struct SharedTier: Sendable {
   /// Returns the number of lookups and changes that failed on the server.
   let failures: @Sendable () -> Int
-  /// Closes the connections after the server knows which leases have ended.
+  /// Tells the server about the leases that have just ended, and closes the connections.
   let close: @Sendable () async -> Void
 
   /// Adds the Redis server of the settings to a cache: a shared store below the disk, and the fleet of its processes.
