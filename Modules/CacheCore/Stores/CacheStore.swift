@@ -79,8 +79,8 @@ public protocol CacheStore: Component {
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry]
   /// Whether every call of ``variants(of:)`` ends by itself within a fixed time, also while the store cannot be reached.
   ///
-  /// That time includes connecting and all commands of the call, and is a few seconds at most. A call whose task is cancelled
-  /// throws `CacheError.cancelled` at once. A store that wraps others returns `true` only if all stores that it looks up do.
+  /// That time includes connecting and all commands of the call. A call whose task is cancelled throws `CacheError.cancelled` at
+  /// once. A store that wraps others returns `true` only if all stores that it looks up do.
   ///
   /// A manager may call such a store in the task of its caller. A hit whose body is in memory (``ResourceBody/data``) then needs
   /// no other task. It calls other stores in a task of its own, so that a load can end while the store hangs. The default is

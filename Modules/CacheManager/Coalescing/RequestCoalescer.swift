@@ -59,11 +59,11 @@ final class RequestCoalescer: Sendable {
   /// - Returns: `false` if another caller is looking up the resource, or if there is a load to join. The load must then use a
   ///   coalesced load.
   func beginLookup(of load: ResolvedRequest) -> Bool {
-    state.withLock { state in
-      let resource = load.settings.resource
-      guard !state.isClosed, state.callerLookups[resource] == nil else { return false }
-      // Making the key costs more than finding it, and often no load is open.
-      guard state.open.isEmpty || state.open[CoalescedLoadID(request: CoalescingKey(load))] == nil else { return false }
+    // Often no load is open. Making the key costs more than finding it.
+    let id = state.withLock({ $0.open.isEmpty }) ? nil : CoalescedLoadID(request: CoalescingKey(load))
+    let resource = load.settings.resource
+    return state.withLock { state in
+      guard !state.isClosed, state.callerLookups[resource] == nil, id.flatMap({ state.open[$0] }) == nil else { return false }
       state.callerLookups[resource] = false
       return true
     }

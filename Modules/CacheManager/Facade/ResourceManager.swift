@@ -168,8 +168,8 @@ public final class ResourceManager: Sendable {
   /// let endedInTime = await manager.close(within: .seconds(5))
   /// ```
   ///
-  /// A load may be looking up a store whose `CacheStore.boundsLookupTime` is true. It ends after that lookup, perhaps later than
-  /// `limit`. It then returns a hit, or fails with `CacheError.Code.closed`.
+  /// A load may be looking up a store whose `CacheStore.boundsLookupTime` is true. It ends after that lookup, which may be
+  /// after `limit`. It then returns a hit, or fails with `CacheError.Code.closed`.
   ///
   /// - Returns: Whether all loads and all writes to the stores ended within `limit`. Longer writes continue after the call.
   @discardableResult
