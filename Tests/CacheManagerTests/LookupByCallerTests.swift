@@ -26,10 +26,7 @@ struct LookupByCallerTests {
     }
   }
 
-  /// The names of the events of all loads, in their order.
-  private var events: [String] {
-    fixture.observer.eventsOfResults.map { String("\($0)".prefix { $0 != "(" }) }
-  }
+  private var events: [String] { fixture.observer.namesOfResults }
 
   /// Everything that a load reports after a restart, except for its revision, which differs between fixtures.
   private func told(_ situation: PlainHitTests.Situation, isBounded: Bool) async throws -> String {
@@ -44,16 +41,13 @@ struct LookupByCallerTests {
     do throws(CacheError) {
       let resource = try await fixture.manager.load(
         ResourceRequest(url, headerFields: situation.fields, options: situation.requested))
-      outcome = """
-        \(resource.text) \(resource.url) \(resource.redirects) \(resource.response) \(resource.source) \(resource.validation) \
-        \(resource.age) \(resource.isStale) \(resource.duration) \(resource.metrics) \(resource.key) \(resource.valueOrigin)
-        """
+      outcome = resource.toldExceptRevision
     } catch {
       outcome = "\(error)"
     }
     // The background revalidation of a stale response ends in any order with the load.
     await fixture.manager.close()
-    let events = fixture.observer.eventsOfResults.map { String("\($0)".prefix { $0 != "(" }) }.sorted()
+    let events = fixture.observer.namesOfResults.sorted()
     let memory = fixture.memory.keys().map { "\($0)" }.sorted()
     return "\(outcome) \(fixture.network.requests) \(events) \(memory)"
   }
@@ -83,8 +77,7 @@ struct LookupByCallerTests {
     #expect(store.lookups == (before.0 + 1, isBounded ? 1 : 0))
     #expect(fixture.manager.core.coalescer.endPosition == before.2 + (isBounded ? 0 : 1))
     #expect(try await fixture.manager.load(fixture.url).source == .memory)
-    let events = fixture.observer.eventsOfResults.dropFirst(before.1).map { String("\($0)".prefix { $0 != "(" }) }
-    #expect(events == ["started", "stored", "finished", "hit"])
+    #expect(fixture.observer.namesOfResults.dropFirst(before.1) == ["started", "stored", "finished", "hit"])
   }
 
   @Test("a load that finds nothing passes the result on, and the store is asked once")
@@ -114,7 +107,7 @@ struct LookupByCallerTests {
     let first = load()
     await gate.arrived()
     let second = load()
-    _ = await fixture.observer.first { if case .joined = $0 { true } else { false } }
+    await fixture.observer.joined()
     gate.open()
     #expect(try await first.value.get().text == "late")
     #expect(try await second.value.get().text == "late")

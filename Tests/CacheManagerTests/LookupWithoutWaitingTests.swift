@@ -102,10 +102,7 @@ struct LookupWithoutWaitingTests {
       let outcome: String
       do throws(CacheError) {
         let resource = try await fixture.manager.load(request)
-        outcome = """
-          \(resource.text) \(resource.url) \(resource.redirects) \(resource.response) \(resource.source) \(resource.validation) \
-          \(resource.age) \(resource.isStale) \(resource.duration) \(resource.metrics) \(resource.key) \(resource.valueOrigin)
-          """
+        outcome = resource.toldExceptRevision
       } catch {
         outcome = "\(error)"
       }

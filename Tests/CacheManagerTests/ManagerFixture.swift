@@ -52,6 +52,11 @@ struct ManagerFixture {
 
 extension Resource where Value == Data {
   var text: String { String(decoding: data, as: UTF8.self) }
+
+  /// Everything that a load reports, except for its revision, which differs between fixtures.
+  var toldExceptRevision: String {
+    "\(text) \(url) \(redirects) \(response) \(source) \(validation) \(age) \(isStale) \(duration) \(metrics) \(key) \(valueOrigin)"
+  }
 }
 
 extension HTTPFields {

@@ -219,4 +219,7 @@ extension RecordingObserver {
 
   /// The events except for the last ones of loads, which are reported at any time after the results.
   var eventsOfResults: [CacheEvent] { events.filter { if case .workEnded = $0 { false } else { true } } }
+
+  /// The names of these events.
+  var namesOfResults: [String] { eventsOfResults.map { String("\($0)".prefix { $0 != "(" }) } }
 }

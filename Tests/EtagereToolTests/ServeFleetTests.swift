@@ -87,20 +87,15 @@ struct ServeFleetTests {
     let server = try await SharedServer()
     defer { server.stop() }
     try await withOrigin { origin in
-      let address = "http://127.0.0.1:\(origin.port)"
-      try serve(PixelSize(40, 30), etag: "1", origin)
       let folder = try ToolFixture()
-      let service = try await RunningService([
-        "--origin", address, "--private-addresses", "true", "--cache-folder", folder.path, "--redis", server.url,
-        "--admin", "127.0.0.1:0",
-      ])
+      let (service, image) = try await self.service(origin, server, folder)
       try await Turns.until { try await metrics(of: service).contains("etagere_fleet_current 1\n") }
       server.stop()
       try await Turns.until { try await metrics(of: service).contains("etagere_fleet_current 0\n") }
       let before = try await metrics(of: service)
       #expect(!before.contains("etagere_store_failures"), "\(before)")
       #expect(before.contains("etagere_redis_failures 0\n"), "\(before)")
-      #expect(try await service.get(try await service.sign("\(address)/a.png", "width=20")).status == 200)
+      #expect(try await service.get(image).status == 200)
       let after = try await metrics(of: service)
       #expect(after.contains(#"etagere_store_failures{operation="read",code="storeUnavailable"}"#), "\(after)")
       #expect(!after.contains(#"etagere_store_failures{operation="write""#), "\(after)")
@@ -115,18 +110,26 @@ struct ServeFleetTests {
     let server = try await SharedServer(isFull: true)
     defer { server.stop() }
     try await withOrigin { origin in
-      let address = "http://127.0.0.1:\(origin.port)"
-      try serve(PixelSize(40, 30), etag: "1", origin)
       let folder = try ToolFixture()
-      let service = try await RunningService([
-        "--origin", address, "--private-addresses", "true", "--cache-folder", folder.path, "--redis", server.url,
-        "--admin", "127.0.0.1:0",
-      ])
+      let (service, image) = try await self.service(origin, server, folder)
       #expect(try await metrics(of: service).contains("etagere_redis_failures 0\n"))
-      #expect(try await service.get(try await service.sign("\(address)/a.png", "width=20")).status == 200)
+      #expect(try await service.get(image).status == 200)
       try await Turns.until { try await !metrics(of: service).contains("etagere_redis_failures 0\n") }
       #expect(try await service.stop() == 0)
     }
+  }
+
+  /// Returns a service with a disk and an operators' port, and the URL of an image that it can make.
+  private func service(
+    _ origin: OriginServer, _ server: SharedServer, _ folder: ToolFixture
+  ) async throws -> (RunningService, image: String) {
+    let address = "http://127.0.0.1:\(origin.port)"
+    try serve(PixelSize(40, 30), etag: "1", origin)
+    let service = try await RunningService([
+      "--origin", address, "--private-addresses", "true", "--cache-folder", folder.path, "--redis", server.url, "--admin",
+      "127.0.0.1:0",
+    ])
+    return (service, try await service.sign("\(address)/a.png", "width=20"))
   }
 
   private func metrics(of service: RunningService) async throws -> String {

@@ -180,7 +180,8 @@ final class RequestCoalescer: Sendable {
     }
   }
 
-  /// Removes a load that accepts no more waiters. Does nothing for a load that waiters could not find.
+  /// Removes a load that accepts no more waiters from those that waiters can find. The result of a lookup of its resource that is
+  /// in progress becomes invalid.
   func forget(_ coalesced: any AnyCoalescedLoad, _ id: CoalescedLoadID) {
     state.withLock { state in
       let resource = id.request.resource
