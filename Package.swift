@@ -208,6 +208,8 @@ let package = Package(
         product("NIOExtras", of: "swift-nio-extras", trait: "Service"),
         product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Service"),
       ]),
+    // No product contains this target: it is the input and output of etagere and of the example Thumbnails.
+    module("CommandIO", ["CacheCore"]),
     module("CacheTesting", ["CacheCore", httpTypes]),
     module(
       "Etagere",
@@ -233,8 +235,8 @@ let package = Package(
     .executableTarget(
       name: "EtagereTool",
       dependencies: [
-        "Etagere", "CacheTelemetry", "AsyncHTTPNetworking", "LoopbackOrigin", "ImageService", "HTTPServing", "RedisStore",
-        "StoreComposition", httpTypes,
+        "Etagere", "CacheTelemetry", "CommandIO", "AsyncHTTPNetworking", "LoopbackOrigin", "ImageService", "HTTPServing",
+        "RedisStore", "StoreComposition", httpTypes,
         product("ArgumentParser", of: "swift-argument-parser", trait: "Tool"),
         product("Configuration", of: "swift-configuration", trait: "Service"),
         product("Logging", of: "swift-log", trait: "Service"),
@@ -291,7 +293,7 @@ let package = Package(
     .executableTarget(
       name: "Thumbnails",
       dependencies: [
-        "Etagere", "AsyncHTTPNetworking", httpTypes,
+        "Etagere", "AsyncHTTPNetworking", "CommandIO", httpTypes,
         product("ArgumentParser", of: "swift-argument-parser", trait: "Thumbnails"),
       ],
       path: "Examples/Thumbnails", packageAccess: false, swiftSettings: strict),
@@ -390,6 +392,7 @@ let package = Package(
         product("NIOHTTP1", of: "swift-nio", trait: "Service"),
         product("NIOExtras", of: "swift-nio-extras", trait: "Service"),
       ]),
+    tests("CommandIOTests", ["CommandIO", "CacheCore"]),
     tests("CacheTestingTests", ["CacheTesting", httpTypes]),
     tests("SimulationTests", ["Simulation", "CacheTesting"]),
     tests("LoopbackOriginTests", ["LoopbackOrigin", "CacheTesting", httpTypes]),
@@ -461,7 +464,7 @@ let package = Package(
     tests(
       "ThumbnailsTests",
       [
-        "Thumbnails", "Etagere", "CacheCore", "CacheTesting", httpTypes,
+        "Thumbnails", "Etagere", "CacheCore", "CacheTesting", "CommandIO", httpTypes,
         product("ArgumentParser", of: "swift-argument-parser", trait: "Thumbnails"),
       ]),
   ],

@@ -1,0 +1,102 @@
+public import CacheCore
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// An open file descriptor, such as a standard stream.
+public struct Descriptor: Hashable, Sendable {
+  let number: Int32
+
+  init(number: Int32) { self.number = number }
+
+  /// The standard input of the process.
+  public static let standardInput = Descriptor(number: STDIN_FILENO)
+  /// The standard output of the process.
+  public static let standardOutput = Descriptor(number: STDOUT_FILENO)
+  /// The standard error of the process.
+  public static let standardError = Descriptor(number: STDERR_FILENO)
+
+  /// Writes all bytes. If the descriptor is in non-blocking mode and cannot accept more, the call waits.
+  ///
+  /// A parent such as an event loop sets that mode for a pipe that it shares with the process.
+  ///
+  /// - Throws: `CacheError.Code.fileSystem` with the number and the text of the system's error, such as `EPIPE` if no process
+  ///   reads the pipe any more.
+  public func write(_ bytes: Data) throws(CacheError) {
+    let failure = bytes.withUnsafeBytes { bytes -> Int32? in
+      var done = 0
+      while done < bytes.count {
+        // Darwin refuses more than `Int32.max` bytes at once.
+        let count = systemWrite(number, UnsafeRawBufferPointer(rebasing: bytes[done...].prefix(1 << 30)))
+        if count > 0 {
+          done += count
+        } else if count == 0 {
+          return EIO
+        } else if let failure = waiting(for: POLLOUT) {
+          return failure
+        }
+      }
+      return nil
+    }
+    if let failure { throw .system(failure) }
+  }
+
+  /// Reads all bytes up to the end. If the descriptor is in non-blocking mode and has no bytes yet, the call waits.
+  ///
+  /// - Parameter limit: The maximum number of bytes. A device or a pipe may have no end.
+  /// - Throws: `CacheError.Code.bodyTooLarge` above the limit, or else `CacheError.Code.fileSystem` with the number and the text
+  ///   of the system's error.
+  public func read(limit: Int) throws(CacheError) -> Data {
+    var bytes = Data()
+    var chunk = Data(count: 64 << 10)
+    while true {
+      let count = chunk.withUnsafeMutableBytes { systemRead(number, $0) }
+      if count == 0 { return bytes }
+      if count < 0 {
+        if let failure = waiting(for: POLLIN) { throw .system(failure) }
+        continue
+      }
+      guard bytes.count + count <= limit else {
+        throw CacheError(.bodyTooLarge, reason: "more than \(limit) bytes")
+      }
+      bytes.append(chunk.prefix(count))
+    }
+  }
+
+  /// Waits if the last call failed only because the descriptor was not ready. Returns the number of any other error.
+  private func waiting(for event: Int32) -> Int32? {
+    let failure = errno
+    if failure == EINTR { return nil }
+    guard failure == EAGAIN else { return failure }
+    var entry = pollfd(fd: number, events: Int16(event), revents: 0)
+    // If poll fails, or reports an error of the descriptor, the next call returns that error.
+    _ = poll(&entry, 1, -1)
+    return nil
+  }
+}
+
+extension CacheError {
+  static func system(_ number: Int32) -> CacheError {
+    CacheError(.fileSystem, reason: String(cString: strerror(number)), errno: number)
+  }
+}
+
+// Outside the type, where the names mean the system's functions and not the members.
+private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+  write(descriptor, bytes.baseAddress, bytes.count)
+}
+
+private func systemRead(_ descriptor: Int32, _ bytes: UnsafeMutableRawBufferPointer) -> Int {
+  read(descriptor, bytes.baseAddress, bytes.count)
+}
