@@ -13,6 +13,12 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
 extension ResourceManager.Configuration {
   /// Returns the default configuration: the URLSession downloader with retries and resumption, a memory store, a disk store, ETag
   /// validation, `file:` and `data:` URLs, and an executor that decodes images.
@@ -58,7 +64,7 @@ extension ResourceManager.Configuration {
 extension ResourceManager {
   /// The shared manager of the process, with the default configuration. Its files are in the user's cache folder.
   ///
-  /// If that folder cannot be used (a read-only system, no home folder), the manager caches in memory alone.
+  /// If there is no such folder, or it cannot be used (a read-only system), the manager caches in memory alone.
   /// `configuration.store` is then `nil`.
   public static let shared: ResourceManager = {
     if let configuration = try? Configuration.standard(folder: defaultFolder) { return ResourceManager(configuration) }
@@ -67,16 +73,35 @@ extension ResourceManager {
   }()
 
   /// The folder of ``shared``: `Caches/Etagere` on Apple platforms. On other platforms it is `etagere` in `$XDG_CACHE_HOME`, or
-  /// in `~/.cache`.
-  public static var defaultFolder: URL {
+  /// in `$HOME/.cache`, or in `.cache` of the home folder in the user database.
+  ///
+  /// It is `nil` if none of these is an absolute path, as in a container whose user has no home folder. The XDG Base Directory
+  /// Specification ignores relative paths, which would create a cache in each folder that the process is started in.
+  public static var defaultFolder: URL? {
     #if canImport(Darwin)
     return URL.cachesDirectory.appending(path: "Etagere", directoryHint: .isDirectory)
     #else
-    let environment = ProcessInfo.processInfo.environment
-    if let cache = environment["XDG_CACHE_HOME"], cache.hasPrefix("/") {
-      return URL(filePath: cache, directoryHint: .isDirectory).appending(path: "etagere", directoryHint: .isDirectory)
-    }
-    return URL.homeDirectory.appending(path: ".cache/etagere", directoryHint: .isDirectory)
+    return defaultFolder(environment: ProcessInfo.processInfo.environment, home: registeredHome)
     #endif
   }
+
+  #if !canImport(Darwin)
+  /// - Parameter home: Returns the home folder in the user database.
+  package static func defaultFolder(environment: [String: String], home: () -> String?) -> URL? {
+    func absolute(_ path: String?) -> String? { path.flatMap { $0.hasPrefix("/") ? $0 : nil } }
+    func cache(_ home: String) -> String { home.hasSuffix("/") ? "\(home).cache" : "\(home)/.cache" }
+    let folder = absolute(environment["XDG_CACHE_HOME"]) ?? (absolute(environment["HOME"]) ?? absolute(home())).map(cache)
+    return folder.map { URL(filePath: $0, directoryHint: .isDirectory).appending(path: "etagere", directoryHint: .isDirectory) }
+  }
+
+  private static func registeredHome() -> String? {
+    var entry = passwd()
+    var found: UnsafeMutablePointer<passwd>?
+    var buffer = [CChar](repeating: 0, count: 16 << 10)
+    guard getpwuid_r(getuid(), &entry, &buffer, buffer.count, &found) == 0, found != nil, let home = entry.pw_dir else {
+      return nil
+    }
+    return String(cString: home)
+  }
+  #endif
 }

@@ -25,6 +25,22 @@ struct ProviderTests {
     #expect(FileManager.default.fileExists(atPath: deep.path(percentEncoded: false)))
   }
 
+  #if !canImport(Darwin)
+  @Test(
+    "the default folder is below XDG_CACHE_HOME, HOME or the registered home, and never relative",
+    arguments: [
+      ([:], "/home/me", "/home/me/.cache/etagere/"), (["HOME": "/data"], "/home/me", "/data/.cache/etagere/"),
+      (["HOME": "/"], nil, "/.cache/etagere/"), (["HOME": "/data", "XDG_CACHE_HOME": "/x"], nil, "/x/etagere/"),
+      (["HOME": "/data", "XDG_CACHE_HOME": ""], nil, "/data/.cache/etagere/"),
+      (["HOME": "/data", "XDG_CACHE_HOME": "x"], nil, "/data/.cache/etagere/"),
+      (["HOME": "data"], "/home/me", "/home/me/.cache/etagere/"),
+      (["HOME": ""], "/home/me", "/home/me/.cache/etagere/"), (["HOME": ""], nil, nil), (["HOME": "."], "", nil), ([:], nil, nil),
+    ] as [([String: String], String?, String?)])
+  func defaultFolder(_ environment: [String: String], _ home: String?, _ expected: String?) {
+    #expect(ResourceManager.defaultFolder(environment: environment, home: { home })?.path(percentEncoded: false) == expected)
+  }
+  #endif
+
   @Test("without a folder, the configuration has no disk store and every other default")
   func withoutFolder() throws {
     let configuration = try ResourceManager.Configuration.standard(folder: nil)

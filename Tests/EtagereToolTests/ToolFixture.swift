@@ -68,7 +68,10 @@ final class ToolFixture: Sendable {
   @discardableResult
   func write(_ text: String, _ name: String) throws -> String {
     let file = "\(path)/\(name)"
-    try Data(text.utf8).write(to: URL(filePath: file))
+    // Other users cannot read it, because it may have signing keys.
+    guard FileManager.default.createFile(atPath: file, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600]) else {
+      throw CacheError(.fileSystem, reason: "cannot write a file of the test", path: file)
+    }
     return file
   }
 
@@ -84,8 +87,10 @@ final class ToolFixture: Sendable {
   ///   - input: The bytes of standard input.
   ///   - output: The path of standard output, or `nil` for a temporary file that is read afterwards.
   ///   - program: The program to run, or `nil` for the tool.
+  ///   - environment: The variables that are set for the program. `nil` removes a variable.
   func run(
-    _ arguments: [String], input: String? = nil, output: String? = nil, program: String? = nil
+    _ arguments: [String], input: String? = nil, output: String? = nil, program: String? = nil,
+    environment: [String: String?] = [:]
   ) async throws -> ToolRun {
     await Self.limit.begin()
     defer { Self.limit.end() }
@@ -99,7 +104,9 @@ final class ToolFixture: Sendable {
     process.arguments = arguments
     process.currentDirectoryURL = URL(filePath: path, directoryHint: .isDirectory)
     // Requests to the loopback interface must not go through a proxy.
-    process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.lowercased().hasSuffix("_proxy") }
+    var variables = ProcessInfo.processInfo.environment.filter { !$0.key.lowercased().hasSuffix("_proxy") }
+    for (name, value) in environment { variables[name] = value }
+    process.environment = variables
     // Files instead of pipes: a process does not wait for a reader.
     process.standardInput = try FileHandle(forReadingFrom: URL(filePath: name + ".in"))
     process.standardOutput = try FileHandle(forWritingTo: URL(filePath: output ?? name + ".out"))
@@ -116,6 +123,12 @@ final class ToolFixture: Sendable {
       status: process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus,
       output: try Data(contentsOf: URL(filePath: name + ".out")),
       errors: ToolRun.lines(try Data(contentsOf: URL(filePath: name + ".err"))))
+  }
+
+  /// Runs lines of a shell, in which `etagere` is the tool.
+  func shell(_ script: String) async throws -> ToolRun {
+    let tool = "etagere() { '\(try Self.executable().path)' \"$@\"; }"
+    return try await run(["-c", "\(tool); \(script)"], program: "/bin/sh")
   }
 
   private static let limit = ProcessLimit(4)

@@ -11,22 +11,30 @@ struct CacheOptions: ParsableArguments {
     completion: .directory)
   var path: String?
 
-  var url: URL { path.map { URL(filePath: $0, directoryHint: .isDirectory) } ?? ResourceManager.defaultFolder }
+  private func folder() throws -> URL {
+    if let folder = path.map({ URL(filePath: $0, directoryHint: .isDirectory) }) ?? ResourceManager.defaultFolder {
+      return folder
+    }
+    Console.complain("cannot use the cache folder: there is no home folder; set HOME or XDG_CACHE_HOME, or use --cache-dir")
+    throw ToolFailure(status: .ioError)
+  }
 
   /// Opens the store without a manager.
   func open(_ reporting: ReportingOptions) throws -> DiskCache {
-    let store = try opening { () throws(CacheError) in try DiskCache(folder: url) }
+    let folder = try folder()
+    let store = try opening { () throws(CacheError) in try DiskCache(folder: folder) }
     reporting.trace("cache folder \(store.path)")
     return store
   }
 
   /// Creates a manager with every component, and the store in this folder.
   func manager(_ reporting: ReportingOptions, _ watch: CacheWatch = CacheWatch()) throws -> ResourceManager {
+    let folder = try folder()
     var configuration = try opening { () throws(CacheError) in
-      try ResourceManager.Configuration.standard(folder: url, downloader: reporting.tracing(Engine.make()))
+      try ResourceManager.Configuration.standard(folder: folder, downloader: reporting.tracing(Engine.make()))
     }
     configuration.observer = reporting.tracing(watch)
-    reporting.trace("cache folder \(url.path(percentEncoded: false))")
+    reporting.trace("cache folder \(folder.path(percentEncoded: false))")
     return ResourceManager(configuration)
   }
 
