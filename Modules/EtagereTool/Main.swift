@@ -61,7 +61,8 @@ import Foundation
 @main
 struct EtagereCommand {
   static func main() {
-    FileHandle.standardError.write(Data("etagere: the trait Tool is missing: swift build --traits Tool,AsyncHTTP\n".utf8))
+    let message = "etagere: the trait Tool is missing: swift build --traits Tool,AsyncHTTP\n"
+    try? FileHandle.standardError.write(contentsOf: Data(message.utf8))
     exit(69)  // EX_UNAVAILABLE
   }
 }

@@ -126,9 +126,90 @@ struct OutputTests {
       #expect(run.status == 73)
       #expect(run.lines.isEmpty)
       #expect(run.errors.count == 1)
-      #expect(run.errors.first?.contains("/\(target)': No") == true)
+      #expect(run.errors.first?.hasPrefix("etagere: cannot write '\(target)': No") == true)
       #expect(try await fixture.etagere("get", "--policy", "cache-only", url).status == 0)
     }
+  }
+
+  @Test("-o and --trace write what the path names: a link, a FIFO, a file with its permissions")
+  func specialFiles() async throws {
+    // Given
+    let fixture = try ToolFixture()
+    try fixture.write("old", "file")
+    let script = """
+      mkfifo fifo page; ln -s target link; chmod 640 file
+      cat fifo >from-fifo & cat page >from-page &
+      etagere get -q --cache-dir cache -o fifo data:,hello &&
+      etagere get -q --cache-dir cache -o link data:,hello &&
+      etagere get -q --cache-dir cache -o file --trace page data:,hello &&
+      wait && test -p fifo && test -p page && test -h link && ls -l file | cut -c 1-10
+      """
+
+    // When
+    let run = try await fixture.shell(script)
+
+    // Then
+    #expect(run.status == 0)
+    #expect(run.errors.isEmpty)
+    #expect(run.lines.last == "-rw-r-----")
+    for name in ["from-fifo", "target", "file"] { #expect(try fixture.read(name) == Data("hello".utf8), "\(name)") }
+    #expect(try String(decoding: fixture.read("from-page"), as: UTF8.self).hasSuffix("</html>\n"))
+  }
+
+  @Test("-o /dev/stdout and /dev/fd/N write to the open descriptor")
+  func descriptors() async throws {
+    let fixture = try ToolFixture()
+    let run = try await fixture.shell(
+      """
+      etagere get --cache-dir cache -o /dev/stdout data:,hello >file 2>line
+      echo first >log; etagere get --cache-dir cache -o /dev/fd/3 data:,hello 3>>log | cat >/dev/null
+      etagere get -q --cache-dir cache -o /dev/stdout data:,hello | cat
+      """)
+    #expect(run.status == 0 && run.output == Data("hello".utf8))
+    // The line of the result is not mixed with the bytes, as with -o -.
+    #expect(try fixture.read("file") == Data("hello".utf8))
+    #expect(try String(decoding: fixture.read("line"), as: UTF8.self).hasPrefix("scheme-handler"))
+    #expect(try fixture.read("log") == Data("first\nhello".utf8))
+    #expect(try await fixture.etagere("get", "--json", "-o", "/dev/stdout", "data:,a").status == 64)
+  }
+
+  @Test("a reader that closes the pipe ends the output without a message")
+  func closedPipe() async throws {
+    try await withOrigin { origin in
+      let fixture = try ToolFixture()
+      origin.setRoute("/a", Route(bytes(3_000_000)))
+      let run = try await fixture.shell("etagere get --cache-dir cache -o - '\(origin.url("/a"))' 2>errors | head -c 1")
+      #expect(run.status == 0 && run.output == bytes(1))
+      #expect(try fixture.read("errors").isEmpty)
+    }
+  }
+
+  @Test("output to a non-blocking pipe waits for the reader")
+  func nonBlocking() async throws {
+    // Given: a pipe that is full before anything is read
+    let fixture = try ToolFixture()
+    try fixture.write(String(repeating: "x", count: 300_000), "body")
+    let pipe = Pipe()
+    let writing = pipe.fileHandleForWriting.fileDescriptor
+    #expect(fcntl(writing, F_SETFL, fcntl(writing, F_GETFL) | O_NONBLOCK) == 0)
+    let process = Process()
+    process.executableURL = try ToolFixture.executable()
+    process.arguments = ["get", "-q", "-o", "-", "file://\(fixture.path)/body", "--cache-dir", fixture.cache]
+    process.standardOutput = pipe.fileHandleForWriting
+    let (ends, end) = AsyncStream<Int32>.makeStream()
+    process.terminationHandler = { end.yield($0.terminationStatus) }
+    try process.run()
+    try pipe.fileHandleForWriting.close()
+
+    // When
+    let reading = pipe.fileHandleForReading
+    let bytes: Data? = await withCheckedContinuation { result in
+      DispatchQueue.global().async { result.resume(returning: try? reading.readToEnd()) }
+    }
+
+    // Then
+    #expect(await ends.first { _ in true } == 0)
+    #expect(bytes?.count == 300_000)
   }
 
   @Test("a folder that cannot be created ends the command before the first load")

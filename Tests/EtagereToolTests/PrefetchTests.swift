@@ -69,6 +69,34 @@ struct PrefetchTests {
     }
   }
 
+  @Test("a list may have a byte order mark and CRLF, and a line that is not UTF-8 is reported with its number")
+  func encodings() async throws {
+    try await withOrigin { origin in
+      // Given
+      let fixture = try ToolFixture()
+      origin.setFallback { _ in OriginResponse(bytes(10), fields: [.cacheControl: "max-age=3600"]) }
+      let (first, second) = (origin.url("/1").absoluteString, origin.url("/2").absoluteString)
+      var list = Data("\u{FEFF}\(first)\r\n# ü\r\n\r\nhttp://a.example/".utf8)
+      list.append(0xFC)
+      list.append(contentsOf: Data("\r\n\(second)\r\n".utf8))
+      try list.write(to: URL(filePath: fixture.path + "/list"))
+      try Data([0xFF, 0xFE, 0x68, 0]).write(to: URL(filePath: fixture.path + "/utf16"))
+
+      // When
+      let run = try await fixture.etagere("prefetch", "list")
+      let utf16 = try await fixture.etagere("prefetch", "utf16")
+      let pipe = try await fixture.shell("cat list | etagere prefetch /dev/stdin --cache-dir cache")
+
+      // Then
+      #expect(run.status == 65)
+      #expect(run.errors == ["etagere: list, line 4: not UTF-8 text"])
+      #expect(run.lines == ["2 loaded, 0 already cached, 1 failed"])
+      #expect(utf16.status == 65)
+      #expect(utf16.errors == ["etagere: utf16, line 1: not UTF-8 text"])
+      #expect(pipe.lines == ["0 loaded, 2 already cached, 1 failed"])
+    }
+  }
+
   @Test("a list that cannot be read has the status 66")
   func unreadable() async throws {
     let fixture = try ToolFixture()

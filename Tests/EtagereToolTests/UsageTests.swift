@@ -17,6 +17,11 @@ struct UsageTests {
       (["get", "--header", "bad", "data:,a"], "--header takes 'Name: value', not 'bad'"),
       (["get", "--header", "b d: x", "data:,a"], "--header takes 'Name: value', not 'b d: x'"),
       (["get", "--timeout", "0", "data:,a"], "--timeout takes a number of seconds above 0 and up to 86400"),
+      (["get", "--timeout", "1e400", "data:,a"], "--timeout takes a number of seconds above 0 and up to 86400"),
+      (["get", "--timeout", "nan", "data:,a"], "--timeout takes a number of seconds above 0 and up to 86400"),
+      (["get", "--timeout=-1", "data:,a"], "--timeout takes a number of seconds above 0 and up to 86400"),
+      (["get", "--timeout", "9223372036854775807d", "data:,a"], "the value '9223372036854775807d' is invalid for '--timeout"),
+      (["get", "--parallel", "9223372036854775808", "data:,a"], "the value '9223372036854775808' is invalid for '--parallel"),
       (["get", "--timeout", "soon", "data:,a"], "the value 'soon' is invalid for '--timeout"),
       (["get", "--parallel", "0", "data:,a"], "--parallel takes a number from 1 to 256"),
       (["get", "--policy", "never", "data:,a"], "the value 'never' is invalid for '--policy"),
@@ -66,6 +71,37 @@ struct UsageTests {
     #expect(Text.kebabCase("tlsFailure") == "tls-failure")
     #expect(Text.kebabCase("network") == "network")
   }
+
+  @Test(
+    "an empty path is refused, because a script with an unset variable would use the current folder",
+    arguments: [
+      ["get", "data:,a", "--output"], ["get", "data:,a", "--trace"], ["get", "data:,a", "--cache-dir"], ["prefetch"], ["inspect"],
+      ["cache", "stats", "--cache-dir"], ["cache", "clear", "--cache-dir"], ["demo", "--report"], ["demo", "--cache-dir"],
+      ["demo", "--images", "--sheet"],
+    ])
+  func emptyPath(_ arguments: [String]) async throws {
+    let fixture = try ToolFixture()
+    let run = try await fixture.run(arguments + [""])
+    #expect(run.status == 64)
+    #expect(run.errors.count == 1 && run.errors.first?.contains("a path cannot be empty") == true)
+    #expect(fixture.files(below: fixture.path).isEmpty)
+  }
+
+  #if os(Linux)
+  @Test("the cache is below HOME, or else XDG_CACHE_HOME, and never in the current folder")
+  func home() async throws {
+    let fixture = try ToolFixture()
+    func folder(_ variables: [String: String?]) async throws -> String? {
+      try await fixture.run(["cache", "stats"], environment: variables).lines.first
+    }
+    let home = fixture.path + "/home"
+    let cache = fixture.path + "/xdg"
+    #expect(try await folder(["HOME": home, "XDG_CACHE_HOME": nil]) == "folder   \(home)/.cache/etagere")
+    #expect(try await folder(["HOME": home, "XDG_CACHE_HOME": "relative"]) == "folder   \(home)/.cache/etagere")
+    #expect(try await folder(["HOME": home, "XDG_CACHE_HOME": cache]) == "folder   \(cache)/etagere")
+    #expect(!FileManager.default.fileExists(atPath: fixture.path + "/relative"))
+  }
+  #endif
 
   @Test("--help succeeds, fits into 80 columns, and lists every exit status")
   func help() async throws {

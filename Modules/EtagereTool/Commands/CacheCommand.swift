@@ -1,5 +1,6 @@
 #if Tool
 import ArgumentParser
+import CommandIO
 import Etagere
 import Foundation
 import HTTPTypes
@@ -148,7 +149,7 @@ extension CacheCommand {
       let manager = try cache.manager(reporting)
       let url = url
       let count = try await reading { () async throws(CacheError) in
-        let request = try ResourceRequest(url)
+        let request = try ResourceRequest(typed: url)
         let count = try await Self.count(request.url, manager.configuration.store)
         try await manager.remove(request.url)
         return count

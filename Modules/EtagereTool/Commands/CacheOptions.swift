@@ -8,7 +8,7 @@ struct CacheOptions: ParsableArguments {
   @Option(
     name: .customLong("cache-dir"),
     help: ArgumentHelp("The folder of the cache. The default is in the user's cache folder.", valueName: "folder"),
-    completion: .directory)
+    completion: .directory, transform: Text.path)
   var path: String?
 
   private func folder() throws -> URL {

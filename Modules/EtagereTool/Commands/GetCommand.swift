@@ -1,5 +1,6 @@
 #if Tool
 import ArgumentParser
+import CommandIO
 import Etagere
 import Foundation
 
@@ -23,13 +24,13 @@ struct GetCommand: AsyncParsableCommand {
     name: .shortAndLong,
     help: ArgumentHelp(
       "Write the bytes to a file (one URL), into a folder (several URLs), or to standard output (-).", valueName: "file"),
-    completion: .file())
+    completion: .file(), transform: Text.path)
   var output: String?
 
   @Option(
     help: ArgumentHelp(
       "Write an HTML page with the times of each load: a waterfall and a table. Replaces an existing file.",
-      valueName: "file.html"), completion: .file())
+      valueName: "file.html"), completion: .file(), transform: Text.path)
   var trace: String?
 
   @OptionGroup(title: "Image options") var images: ImageOutput
@@ -39,9 +40,12 @@ struct GetCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard !urls.isEmpty else { throw ValidationError("missing URL") }
-    if output == "-", urls.count > 1 { throw ValidationError("--output - takes only one URL") }
-    if output == "-", reporting.json { throw ValidationError("--json and --output - exclude each other") }
+    guard writesStandardOutput else { return }
+    if urls.count > 1 { throw ValidationError("--output - takes only one URL") }
+    if reporting.json { throw ValidationError("--json and --output - exclude each other") }
   }
+
+  private var writesStandardOutput: Bool { OutputTarget.isStandardOutput(output) }
 
   func run() async throws {
     let target = try OutputTarget(output, count: urls.count)
@@ -92,18 +96,18 @@ struct GetCommand: AsyncParsableCommand {
     do throws(CacheError) {
       report.file = try target.write(resource.data, index: index, url: resource.url, as: format)
     } catch {
-      report.fail(error, output == "-" ? .ioError : .cannotCreate)
+      report.fail(error, writesStandardOutput ? .ioError : .cannotCreate)
     }
     return report
   }
 
   private func show(_ report: LoadReport) {
-    if let error = report.error { Console.complain(error.message) }
+    if let error = report.error, !error.message.isEmpty { Console.complain(error.message) }
     if reporting.json {
       try? Console.json(report)
     } else if report.error == nil {
       // With --output -, standard output has only the bytes of the resource.
-      if output == "-" { reporting.note(report.line) } else { Console.say(report.line) }
+      if writesStandardOutput { reporting.note(report.line) } else { Console.say(report.line) }
     }
   }
 }

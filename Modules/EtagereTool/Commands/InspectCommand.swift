@@ -1,5 +1,6 @@
 #if Tool
 import ArgumentParser
+import CommandIO
 import Etagere
 import Foundation
 
@@ -16,7 +17,8 @@ struct InspectCommand: AsyncParsableCommand {
       """)
 
   @Argument(
-    help: ArgumentHelp("A file, or a URL (http, https, file or data).", valueName: "file-or-URL"), completion: .file())
+    help: ArgumentHelp("A file, or a URL (http, https, file or data).", valueName: "file-or-URL"), completion: .file(),
+    transform: Text.path)
   var target: String
 
   @OptionGroup(title: "Load options") var requests: LoadOptions
@@ -27,7 +29,8 @@ struct InspectCommand: AsyncParsableCommand {
     let isURL = target.contains("://") || target.hasPrefix("data:") || target.hasPrefix("file:")
     let watch = CacheWatch()
     let manager = isURL ? try cache.manager(reporting, watch) : nil
-    var report = InspectReport(target: target)
+    let name = isURL ? target : target
+    var report = InspectReport(target: name)
     var status: ExitStatus?
     do throws(CacheError) {
       let data = if let manager { try await load(by: manager, &report) } else { try read() }
@@ -36,7 +39,7 @@ struct InspectCommand: AsyncParsableCommand {
       report.image = ImageReport(try ImageHeader(of: data))
     } catch {
       status = ExitStatus(error)
-      let message = error.url == nil && error.path == nil ? "\(target): \(error)" : "\(error)"
+      let message = error.url == nil && error.path == nil ? "\(name): \(error)" : "\(error)"
       report.error = .init(error, message: message, ExitStatus(error))
       Console.complain(message)
     }
@@ -47,10 +50,12 @@ struct InspectCommand: AsyncParsableCommand {
   }
 
   private func read() throws(CacheError) -> Data {
-    do {
-      return try Data(contentsOf: URL(filePath: target), options: .mappedIfSafe)
+    do throws(CacheError) {
+      return try InputFile(target).read(limit: ImageLimits.standard.bytes)
     } catch {
-      throw CacheError(.fileSystem, reason: "cannot read the file: \(FileReason(error))", path: target, underlying: error)
+      var error = error
+      error.reason = "cannot read the file: \(error.reason)"
+      throw error
     }
   }
 

@@ -1,5 +1,6 @@
 #if Tool
 import ArgumentParser
+import CommandIO
 import Etagere
 import Foundation
 import HTTPTypes
@@ -62,12 +63,31 @@ struct LoadOptions: ParsableArguments {
   /// Returns the request for a URL, or the error of a text that is not a URL. The other URLs are loaded all the same.
   func request(_ text: String) -> Result<ResourceRequest, CacheError> {
     do throws(CacheError) {
-      return .success(try ResourceRequest(text, headerFields: (try? fields()) ?? [:], options: options))
+      let request = try ResourceRequest(typed: text, headerFields: (try? fields()) ?? [:], options: options)
+      // In `user:password@host`, the user name is a scheme for Foundation, and the error of the load would name the password.
+      guard let scheme = request.url.scheme?.lowercased(), !["http", "https", "file", "data"].contains(scheme) else {
+        return .success(request)
+      }
+      throw CacheError(
+        .unsupportedScheme, reason: "unsupported URL scheme '\(scheme)'", url: text)
     } catch {
-      // The error names the text as it was typed, not as a URL would spell it.
+      return .failure(error)
+    }
+  }
+}
+
+extension ResourceRequest {
+  /// Creates the request for a URL as it was typed. An error names that text, not as a URL would spell it, without user
+  /// information.
+  init(
+    typed text: String, headerFields: HTTPFields = [:], options: RequestOptions = RequestOptions()
+  ) throws(CacheError) {
+    do throws(CacheError) {
+      try self.init(text, headerFields: headerFields, options: options)
+    } catch {
       var error = error
       error.url = text.isEmpty ? "''" : text
-      return .failure(error)
+      throw error
     }
   }
 }

@@ -1,4 +1,5 @@
 #if Tool
+import CommandIO
 import Etagere
 import Foundation
 
@@ -6,26 +7,31 @@ import Foundation
 struct OutputTarget {
   private enum Kind {
     case nothing, standardOutput
-    case file(URL)
+    case file(OutputFile)
     case folder(URL)
   }
 
   private let kind: Kind
   private let names = NameRegister()
 
+  /// Whether an option names standard output: as `-`, or as a path such as `/dev/stdout`.
+  static func isStandardOutput(_ path: String?) -> Bool {
+    path.map { $0 == "-" || OutputFile($0).isStandardOutput } ?? false
+  }
+
   init(_ path: String?, count: Int) throws {
     guard let path else {
       kind = .nothing
       return
     }
-    guard path != "-" else {
+    guard !Self.isStandardOutput(path) else {
       kind = .standardOutput
       return
     }
     var isFolder: ObjCBool = false
     let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
     guard path.hasSuffix("/") || count > 1 || exists && isFolder.boolValue else {
-      kind = .file(URL(filePath: path, directoryHint: .notDirectory))
+      kind = .file(OutputFile(path))
       return
     }
     let folder = URL(filePath: path, directoryHint: .isDirectory)
@@ -38,32 +44,30 @@ struct OutputTarget {
     kind = .folder(folder)
   }
 
-  /// Writes the bytes, completely or not at all.
+  /// Writes the bytes into what the path names. If the reader of standard output has closed the pipe, the error has no reason.
   ///
   /// - Parameter format: The format of an image that was made, which determines the extension of its name in a folder.
   /// - Returns: The path of the file, or `nil` if the destination is not a file.
   func write(_ data: Data, index: Int, url: URL, as format: ImageFormat? = nil) throws(CacheError) -> String? {
-    let file: URL
+    let file: OutputFile
     switch kind {
     case .nothing: return nil
     case .standardOutput:
-      do {
-        try FileHandle.standardOutput.write(contentsOf: data)
+      do throws(CacheError) {
+        try Descriptor.standardOutput.write(data)
       } catch {
-        throw CacheError(.fileSystem, reason: "cannot write standard output: \(FileReason(error))", underlying: error)
+        // A reader such as `head` closes the pipe when it has enough. That is not an error to report.
+        let reason = error.errno == EPIPE ? "" : "cannot write standard output: \(error.reason)"
+        throw CacheError(.fileSystem, reason: reason, errno: error.errno)
       }
       return nil
     case .file(let target): file = target
     case .folder(let folder):
-      file = folder.appending(path: names.name(for: url, index: index, as: format), directoryHint: .notDirectory)
+      let name = names.name(for: url, index: index, as: format)
+      file = OutputFile(folder.appending(path: name, directoryHint: .notDirectory).path(percentEncoded: false))
     }
-    do {
-      try data.write(to: file, options: .atomic)
-    } catch {
-      let path = file.path(percentEncoded: false)
-      throw CacheError(.fileSystem, reason: "cannot write '\(path)': \(FileReason(error))", underlying: error)
-    }
-    return file.path(percentEncoded: false)
+    try file.write(data)
+    return URL(filePath: file.path, directoryHint: .notDirectory).path(percentEncoded: false)
   }
 }
 

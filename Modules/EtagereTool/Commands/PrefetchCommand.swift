@@ -1,5 +1,6 @@
 #if Tool
 import ArgumentParser
+import CommandIO
 import Etagere
 import Foundation
 
@@ -11,9 +12,13 @@ struct PrefetchCommand: AsyncParsableCommand {
     discussion: """
       The list has one URL on each line. Empty lines and lines that begin with # are ignored. Resources that are cached already \
       are not loaded. Prints how many were loaded, cached already, or failed.
+
+      The list is UTF-8, with or without a byte order mark. A line that is not is reported with its number.
       """)
 
-  @Argument(help: ArgumentHelp("The list of URLs, or - for standard input.", valueName: "file"), completion: .file())
+  @Argument(
+    help: ArgumentHelp("The list of URLs, or - for standard input.", valueName: "file"), completion: .file(), transform: Text.path
+  )
   var list: String
 
   @OptionGroup(title: "Load options") var requests: LoadOptions
@@ -41,15 +46,13 @@ struct PrefetchCommand: AsyncParsableCommand {
     let manager = try cache.manager(reporting, watch)
     var wanted: [ResourceRequest] = []
     var positions: [URL: Int] = [:]
-    for (line, text) in lines.enumerated() {
-      let text = text.trimmingCharacters(in: .whitespaces)
-      guard !text.isEmpty, !text.hasPrefix("#") else { continue }
-      switch requests.request(text) {
+    for line in lines {
+      switch line.text.map(requests.request) ?? .failure(CacheError(.invalidURL, reason: "not UTF-8 text")) {
       case .success(let request):
         wanted.append(request)
-        positions[request.url] = positions[request.url] ?? line
+        positions[request.url] = positions[request.url] ?? line.number
       // An invalid URL in a list is invalid data, not a wrong command line.
-      case .failure(let error): fail(error, "\(name), line \(line + 1): \(error)", .dataError, line: line)
+      case .failure(let error): fail(error, "\(name), line \(line.number): \(error)", .dataError, line: line.number)
       }
     }
     let done = await prefetch(wanted, by: manager)
@@ -89,16 +92,15 @@ struct PrefetchCommand: AsyncParsableCommand {
 
   private var name: String { list == "-" ? "standard input" : list }
 
-  private func read() throws -> [String] {
-    let data: Data
-    do {
-      data = list == "-" ? try FileHandle.standardInput.readToEnd() ?? Data() : try Data(contentsOf: URL(filePath: list))
+  private func read() throws -> [ListLine] {
+    let limit = 1 << 30
+    do throws(CacheError) {
+      let data = list == "-" ? try Descriptor.standardInput.read(limit: limit) : try InputFile(list).read(limit: limit)
+      return ListLine.all(in: data)
     } catch {
-      Console.complain("cannot read '\(name)': \(FileReason(error))")
+      Console.complain("cannot read '\(name)': \(error.reason)")
       throw ToolFailure(status: .noInput)
     }
-    return String(decoding: data, as: UTF8.self).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map(
-      String.init)
   }
 }
 #endif

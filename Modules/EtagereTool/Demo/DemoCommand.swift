@@ -1,5 +1,6 @@
 #if Tool
 import ArgumentParser
+import CommandIO
 import Etagere
 import Foundation
 import LoopbackOrigin
@@ -23,7 +24,9 @@ struct DemoCommand: AsyncParsableCommand {
   @Flag(help: "Show what the cache does with images and their thumbnails.")
   var images = false
 
-  @Option(help: ArgumentHelp("The contact sheet of --images, a PNG file.", valueName: "file"), completion: .file())
+  @Option(
+    help: ArgumentHelp("The contact sheet of --images, a PNG file.", valueName: "file"), completion: .file(),
+    transform: Text.path)
   var sheet = "etagere-contact-sheet.png"
 
   @Option(help: ArgumentHelp("The number of loads at a time in the second table.", valueName: "number"))
@@ -32,14 +35,14 @@ struct DemoCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       "Write an HTML page with the times of each load, grouped by pass. Replaces an existing file.", valueName: "file.html"),
-    completion: .file())
+    completion: .file(), transform: Text.path)
   var report: String?
 
   @Option(
     name: .customLong("cache-dir"),
     help: ArgumentHelp(
       "The folder in which the demo creates its own cache folder, and removes it at the end.", valueName: "folder"),
-    completion: .directory)
+    completion: .directory, transform: Text.path)
   var cacheFolder: String?
 
   @OptionGroup var reporting: ReportingOptions
@@ -56,7 +59,7 @@ struct DemoCommand: AsyncParsableCommand {
     defer { try? FileManager.default.removeItem(at: folder) }
     do {
       if images {
-        let demo = ImageDemo(folder: folder, sheet: URL(filePath: sheet), reporting: reporting)
+        let demo = ImageDemo(folder: folder, sheet: OutputFile(sheet), reporting: reporting)
         let report = try await ProgressBar.during(isShown: reporting.showsProgress, demo.progress) { try await demo.run() }
         try finish(report, report.wrong, "All counts, bytes and pixels are as expected.")
       } else {

@@ -1,23 +1,26 @@
 #if Tool
+import ArgumentParser
+import CommandIO
 import Etagere
 import Foundation
 
 /// The standard streams: results on standard output, everything else on standard error.
+///
+/// No line has the user information of a URL, because output is often pasted into reports.
 enum Console {
   /// Whether the last line of the terminal is a progress bar, which the next line of text replaces.
   private static let hasBar = Lock(false)
 
   static func say(_ line: String) {
-    do {
-      try hasBar.withLock { hasBar in
+    do throws(CacheError) {
+      try hasBar.withLock { hasBar throws(CacheError) in
         erase(&hasBar)
-        try FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
+        try Descriptor.standardOutput.write(Data((line + "\n").utf8))
       }
     } catch {
-      // A reader such as `head` closes the pipe when it has enough. That is not an error to report.
-      if FileReason.isBrokenPipe(error) { exit(ExitStatus.ioError.rawValue) }
-      // A full disk must not look like success.
-      complain("cannot write standard output: \(FileReason(error))")
+      // A reader such as `head` closes the pipe when it has enough. That is not an error to report. A full disk must not look
+      // like success.
+      if error.errno != EPIPE { complain("cannot write standard output: \(error.reason)") }
       exit(ExitStatus.ioError.rawValue)
     }
   }
@@ -30,7 +33,7 @@ enum Console {
   static func writeError(_ text: String) {
     hasBar.withLock { hasBar in
       erase(&hasBar)
-      try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
+      try? Descriptor.standardError.write(Data(text.utf8))
     }
   }
 
@@ -40,7 +43,7 @@ enum Console {
   static func drawBar(_ line: String) {
     hasBar.withLock { hasBar in
       hasBar = true
-      try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K\(line)".utf8))
+      try? Descriptor.standardError.write(Data("\r\u{1B}[K\(line)".utf8))
     }
   }
 
@@ -50,7 +53,7 @@ enum Console {
   private static func erase(_ hasBar: inout Bool) {
     guard hasBar else { return }
     hasBar = false
-    try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K".utf8))
+    try? Descriptor.standardError.write(Data("\r\u{1B}[K".utf8))
   }
 
   /// Writes one JSON document on one line, with sorted keys.
@@ -104,7 +107,7 @@ enum Text {
 
   /// A duration in the largest unit that leaves two digits: `90 s`, `15 min`, `36 h`, `3 d`.
   static func seconds(_ duration: Duration) -> String {
-    let seconds = Int64(duration / .seconds(1))
+    let seconds = duration.components.seconds
     switch seconds {
     case ..<120: return "\(seconds) s"
     case ..<7_200: return "\(seconds / 60) min"
@@ -123,6 +126,12 @@ enum Text {
       wasLower = !character.isUppercase
       text.append(character.lowercased())
     }
+    return text
+  }
+
+  /// The transform of every option that takes a path. A script with an unset variable must not use the current folder.
+  static func path(_ text: String) throws -> String {
+    guard !text.isEmpty else { throw ValidationError("a path cannot be empty") }
     return text
   }
 

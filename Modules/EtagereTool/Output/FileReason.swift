@@ -7,12 +7,6 @@ struct FileReason: CustomStringConvertible {
 
   init(_ error: any Error) { description = Self.system(error) ?? Self.cocoa(error) ?? error.localizedDescription }
 
-  static func isBrokenPipe(_ error: any Error) -> Bool {
-    let error = error as NSError
-    if error.domain == NSPOSIXErrorDomain { return error.code == EPIPE }
-    return (error.userInfo[NSUnderlyingErrorKey] as? any Error).map(isBrokenPipe) ?? false
-  }
-
   private static func system(_ error: any Error) -> String? {
     let error = error as NSError
     if error.domain == NSPOSIXErrorDomain { return String(cString: strerror(Int32(error.code))) }

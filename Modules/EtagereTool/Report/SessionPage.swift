@@ -1,5 +1,6 @@
 #if Tool
 import CacheTelemetry
+import CommandIO
 import Etagere
 import Foundation
 
@@ -19,12 +20,12 @@ struct SessionPage {
     self.date = date
   }
 
-  /// Writes the page, completely or not at all.
+  /// Writes the page into what the path names.
   func write(to path: String) throws {
-    do {
-      try Data(html.utf8).write(to: URL(filePath: path, directoryHint: .notDirectory), options: .atomic)
+    do throws(CacheError) {
+      try OutputFile(path).write(Data(html.utf8))
     } catch {
-      Console.complain("cannot write '\(path)': \(FileReason(error))")
+      Console.complain(error.reason)
       throw ToolFailure(status: .cannotCreate)
     }
   }

@@ -1,4 +1,5 @@
 #if Tool && Service
+import CommandIO
 import Dispatch
 import Etagere
 import Foundation
@@ -83,7 +84,7 @@ final class LogWriter: Sendable {
   ///   - output: Writes whole lines. It may block.
   init(
     limit: Int = 10_000,
-    output: @escaping @Sendable (Data) -> Void = { try? FileHandle.standardOutput.write(contentsOf: $0) }
+    output: @escaping @Sendable (Data) -> Void = { try? Descriptor.standardOutput.write($0) }
   ) {
     (self.limit, self.output) = (limit, output)
   }

@@ -21,7 +21,7 @@ struct ServeCommand: AsyncParsableCommand {
       30 seconds.
       """)
 
-  @Option(help: ArgumentHelp("A JSON file with settings.", valueName: "file"), completion: .file())
+  @Option(help: ArgumentHelp("A JSON file with settings.", valueName: "file"), completion: .file(), transform: Text.path)
   var config: String?
 
   @OptionGroup(title: "Settings") var flags: ServeFlags

@@ -1,4 +1,5 @@
 #if Tool
+import CommandIO
 import Etagere
 import Foundation
 import LoopbackOrigin
@@ -6,7 +7,7 @@ import LoopbackOrigin
 /// The passes of the image demo: thumbnails are made, cached, revalidated, and made again when their originals change.
 struct ImageDemo {
   let folder: URL
-  let sheet: URL
+  let sheet: OutputFile
   let reporting: ReportingOptions
 
   /// A kind of thumbnail.
@@ -32,7 +33,7 @@ struct ImageDemo {
 
   private let currentPass = DemoProgress("drawing 12 images")
 
-  init(folder: URL, sheet: URL, reporting: ReportingOptions) {
+  init(folder: URL, sheet: OutputFile, reporting: ReportingOptions) {
     self.folder = folder
     self.sheet = sheet
     self.reporting = reporting
@@ -47,7 +48,7 @@ struct ImageDemo {
     var content = try ImageDemoContent()
     let clock = clock
     let origin = try await OriginServer.start(now: { Date(timeIntervalSince1970: Double(clock.now.nanoseconds) / 1e9) })
-    var report = ImageDemoReport(sheet: sheet.path(percentEncoded: false))
+    var report = ImageDemoReport(sheet: sheet.path)
     do {
       try await passes(origin, &content, &report)
     } catch {
@@ -151,14 +152,15 @@ struct ImageDemo {
 
   private func write(_ contact: ContactSheet, _ report: inout ImageDemoReport) throws {
     let file = try contact.png()
-    do {
-      try file.write(to: sheet, options: .atomic)
-      let header = try ImageHeader(of: try Data(contentsOf: sheet))
-      if header.format != .png || header.size != contact.size {
-        report.wrong.append("the contact sheet is \(header.format) of \(header.size), expected PNG of \(contact.size)")
-      }
+    // The bytes are checked before they are written, because the path may name a pipe.
+    let header = try ImageHeader(of: file)
+    if header.format != .png || header.size != contact.size {
+      report.wrong.append("the contact sheet is \(header.format) of \(header.size), expected PNG of \(contact.size)")
+    }
+    do throws(CacheError) {
+      try sheet.write(file)
     } catch {
-      Console.complain("cannot write '\(report.sheet)': \(FileReason(error))")
+      Console.complain(error.reason)
       throw ToolFailure(status: .cannotCreate)
     }
     reporting.heading("")
