@@ -99,6 +99,41 @@ struct FailureTests {
     }
   }
 
+  @Test("no output has the user information of a URL")
+  func passwords() async throws {
+    try await withOrigin { origin in
+      // Given
+      let fixture = try ToolFixture()
+      origin.setRoute("/a", Route(bytes(10), etag: "v1", fields: [.cacheControl: "max-age=3600"]))
+      let base = "http://me:secret@127.0.0.1:\(try #require(origin.url("/").port))"
+      let invalid = ["http://me:secret@", "http://me:secret@127.0.0.1:70000/", "me:secret@a.example", "http://me:sec/secret@a/"]
+      try fixture.write(([base + "/a", base + "/missing"] + invalid).joined(separator: "\n"), "list")
+
+      // When
+      var runs = [
+        try await fixture.etagere("get", "--verbose", "--trace", "trace.html", base + "/a", base + "/missing"),
+        try await fixture.etagere("get", "--json", base + "/a", base + "/missing"),
+        try await fixture.etagere("prefetch", "--json", "list"),
+        try await fixture.etagere("inspect", "--json", base + "/missing"),
+        try await fixture.etagere("cache", "list"),
+        try await fixture.etagere("cache", "remove", base + "/a"),
+        try await fixture.etagere("cache", "remove", base + "/a"),
+      ]
+      for url in invalid {
+        runs.append(try await fixture.etagere("get", "--json", url))
+        runs.append(try await fixture.etagere("cache", "remove", url))
+      }
+
+      // Then
+      #expect(origin.requests.first?.fields.contains { $0.name.canonicalName == "authorization" } == true)
+      for run in runs {
+        #expect(!run.lines.isEmpty || !run.errors.isEmpty)
+        for line in run.lines + run.errors { #expect(!line.contains("secret"), "\(line)") }
+      }
+      #expect(try !String(decoding: fixture.read("trace.html"), as: UTF8.self).contains("secret"))
+    }
+  }
+
   @Test("--timeout ends a load without a response")
   func timeout() async throws {
     try await withOrigin { origin in

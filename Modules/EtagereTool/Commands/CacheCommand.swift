@@ -157,10 +157,10 @@ extension CacheCommand {
       if reporting.json {
         try Console.json(["removed": count])
       } else if count > 0 {
-        Console.say("removed \(url)")
+        Console.say("removed \(UserInformation.removed(fromURL: url))")
       }
       guard count > 0 else {
-        Console.complain("\(url): not in the cache")
+        Console.complain("\(UserInformation.removed(fromURL: url)): not in the cache")
         throw ToolFailure(status: .notCached)
       }
     }

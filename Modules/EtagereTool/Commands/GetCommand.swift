@@ -89,7 +89,7 @@ struct GetCommand: AsyncParsableCommand {
         result = .failure(error)
       }
     }
-    var report = LoadReport(text, result, took: clock.uptime - start)
+    var report = LoadReport(UserInformation.removed(fromURL: text), result, took: clock.uptime - start)
     guard case .success(let resource) = result else { return report }
     let format = images.isWanted ? ImageFormat(of: resource.data) : nil
     if images.isWanted { report.image = ImageReport(resource.data) }

@@ -29,7 +29,7 @@ struct InspectCommand: AsyncParsableCommand {
     let isURL = target.contains("://") || target.hasPrefix("data:") || target.hasPrefix("file:")
     let watch = CacheWatch()
     let manager = isURL ? try cache.manager(reporting, watch) : nil
-    let name = isURL ? target : target
+    let name = isURL ? UserInformation.removed(fromURL: target) : target
     var report = InspectReport(target: name)
     var status: ExitStatus?
     do throws(CacheError) {

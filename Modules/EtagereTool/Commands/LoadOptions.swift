@@ -69,7 +69,7 @@ struct LoadOptions: ParsableArguments {
         return .success(request)
       }
       throw CacheError(
-        .unsupportedScheme, reason: "unsupported URL scheme '\(scheme)'", url: text)
+        .unsupportedScheme, reason: "unsupported URL scheme '\(scheme)'", url: UserInformation.removed(fromURL: text))
     } catch {
       return .failure(error)
     }
@@ -86,7 +86,7 @@ extension ResourceRequest {
       try self.init(text, headerFields: headerFields, options: options)
     } catch {
       var error = error
-      error.url = text.isEmpty ? "''" : text
+      error.url = text.isEmpty ? "''" : UserInformation.removed(fromURL: text)
       throw error
     }
   }

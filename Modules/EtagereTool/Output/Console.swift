@@ -15,7 +15,7 @@ enum Console {
     do throws(CacheError) {
       try hasBar.withLock { hasBar throws(CacheError) in
         erase(&hasBar)
-        try Descriptor.standardOutput.write(Data((line + "\n").utf8))
+        try Descriptor.standardOutput.write(Data((UserInformation.removed(from: line) + "\n").utf8))
       }
     } catch {
       // A reader such as `head` closes the pipe when it has enough. That is not an error to report. A full disk must not look
@@ -33,7 +33,7 @@ enum Console {
   static func writeError(_ text: String) {
     hasBar.withLock { hasBar in
       erase(&hasBar)
-      try? Descriptor.standardError.write(Data(text.utf8))
+      try? Descriptor.standardError.write(Data(UserInformation.removed(from: text).utf8))
     }
   }
 
