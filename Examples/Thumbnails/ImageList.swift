@@ -1,4 +1,5 @@
 #if Thumbnails
+import CommandIO
 import Etagere
 import Foundation
 
@@ -7,8 +8,8 @@ struct SourceImage: Hashable, Sendable {
   var url: URL
   var name: String
 
-  /// The path of a file, or the URL.
-  var address: String { url.isFileURL ? url.path(percentEncoded: false) : url.absoluteString }
+  /// The path of a file, or the URL without user information.
+  var address: String { url.isFileURL ? url.path(percentEncoded: false) : LoadURL(url).description }
 }
 
 /// The images that the command line names, in order and without duplicates.
@@ -22,6 +23,9 @@ struct ImageList {
   private static let extensions: Set<String> = [
     "jpg", "jpeg", "png", "gif", "webp", "avif", "heic", "heif", "tif", "tiff", "svg",
   ]
+
+  /// The maximum number of bytes of a list in a pipe, which may have no end.
+  private static let listLimit = 1 << 30
 
   private var found: [Found] = []
   private var known: Set<URL> = []
@@ -39,7 +43,7 @@ struct ImageList {
   ///
   /// - Throws: ``CacheError`` for any other source.
   mutating func add(_ source: String) throws(CacheError) {
-    if source == "-" { return try addList(FileHandle.standardInput.readDataToEndOfFile(), "standard input") }
+    if source == "-" { return try addList(Descriptor.standardInput.read(limit: Self.listLimit), "standard input") }
     if try addURL(source) { return }
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: source, isDirectory: &isFolder) else {
@@ -50,17 +54,15 @@ struct ImageList {
       try addFolder(url)
     } else if Self.extensions.contains(url.pathExtension.lowercased()) {
       add(url, named: url.lastPathComponent)
-    } else if let list = FileManager.default.contents(atPath: source) {
-      try addList(list, source)
     } else {
-      throw CacheError(.fileSystem, reason: "cannot read the file", path: source)
+      try addList(InputFile(source).read(limit: Self.listLimit), source)
     }
   }
 
   private mutating func addURL(_ text: String) throws(CacheError) -> Bool {
-    guard text.hasPrefix("http://") || text.hasPrefix("https://") else { return false }
-    guard let url = URL(string: text), url.host() != nil else {
-      throw CacheError(.invalidURL, reason: "invalid URL", url: text)
+    guard ["http://", "https://"].contains(where: text.lowercased().hasPrefix) else { return false }
+    guard let url = URL(string: text), url.host()?.isEmpty == false else {
+      throw CacheError(.invalidURL, reason: "invalid URL", url: UserInformation.removed(fromURL: text))
     }
     add(url, named: Self.fileName(url))
     return true
@@ -74,15 +76,18 @@ struct ImageList {
   }
 
   private mutating func addList(_ bytes: Data, _ name: String) throws(CacheError) {
-    for line in String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline) {
-      let line = line.trimmingCharacters(in: .whitespaces)
-      if line.isEmpty || line.hasPrefix("#") { continue }
-      if try addURL(line) { continue }
-      // Any other line is the path of a file. A missing or invalid file is reported when it is loaded.
-      guard !line.utf8.contains(0), line.utf8.count < 4096, !line.contains("\u{FFFD}") else {
-        throw CacheError(.fileSystem, reason: "neither an image nor a list of images", path: name)
+    for line in ListLine.all(in: bytes) {
+      guard let text = line.text, text.utf8.count < 4096 else {
+        throw CacheError(
+          .fileSystem, reason: "neither an image nor a list of images: line \(line.number) is not UTF-8 text", path: name)
       }
-      let url = URL(filePath: line, directoryHint: .notDirectory).standardizedFileURL
+      do throws(CacheError) {
+        if try addURL(text) { continue }
+      } catch {
+        throw CacheError(error.code, reason: "\(error.reason) in line \(line.number)", url: error.url, path: name)
+      }
+      // Any other line is the path of a file. A missing or invalid file is reported when it is loaded.
+      let url = URL(filePath: text, directoryHint: .notDirectory).standardizedFileURL
       add(url, named: url.lastPathComponent)
     }
   }

@@ -9,8 +9,8 @@ struct ThumbnailsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "thumbnails", abstract: "Makes thumbnails of a folder of images or of a list of URLs.",
     discussion: """
-      A source is a folder, an image, an http or https URL, a file with one image or URL per line, or - for such a list on standard \
-      input. A thumbnail is made again only if its image has changed. A URL is revalidated with a conditional request, and a \
+      A source is a folder, an image, an http or https URL, a file with one image or URL per line (UTF-8), or - for such a list on \
+      standard input. A thumbnail is made again only if its image has changed. A URL is revalidated with a conditional request, and a \
       file is compared by size, time and inode.
 
       Exit status: 0 if every image has a thumbnail, 1 if some failed, 64 if the command line is invalid (EX_USAGE), 66 if a source \
@@ -34,7 +34,7 @@ struct ThumbnailsCommand: AsyncParsableCommand {
   var quality = 80
 
   @Option(help: ArgumentHelp("The number of images that are decoded at the same time.", valueName: "n"))
-  var jobs = ProcessInfo.processInfo.activeProcessorCount
+  var jobs = min(256, ProcessInfo.processInfo.activeProcessorCount)
 
   @Option(
     help: ArgumentHelp(
@@ -43,6 +43,8 @@ struct ThumbnailsCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard !sources.isEmpty else { throw ValidationError("no source is given") }
+    // A script with an unset variable must not use the current folder.
+    guard !sources.contains(""), out != "", cache != "" else { throw ValidationError("a path cannot be empty") }
     guard (1...100).contains(quality) else { throw ValidationError("--quality \(quality) is not between 1 and 100") }
     guard (1...256).contains(jobs) else { throw ValidationError("--jobs \(jobs) is not between 1 and 256") }
   }
@@ -90,7 +92,7 @@ import Foundation
 struct ThumbnailsCommand {
   static func main() {
     let message = "thumbnails: the trait Thumbnails is missing: swift run --traits Thumbnails Thumbnails\n"
-    FileHandle.standardError.write(Data(message.utf8))
+    try? FileHandle.standardError.write(contentsOf: Data(message.utf8))
     exit(69)  // EX_UNAVAILABLE
   }
 }

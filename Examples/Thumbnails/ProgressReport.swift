@@ -1,5 +1,6 @@
 #if Thumbnails
 import ArgumentParser
+import CommandIO
 import Etagere
 import Foundation
 
@@ -15,7 +16,7 @@ actor ProgressReport {
   /// - Parameter say: Prints a text, which contains its line ends.
   init(
     total: Int, isTerminal: Bool = isatty(STDERR_FILENO) == 1,
-    say: @escaping @Sendable (String) -> Void = { try? FileHandle.standardError.write(contentsOf: Data($0.utf8)) }
+    say: @escaping @Sendable (String) -> Void = { try? Descriptor.standardError.write(Data($0.utf8)) }
   ) {
     self.total = total
     self.isTerminal = isTerminal
@@ -23,7 +24,7 @@ actor ProgressReport {
     begun = clock.uptime
   }
 
-  static func complain(_ line: String) { try? FileHandle.standardError.write(contentsOf: Data("thumbnails: \(line)\n".utf8)) }
+  static func complain(_ line: String) { try? Descriptor.standardError.write(Data("thumbnails: \(line)\n".utf8)) }
 
   func finished(_ image: SourceImage, _ outcome: Outcome, _ summary: Summary) {
     switch outcome {

@@ -1,4 +1,5 @@
 #if Thumbnails
+import CommandIO
 import Etagere
 import Foundation
 
@@ -25,7 +26,7 @@ struct ThumbnailRun: Sendable {
   /// - Throws: ``CacheError`` with the path and the reason, if the output or the cache cannot be used.
   init(_ settings: ThumbnailSettings, network: any Downloader) throws(CacheError) {
     self.settings = settings
-    try OutputFile.makeFolder(settings.output)
+    try Self.makeFolder(settings.output)
     var configuration = try ResourceManager.Configuration.standard(
       folder: settings.cache, diskLimit: 8 << 30, downloader: network.resuming(.standard).retrying(.brief))
     // Each image is loaded once, so a memory cache would not help.
@@ -63,14 +64,28 @@ struct ThumbnailRun: Sendable {
   func make(_ image: SourceImage) async -> Outcome {
     do throws(CacheError) {
       let resource = try await manager.load(image.url, as: settings.thumbnail.transform)
-      let file = OutputFile(settings.output.appending(path: image.name, directoryHint: .notDirectory))
-      let isThere = file.contents == resource.value
-      if !isThere { try file.write(resource.value) }
+      let url = settings.output.appending(path: image.name, directoryHint: .notDirectory)
+      let file = OutputFile(url.path(percentEncoded: false))
+      let isThere = file.contains(resource.value)
+      if !isThere {
+        try Self.makeFolder(url.deletingLastPathComponent())
+        try file.write(resource.value)
+      }
       if let reason = resource.fallbackReason { return .unconfirmed(reason) }
       if resource.valueOrigin == .transformed { return .made }
       return isThere ? .unchanged : .restored
     } catch {
       return error.code == .cancelled ? .cancelled : .failed(error)
+    }
+  }
+
+  private static func makeFolder(_ url: URL) throws(CacheError) {
+    do {
+      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    } catch {
+      throw CacheError(
+        .fileSystem, reason: "cannot create the folder: \(error.localizedDescription)", path: url.path(percentEncoded: false),
+        underlying: error)
     }
   }
 }

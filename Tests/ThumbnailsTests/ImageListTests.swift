@@ -53,6 +53,34 @@ struct ImageListTests {
     #expect(names.allSatisfy { !$0.contains("/") && !$0.hasPrefix(".") })
   }
 
+  @Test("a list may have a byte order mark and CRLF, and an invalid line is named")
+  func encodings() throws {
+    // Given
+    let place = try Place()
+    func list(_ bytes: Data) throws -> ImageList {
+      let file = place.images.appending(path: "list")
+      try bytes.write(to: file)
+      var list = ImageList(except: place.output)
+      try list.add(file.path)
+      return list
+    }
+
+    // Then
+    let marked = try list(Data("\u{FEFF}HTTPS://example.com/a.png\r\n# b\r\n\r\n/srv/ü.png\r\n".utf8))
+    #expect(marked.named("jpg").map(\.name) == ["a.jpg", "ü.jpg"])
+    let invalid = #expect(throws: CacheError.self) { try list(Data("/a.png\n".utf8) + [0x2F, 0xFC, 0x0A]) }
+    #expect(invalid?.reason.contains("line 2 is not UTF-8") == true)
+    let noHost = #expect(throws: CacheError.self) { try list(Data("/a.png\n\nhttp://me:secret@\n".utf8)) }
+    #expect(noHost?.description.hasSuffix("invalid URL in line 3") == true)
+    #expect(noHost?.description.contains("secret") == false)
+  }
+
+  @Test("a report does not contain the user information of a URL")
+  func address() throws {
+    let image = SourceImage(url: try #require(URL(string: "https://me:secret@example.com/a.png")), name: "a.jpg")
+    #expect(image.address == "https://example.com/a.png")
+  }
+
   @Test("an invalid source is an error")
   func wrong() throws {
     let place = try Place()
@@ -71,11 +99,13 @@ struct ImageListTests {
     #expect(command.settings.cache.path == "/o/.thumbnails")
     for wrong in [
       ["--size", "0"], ["--size", "4x4x4"], ["--size", "-3"], ["--format", "bmp"], ["--jobs", "0"], ["--quality", "0"],
+      ["--cache", ""], [""], ["--jobs", "9223372036854775808"], ["--size", "99999999999999999999x1"],
     ] {
       #expect(throws: (any Error).self) { try ThumbnailsCommand.parse(["--out", "/o", "in"] + wrong) }
     }
     #expect(throws: (any Error).self) { try ThumbnailsCommand.parse(["--out", "/o"]) }
     #expect(throws: (any Error).self) { try ThumbnailsCommand.parse(["in"]) }
+    #expect(throws: (any Error).self) { try ThumbnailsCommand.parse(["--out", "", "in"]) }
   }
 }
 #endif

@@ -1,6 +1,7 @@
 #if Thumbnails
 import ArgumentParser
 import CacheTesting
+import CommandIO
 import Etagere
 import Foundation
 import Testing
@@ -34,6 +35,36 @@ struct ThumbnailRunTests {
     #expect(await place.run() == Summary(made: 1, unchanged: 1, restored: 1))
     #expect(try ImageHeader(of: place.thumbnail("a.jpg")).size == PixelSize(30, 40))
     #expect(place.thumbnails == ["a.jpg", "b.jpg", "deep/c.jpg"])
+  }
+
+  @Test("a thumbnail that is a link or has own permissions stays so, and a FIFO is written and not read")
+  func existing() async throws {
+    // Given
+    let place = try Place()
+    for name in ["link.png", "private.png", "fifo.png"] { try place.draw(name, 64, 64) }
+    let output = place.output.path
+    try FileManager.default.createDirectory(atPath: output, withIntermediateDirectories: true)
+    #expect(symlink("\(place.folder.path)/elsewhere", "\(output)/link.jpg") == 0)
+    #expect(
+      FileManager.default.createFile(atPath: "\(output)/private.jpg", contents: nil, attributes: [.posixPermissions: 0o600]))
+    #expect(mkfifo("\(output)/fifo.jpg", 0o600) == 0)
+    // The reader has a thread of its own, so that it can open the FIFO although the run waits for it.
+    let (received, reader) = AsyncStream<Data>.makeStream()
+    DispatchQueue.global().async {
+      if let bytes = try? InputFile("\(output)/fifo.jpg").read(limit: 1 << 20) { reader.yield(bytes) }
+      reader.finish()
+    }
+
+    // When
+    #expect(await place.run() == Summary(made: 3))
+
+    // Then
+    let bytes = try #require(await received.first { _ in true })
+    #expect(try ImageHeader(of: bytes).format == .jpeg)
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: "\(output)/link.jpg").hasSuffix("/elsewhere"))
+    #expect(try ImageHeader(of: Data(contentsOf: place.folder.appending(path: "elsewhere"))).format == .jpeg)
+    let permissions = try FileManager.default.attributesOfItem(atPath: "\(output)/private.jpg")[.posixPermissions]
+    #expect(permissions as? Int == 0o600)
   }
 
   @Test("a replaced image of equal size and time is noticed by its inode")
