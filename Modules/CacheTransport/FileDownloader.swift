@@ -18,7 +18,8 @@ public struct FileDownloader: Downloader {
   public init() {}
 
   /// - Throws: `CacheError.Code.fileSystem` with the path and the reason if the file cannot be read. `errno` is `ENOENT` for a
-  ///   missing file, `EACCES` for a file without permission, `EISDIR` for a folder.
+  ///   missing file, `EACCES` for a file without permission, `EISDIR` for a folder, and `ENXIO` for a device, a FIFO or a socket,
+  ///   which is never opened.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     guard let url = request.head.absoluteURL, url.isFileURL else {
       throw CacheError(.unsupportedScheme, reason: "not a file: URL")

@@ -41,9 +41,14 @@ final class FileSource: ResourceBody.Source {
   private let state = Lock(State.reading)
   private let position = Lock(Int64(0))
 
-  // Without `O_NONBLOCK`, opening a FIFO would block its queue until a writer appears. The flag has no effect on regular files.
   static func open(_ path: String) -> Result<FileSource, CacheError> {
-    let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK
+    var status = stat()
+    // Opening a device can have effects: a tape is rewound, a watchdog starts.
+    guard stat(path, &status) == 0 else { return .failure(error(path)) }
+    if let refusal = refusal(status, path) { return .failure(refusal) }
+    // Another file can have taken the name. Without `O_NONBLOCK`, opening a FIFO would block its queue until a writer appears.
+    // The flag has no effect on regular files.
+    let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
     #if canImport(Darwin)
     let descriptor = Darwin.open(path, flags)
     #elseif canImport(Musl)
@@ -52,17 +57,23 @@ final class FileSource: ResourceBody.Source {
     let descriptor = Glibc.open(path, flags)
     #endif
     guard descriptor >= 0 else { return .failure(error(path)) }
-    var status = stat()
     guard fstat(descriptor, &status) == 0 else {
       defer { close(descriptor) }
       return .failure(error(path))
     }
-    guard status.st_mode & S_IFMT == S_IFREG else {
+    if let refusal = refusal(status, path) {
       close(descriptor)
-      let isFolder = status.st_mode & S_IFMT == S_IFDIR
-      return .failure(CacheError(.fileSystem, reason: "not a regular file", path: path, errno: isFolder ? EISDIR : nil))
+      return .failure(refusal)
     }
     return .success(FileSource(path, descriptor, status))
+  }
+
+  /// Returns the error of anything that is not a regular file. Linux and Darwin return different numbers for a socket, so this
+  /// type has one number for all special files.
+  private static func refusal(_ status: stat, _ path: String) -> CacheError? {
+    let type = status.st_mode & S_IFMT
+    if type == S_IFREG { return nil }
+    return CacheError(.fileSystem, reason: "not a regular file", path: path, errno: type == S_IFDIR ? EISDIR : ENXIO)
   }
 
   private init(_ path: String, _ descriptor: Int32, _ status: stat) {

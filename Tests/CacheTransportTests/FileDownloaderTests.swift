@@ -68,6 +68,17 @@ struct FileDownloaderTests {
     #expect(error?.errno == EISDIR)
   }
 
+  @Test("a device or a FIFO is refused, and is not opened")
+  func specialFiles() async throws {
+    // A FIFO that was opened for reading would block, because no process writes to it.
+    #expect(mkfifo(folder.url("fifo").path(percentEncoded: false), 0o600) == 0)
+    let paths = [folder.url("fifo"), URL(filePath: "/dev/null"), URL(filePath: "/dev/tty"), URL(filePath: "/dev/zero")]
+    for url in paths {
+      let error = await failure { _ = try await download(url) }
+      #expect(error?.code == .fileSystem && error?.errno == ENXIO && error?.reason == "not a regular file", "\(url)")
+    }
+  }
+
   @Test("a file that cannot be opened is an error with the path and the reason")
   func unreadable() async throws {
     // A link to itself, which even the superuser cannot open.

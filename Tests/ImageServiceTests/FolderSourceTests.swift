@@ -20,6 +20,15 @@ final class FolderSourceTests {
     }
     try FileManager.default.createSymbolicLink(
       at: folder.appending(path: "link.png"), withDestinationURL: parent.appending(path: "secret.png"))
+    for (link, target) in [("visible.png", ".hidden.png"), ("pictures", ".private"), ("cat.png", "cats/ä.png")] {
+      try FileManager.default.createSymbolicLink(
+        atPath: folder.appending(path: link).path(percentEncoded: false), withDestinationPath: target)
+    }
+    try FileManager.default.createDirectory(at: folder.appending(path: ".private"), withIntermediateDirectories: false)
+    try data.write(to: folder.appending(path: ".private/a.png"))
+    guard mkfifo(folder.appending(path: "fifo.png").path(percentEncoded: false), 0o600) == 0 else {
+      throw CacheError(.fileSystem, reason: "cannot make a FIFO", errno: errno)
+    }
     let path = folder.path(percentEncoded: false)
     fixture = try ServiceFixture {
       var source = try ImageSource.folder(path, named: "site")
@@ -30,7 +39,7 @@ final class FolderSourceTests {
 
   deinit { try? FileManager.default.removeItem(at: parent) }
 
-  @Test("files of the folder are sources", arguments: ["site/a b.png", "site/cats/ä.png", "SITE/a b.png"])
+  @Test("files of the folder are sources", arguments: ["site/a b.png", "site/cats/ä.png", "SITE/a b.png", "site/cat.png"])
   func files(_ source: String) async throws {
     let served = try await fixture.get("width=20,format=png", of: source)
     #expect(served.status == 200)
@@ -40,8 +49,11 @@ final class FolderSourceTests {
   }
 
   @Test(
-    "other files, and folders, are not found",
-    arguments: ["site/none.png", "site/link.png", "site/cats", "site/cats/", "site/a b.png/", "other/a.png"])
+    "other files, folders, special files, and links to hidden files are not found",
+    arguments: [
+      "site/none.png", "site/link.png", "site/cats", "site/cats/", "site/a b.png/", "other/a.png", "site/fifo.png",
+      "site/visible.png", "site/pictures/a.png",
+    ])
   func notFound(_ source: String) async throws {
     let served = try await fixture.get("width=20", of: source)
     #expect(served.status == 404 || served.status == 403)

@@ -30,13 +30,12 @@ struct FolderDownloader: Downloader {
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     guard let url = request.head.absoluteURL else { throw CacheError(.invalidURL, reason: "the source is not a URL") }
     let path = url.path(percentEncoded: false)
-    guard !SourceReference.isHidden(path) else {
-      return DownloadResponse(head: HTTPResponse(status: .notFound), body: ResourceBody(Data()))
-    }
+    let folder = root.hasSuffix("/") ? root : "\(root)/"
     let resolved = await FileQueue.run { [root] in Self.realPath(root + path) }
-    guard let file = resolved, file.hasPrefix(root.hasSuffix("/") ? root : "\(root)/") else {
-      return DownloadResponse(head: HTTPResponse(status: .notFound), body: ResourceBody(Data()))
-    }
+    // The path itself and the target of its links must be visible. Otherwise a link would publish a hidden file.
+    guard !SourceReference.isHidden(path), let file = resolved, file.hasPrefix(folder),
+      !SourceReference.isHidden(String(file.dropFirst(folder.count)))
+    else { return DownloadResponse(head: HTTPResponse(status: .notFound), body: ResourceBody(Data())) }
     var opened = request
     opened.head = HTTPRequest(url: URL(filePath: file, directoryHint: .notDirectory))
     opened.head.method = request.head.method
@@ -44,7 +43,7 @@ struct FolderDownloader: Downloader {
     do throws(CacheError) {
       response = try await files.download(opened)
     } catch {
-      guard error.errno == ENOENT || error.errno == EISDIR || error.errno == ENOTDIR || error.errno == EACCES else { throw error }
+      guard let number = error.errno, [ENOENT, EISDIR, ENOTDIR, EACCES, ENXIO, ELOOP].contains(number) else { throw error }
       return DownloadResponse(head: HTTPResponse(status: .notFound), body: ResourceBody(Data()))
     }
     // A cache need not copy a local file, but it may store the images made of it.
