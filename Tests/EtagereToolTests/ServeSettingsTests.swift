@@ -66,6 +66,10 @@ struct ServeSettingsTests {
       ("cacheSize", "9999999999G"),
       ("maxSide", "0"), ("maxSide", "4.5"), ("timeout", "-1"), ("clientRate", "0"), ("clientRate", "nan"), ("clientField", "a b"),
       ("formats", "gif"), ("accessLog", "maybe"), ("demo", "maybe"), ("privateAddresses", ""),
+      ("timeout", "9223372036854775808"), ("timeout", "1e400"), ("drainTime", "-1"), ("memory", "9223372036854775807K"),
+      ("memory", "-1"), ("maxBytes", "1e400"), ("maxResults", "9223372036854775808"), ("clientRate", "1e400"),
+      ("clientRate", "-inf"),
+      ("cacheFolder", ""), ("keysFile", ""),
     ])
   func invalid(_ name: String, _ value: String) async throws {
     let error = await #expect(throws: SettingsError.self) { try await read([name: .text(value)]) }
@@ -74,9 +78,23 @@ struct ServeSettingsTests {
 
   @Test(
     "a file that is not valid is an error with its path",
-    arguments: ["", "[]", "{", #"{"lisen": "a:1"}"#, #"{"path": ["a"]}"#, #"{"presets": ["a"]}"#, #"{"keys": ["xyz"]}"#])
+    arguments: [
+      "", "[]", "{", #"{"lisen": "a:1"}"#, #"{"path": ["a"]}"#, #"{"presets": ["a"]}"#, #"{"keys": ["xyz"]}"#,
+      #"{"timeout": 1e400}"#, #"{"timeout": -1e300}"#, #"{"maxSide": 1e30}"#, #"{"maxPixels": 9223372036854775808}"#,
+      #"{"memory": 1e300}"#, #"{"memory": -9223372036854775808}"#, #"{"clientRate": -1e300}"#, #"{"cacheFolder": ""}"#,
+    ])
   func invalidFile(_ text: String) async throws {
     await #expect(throws: SettingsError.self) { try await read(file: text) }
+  }
+
+  @Test("an invalid key in a file is reported with its line, and the list may have a byte order mark and CRLF")
+  func keyLines() async throws {
+    let key = String(repeating: "01", count: 32)
+    let good = try fixture.write("\u{FEFF}\(key)\r\n\r\n# old\r\n\(key)\r\n", "good")
+    #expect(try await read(["keysFile": .text(good)]).keys.count == 2)
+    let bad = try fixture.write("\(key)\n\nc0ffee\n", "bad")
+    let error = await #expect(throws: SettingsError.self) { try await read(["keysFile": .text(bad)]) }
+    #expect(error?.reason.hasPrefix("the keys '\(bad)', line 3: ") == true && error?.reason.contains("c0ffee") == false)
   }
 
   @Test("the error of an invalid key does not contain the key")

@@ -199,6 +199,26 @@ struct ServeTests {
     }
   }
 
+  @Test("keys that other users can read cause a warning, and the command goes on", arguments: [0o600, 0o640, 0o604])
+  func openKeys(_ mode: Int) async throws {
+    // Given
+    let fixture = try ToolFixture()
+    let key = String(repeating: "01", count: 32)
+    let files = [try fixture.write(key, "keys"), try fixture.write(#"{"keys": ["\#(key)"]}"#, "settings.json")]
+    for file in files { try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file) }
+
+    // When
+    let sign = try await fixture.run(["sign", "site/a.png", "--keys-file", files[0]])
+    let serve = try await fixture.run(["serve", "--config", files[1], "--folder", "a=/nowhere"])
+
+    // Then
+    let warned = mode == 0o600 ? [] : files.map { "etagere: warning: other users can read or write the keys in '\($0)'" }
+    #expect(sign.status == 0 && sign.lines.count == 1)
+    #expect(sign.errors.map { $0.replacing(" (see 'chmod 600')", with: "") } == Array(warned.prefix(1)))
+    #expect(serve.status == 64 && serve.errors.count == warned.suffix(1).count + 1)
+    #expect(warned.isEmpty || serve.errors[0].hasPrefix(warned[1]))
+  }
+
   @Test("an operation that is not valid is not signed")
   func signing() async throws {
     let fixture = try ToolFixture()

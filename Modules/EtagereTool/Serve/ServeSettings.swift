@@ -1,4 +1,5 @@
 #if Tool && Service
+import CommandIO
 import Configuration
 import Foundation
 import HTTPServing
@@ -87,6 +88,14 @@ struct ServeSettings: Sendable {
     if let unknown = object.keys.sorted().first(where: { !names.contains($0) }) {
       throw SettingsError(reason: "unknown setting '\(unknown)' in '\(file)'")
     }
+    if object["keys"] != nil { warn(ofKeysIn: file) }
+  }
+
+  /// Warns of a file with keys that is open to other users, by the rule of ssh. The service starts all the same, because
+  /// container platforms mount such files.
+  private static func warn(ofKeysIn file: String) {
+    guard InputFile(file).isOpenToOthers else { return }
+    Console.complain("warning: other users can read or write the keys in '\(file)' (see 'chmod 600')")
   }
 
   private mutating func read(_ reader: SettingsReader) throws {
@@ -102,7 +111,7 @@ struct ServeSettings: Sendable {
     }
     keys = try readKeys(reader)
     try reader.text("cacheControl").map { cacheControl = $0 }
-    cacheFolder = try reader.text("cacheFolder")
+    cacheFolder = try reader.path("cacheFolder")
     redis = try reader.text("redis")
     let size = "a size in bytes, or with K, M or G"
     try reader.value("cacheSize", size, ByteCount.parse).map { cacheSize = $0 }
@@ -139,22 +148,31 @@ struct ServeSettings: Sendable {
   }
 
   private func readKeys(_ reader: SettingsReader) throws -> [SigningKey] {
-    var lines = try reader.list("keys") ?? []
-    if let file = try reader.text("keysFile") {
-      do {
-        lines += try String(contentsOfFile: file, encoding: .utf8).split(whereSeparator: \.isNewline).map(String.init)
+    var keys: [SigningKey] = []
+    for text in try reader.list("keys") ?? [] { keys += try Self.keys(in: Data(text.utf8), of: "the setting 'keys'") }
+    if let file = try reader.path("keysFile") {
+      let list: Data
+      do throws(CacheError) {
+        list = try InputFile(file).read(limit: 1 << 20)
       } catch {
-        throw SettingsError(reason: "cannot read the keys '\(file)': \(FileReason(error))")
+        throw SettingsError(reason: "cannot read the keys '\(file)': \(error.reason)")
+      }
+      Self.warn(ofKeysIn: file)
+      keys += try Self.keys(in: list, of: "the keys '\(file)'")
+    }
+    return keys
+  }
+
+  /// Reads the keys of a list, one on each line. An error does not contain the key.
+  private static func keys(in list: Data, of name: String) throws -> [SigningKey] {
+    try ListLine.all(in: list).map { line in
+      guard let text = line.text else { throw SettingsError(reason: "\(name), line \(line.number): not UTF-8 text") }
+      do throws(CacheError) {
+        return try SigningKey(hexadecimal: text)
+      } catch {
+        throw SettingsError(reason: "\(name), line \(line.number): \(error.reason)")
       }
     }
-    return try lines.map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty && !$0.hasPrefix("#") }
-      .map { line in
-        do throws(CacheError) {
-          return try SigningKey(hexadecimal: line)
-        } catch {
-          throw SettingsError(reason: error.reason)
-        }
-      }
   }
 
   /// Returns the configuration of the service, without the components of its cache.
@@ -208,6 +226,8 @@ private struct SettingsReader {
     guard reader.stringArray(forKey: key) == nil else { throw SettingsError(reason: "the setting '\(name)' is not one value") }
     return nil
   }
+
+  func path(_ name: String) throws -> String? { try value(name, "a path") { $0.isEmpty ? nil : $0 } }
 
   func list(_ name: String) throws -> [String]? {
     reader.stringArray(forKey: ConfigKey([name]), isSecret: Self.secrets.contains(name))
