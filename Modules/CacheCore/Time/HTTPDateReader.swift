@@ -4,11 +4,12 @@ struct HTTPDateReader {
   static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
   private var rest: Substring.UTF8View
+  private let acceptsUTC: Bool
 
-  static func read(_ text: String, now: Timestamp) -> CivilTime? {
+  static func read(_ text: String, now: Timestamp, acceptsUTC: Bool) -> CivilTime? {
     let text = text[...].utf8.trimmingBlanks()
     if let time = text.withContiguousStorageIfAvailable(fixed) ?? nil { return time.exists ? time : nil }
-    let reader = HTTPDateReader(rest: text)
+    let reader = HTTPDateReader(rest: text, acceptsUTC: acceptsUTC)
     let time = reader.preferred() ?? reader.withTwoDigitYear(now: now) ?? reader.asctime()
     return time.flatMap { $0.exists ? $0 : nil }
   }
@@ -92,7 +93,7 @@ struct HTTPDateReader {
     return (hour, minute, second)
   }
 
-  private mutating func zone() -> Bool { (text(" GMT") || text(" UTC")) && rest.isEmpty }
+  private mutating func zone() -> Bool { (text(" GMT") || acceptsUTC && text(" UTC")) && rest.isEmpty }
 
   /// Consumes `expected`, in any case, if it comes next.
   private mutating func text(_ expected: Substring) -> Bool {

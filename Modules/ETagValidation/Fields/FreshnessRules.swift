@@ -52,8 +52,8 @@ struct FreshnessRules {
   ) -> Duration? {
     if let lifetime = directives.lifetime { return lifetime }
     guard !directives.isTargeted, fields.contains(.expires) else { return nil }
-    // Of several lines, the earliest applies. An invalid one (`0`, `-1`) has already expired (§5.3).
-    let expires = fields[values: .expires].map { HTTPDate($0, receivedAt: now)?.timestamp ?? .distantPast }.min()
+    // Of several lines, the earliest applies. An invalid one (`0`, `-1`, a zone other than GMT) has already expired (§4.2, §5.3).
+    let expires = fields[values: .expires].map { HTTPDate(expiration: $0, receivedAt: now)?.timestamp ?? .distantPast }.min()
     return max(.zero, (expires ?? .distantPast) - date)
   }
 
