@@ -132,6 +132,6 @@ public struct ETagValidator: ResponseValidator {
   }
 
   private static func date(of metadata: StoredMetadata) -> Timestamp {
-    FreshnessRules.date(of: metadata.response.headerFields, receivedAt: metadata.responseTime) ?? metadata.responseTime
+    metadata.response.headerFields.date(receivedAt: metadata.responseTime) ?? metadata.responseTime
   }
 }

@@ -114,6 +114,23 @@ struct ResumptionPlanTests {
     #expect(!judge([.eTag: #""v1""#, .contentType: "multipart/byteranges; boundary=x"]))
   }
 
+  @Test("equal lines of a field are one, and different ones resume nothing", arguments: [true, false])
+  func repeated(isEqual: Bool) throws {
+    var fields: HTTPFields = [.eTag: #""v1""#, .contentLength: "1000"]
+    fields.append(HTTPField(name: .eTag, value: isEqual ? #""v1""# : #""v2""#))
+    let head = HTTPResponse(status: .ok, headerFields: fields)
+    #expect((ResumptionPlan(request: request(), head: head, length: 1_000, now: now) != nil) == isEqual)
+    fields[values: .contentRange] = ["bytes 400-999/1000", isEqual ? "bytes 400-999/1000" : "bytes 0-599/1000"]
+    let part = HTTPResponse(status: .partialContent, headerFields: fields)
+    #expect((try #require(made()).judge(part, bodyLength: 600, at: 400) == .append) == isEqual)
+  }
+
+  @Test("a range whose length is too large for a number is invalid")
+  func longestRange() {
+    #expect(ContentRange("bytes 0-9223372036854775807/*") == nil)
+    #expect(ContentRange("bytes 0-9223372036854775806/*")?.length == .max)
+  }
+
   @Test("a plan with a date accepts a response with that date and no tag")
   func dates() throws {
     let date = "Thu, 01 Jan 2026 00:00:00 GMT"

@@ -122,6 +122,14 @@ struct RetryPolicyTests {
     #expect(decide(result(503, retryAfter: value)) == .giveUp)
   }
 
+  @Test("of several Retry-After fields, the longest delay applies", arguments: [["5", "30"], ["30", "soon"], ["30", "30"]])
+  func repeatedRetryAfter(_ values: [String]) {
+    var fields = HTTPFields()
+    fields[values: .retryAfter] = values
+    let response = HTTPResponse(status: .serviceUnavailable, headerFields: fields)
+    #expect(decide(.success(response)) == .retry(after: .seconds(30)))
+  }
+
   @Test("the back-off delay may exceed Retry-After")
   func backoffAboveRetryAfter() {
     #expect(decide(result(503, retryAfter: "3"), attempt: 3) == .retry(after: .seconds(4)))

@@ -114,7 +114,7 @@ struct PropertyTests {
     let names: [HTTPField.Name] =
       [
         .cacheControl, .expires, .date, .age, .vary, .eTag, .lastModified, .connection, .location, .authorization, .accept,
-        .ifNoneMatch, .ifModifiedSince, .ifRange, .range, .contentRange, .contentLocation,
+        .ifNoneMatch, .ifModifiedSince, .ifRange, .range, .contentRange, .contentLocation, .cookie, .setCookie, .contentType,
       ] + ETagValidator.defaultTargets
     // The fuzz target "headers" reads far more of them. A single thread cannot reveal a data race to the thread sanitizer.
     #if TSAN
@@ -137,7 +137,11 @@ struct PropertyTests {
       let name = names.randomElement(using: &generator) ?? .age
       let field = HTTPField(name: name, lenientValue: bytes)
       _ = (CacheControl(text), HTTPDate(text, receivedAt: now), EntityTag(field))
-      decided += Self.decide(HTTPFields([field, HTTPField(name: .lastModified, lenientValue: bytes)]), now)
+      // Often the same field again, with another value.
+      let again = HTTPField(name: Bool.random(using: &generator) ? name : .lastModified, lenientValue: bytes.reversed())
+      let fields = HTTPFields([field, HTTPField(name: .lastModified, lenientValue: bytes), again])
+      _ = (fields.contentType, fields.statedAge, fields.date(receivedAt: now))
+      decided += Self.decide(fields, now)
     }
     #expect(decided == rounds)
   }

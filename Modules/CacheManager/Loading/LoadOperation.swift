@@ -193,7 +193,7 @@ struct LoadOperation: Sendable {
     let metadata = StoredMetadata(
       request: head, response: response.head, requestTime: response.received?.requestTime ?? now, responseTime: now,
       bodyLength: count, revision: .random(),
-      freshness: Freshness(generatedAt: now - response.head.statedAge, freshUntil: now))
+      freshness: Freshness(generatedAt: now - (response.head.headerFields.statedAge ?? .zero), freshUntil: now))
     return Candidate(
       key: CacheKey(resource: request.resource(of: hop.request, isFirstHop: hop.chain.isEmpty)), metadata: metadata)
   }
@@ -229,14 +229,6 @@ extension CacheError {
     ]
     return Dictionary(met.map { ($0.code, $0.reasonPhrase) }, uniquingKeysWith: { first, _ in first })
   }()
-}
-
-extension HTTPResponse {
-  /// The age that the response states (RFC 9111 §5.1).
-  fileprivate var statedAge: Duration {
-    guard let seconds = headerFields[.age].flatMap({ Int64($0) }), seconds > 0 else { return .zero }
-    return .seconds(min(seconds, 1 << 31))
-  }
 }
 
 /// Loads the original and then its alternatives in order, until one of them succeeds.

@@ -15,7 +15,10 @@ struct ContentRange: Hashable, Sendable {
     let sides = parts[1].split(separator: "/", omittingEmptySubsequences: false)
     guard sides.count == 2 else { return nil }
     let ends = sides[0].split(separator: "-", omittingEmptySubsequences: false)
-    guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last else { return nil }
+    // Without a complete length, only this bounds the last position, and the length of the range must not overflow.
+    guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last, last < .max else {
+      return nil
+    }
     if sides[1] == "*" {
       complete = nil
     } else {

@@ -17,14 +17,15 @@ enum RangeValidator: Hashable, Sendable {
 
   /// Creates the strong validator of the fields, or `nil` if there is none.
   ///
-  /// A weak tag is not one and also rules out the date. A date may be used only without any tag (RFC 9110 §13.1.5).
+  /// A weak tag is not one and also rules out the date. A date may be used only without any tag (RFC 9110 §13.1.5). Different
+  /// lines of a field are no validator.
   init?(_ fields: HTTPFields, now: Timestamp) {
-    if let tag = fields[.eTag] {
-      guard let strong = Self.strongTag(tag) else { return nil }
+    if fields.contains(.eTag) {
+      guard let strong = Self.strongTag(of: fields) else { return nil }
       self = .tag(strong)
     } else {
-      guard let value = fields[.lastModified], let modified = HTTPDate(value, receivedAt: now)?.timestamp,
-        let sent = fields[.date].flatMap({ HTTPDate($0, receivedAt: now)?.timestamp }), sent - modified >= Self.settled
+      guard let value = fields.single(.lastModified)?.value, let modified = HTTPDate(value, receivedAt: now)?.timestamp,
+        let sent = fields.date(receivedAt: now), sent - modified >= Self.settled
       else { return nil }
       self = .date(value)
     }
@@ -33,8 +34,8 @@ enum RangeValidator: Hashable, Sendable {
   /// Returns whether the fields identify the same bytes.
   func isConfirmed(by fields: HTTPFields) -> Bool {
     switch self {
-    case .tag(let tag): fields[.eTag].flatMap(Self.strongTag) == tag
-    case .date(let date): fields[.eTag] == nil && fields[.lastModified] == date
+    case .tag(let tag): Self.strongTag(of: fields) == tag
+    case .date(let date): !fields.contains(.eTag) && fields.single(.lastModified)?.value == date
     }
   }
 
@@ -44,9 +45,10 @@ enum RangeValidator: Hashable, Sendable {
   /// unknown here. Older RFCs name one minute.
   private static let settled = Duration.seconds(60)
 
-  /// Returns the tag if it is a valid strong tag (RFC 9110 §8.8.3). A repeated tag is not valid.
-  private static func strongTag(_ value: String) -> String? {
-    let text = value[...].utf8.trimmingBlanks()
+  /// Returns the tag if it is a valid strong tag (RFC 9110 §8.8.3).
+  private static func strongTag(of fields: HTTPFields) -> String? {
+    guard let line = fields.single(.eTag) else { return nil }
+    let text = line.value[...].utf8.trimmingBlanks()
     guard text.count >= 2, text.first == UInt8(ascii: "\""), text.last == UInt8(ascii: "\""),
       text.dropFirst().dropLast().allSatisfy({ $0 == 0x21 || (0x23...0x7e).contains($0) || $0 >= 0x80 })
     else { return nil }

@@ -74,11 +74,11 @@ struct ResumptionPlan: Hashable, Sendable {
 
   private func judgePart(_ head: HTTPResponse, _ bodyLength: Int64?, _ position: Int64) -> Verdict {
     let fields = head.headerFields
-    guard let value = fields[.contentRange], let range = ContentRange(value) else {
+    guard let value = fields.single(.contentRange)?.value, let range = ContentRange(value) else {
       // A multipart response has no `Content-Range`.
       return .unusable(reason: "the partial response has no valid Content-Range")
     }
-    if fields[.contentType]?.lowercased().hasPrefix("multipart/byteranges") == true {
+    if fields.contentType?.lowercased().hasPrefix("multipart/byteranges") == true {
       return .unusable(reason: "the partial response has several parts")
     }
     guard range.first == position, range.last == length - 1, range.complete == length, bodyLength == range.length else {

@@ -22,7 +22,7 @@ struct Preconditions {
     }
     guard let since = date(.ifModifiedSince, metadata) else { return false }
     return
-      (Self.modified(metadata) ?? FreshnessRules.date(of: fields, receivedAt: metadata.responseTime) ?? metadata.responseTime)
+      (Self.modified(metadata) ?? fields.date(receivedAt: metadata.responseTime) ?? metadata.responseTime)
       <= since
   }
 
@@ -38,7 +38,7 @@ struct Preconditions {
       return date.timestamp == Self.strongDate(metadata)
     }
     guard lines[0].bytes.contains(UInt8(ascii: "\"")), let tag = EntityTag(lines[0]) else { return false }
-    return stored.first(.eTag).flatMap { EntityTag($0) }.map(tag.stronglyMatches) ?? false
+    return stored.single(.eTag).flatMap { EntityTag($0) }.map(tag.stronglyMatches) ?? false
   }
 
   /// Returns the date of a condition. Only a single, valid line is a condition (RFC 9110 §13.1.3).
@@ -56,8 +56,10 @@ struct Preconditions {
 
   /// Returns `Last-Modified` if it is a strong validator: at least one second earlier than `Date` (RFC 9110 §8.8.2.2).
   private static func strongDate(_ metadata: StoredMetadata) -> Timestamp? {
-    let date = FreshnessRules.date(of: metadata.response.headerFields, receivedAt: metadata.responseTime)
-    guard let modified = modified(metadata), let date, date - modified >= .seconds(1) else { return nil }
+    let fields = metadata.response.headerFields
+    guard fields.single(.lastModified) != nil, let modified = modified(metadata),
+      let date = fields.date(receivedAt: metadata.responseTime), date - modified >= .seconds(1)
+    else { return nil }
     return modified
   }
 }

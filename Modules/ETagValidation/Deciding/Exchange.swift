@@ -12,21 +12,26 @@ struct Exchange {
 
   var status: Int { response.status.code }
 
+  /// The maximum number of resources that a response invalidates, because each costs a search of the stores.
+  private static let mostChangedResources = 8
+
   /// Whether the response to a POST is a representation of the target, so that it may serve a later GET (RFC 9110 §9.3.3).
   var representsTarget: Bool {
-    guard let line = response.headerFields.first(.contentLocation), let target = ResourceID.uri(of: request) else { return false }
+    guard let line = response.headerFields.single(.contentLocation), let target = ResourceID.uri(of: request) else {
+      return false
+    }
     return URIReference(line.value).resolved(against: request).flatMap(ResourceID.uri(of:)) == target
   }
 
   /// The resources that a successful unsafe request has changed (RFC 9111 §4.4): its target, and those that `Location` and
-  /// `Content-Location` name. The latter must have the same origin, so that no site can invalidate another's entries.
+  /// `Content-Location` name, in each of their lines. The latter must have the same origin, so that no site can invalidate
+  /// another's entries.
   var changedResources: [String] {
     guard (200...399).contains(response.status.code), let target = ResourceID.uri(of: request) else { return [] }
     var resources = [target]
-    for name in [HTTPField.Name.location, .contentLocation] {
-      guard let line = response.headerFields.first(name),
-        let named = URIReference(line.value).resolved(against: request), named.origin == request.origin,
-        let resource = ResourceID.uri(of: named), !resources.contains(resource)
+    for line in response.headerFields where line.name == .location || line.name == .contentLocation {
+      guard resources.count < Self.mostChangedResources, let named = URIReference(line.value).resolved(against: request),
+        named.origin == request.origin, let resource = ResourceID.uri(of: named), !resources.contains(resource)
       else { continue }
       resources.append(resource)
     }

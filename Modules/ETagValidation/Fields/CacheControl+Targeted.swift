@@ -1,3 +1,4 @@
+internal import CacheCore
 internal import HTTPTypes
 
 extension CacheControl {

@@ -1,3 +1,4 @@
+internal import CacheCore
 internal import HTTPTypes
 
 extension EntityTag {
@@ -25,9 +26,10 @@ extension EntityTag {
   /// Returns whether a response's `ETag` may be sent as one of several.
   static func isListed(_ field: HTTPField) -> Bool { field.withUnsafeBytesOfValue { isWellFormed($0[...]) } }
 
-  /// Returns the tag of a response if it is a strong validator (RFC 9110 §8.8.1), or `nil` if it is weak or invalid.
+  /// Returns the tag of a response if it is a strong validator (RFC 9110 §8.8.1), or `nil` if it is weak or invalid, or if
+  /// several lines differ.
   static func strong(of fields: HTTPFields) -> EntityTag? {
-    guard let field = fields.first(.eTag), isListed(field), let tag = EntityTag(field), !tag.isWeak else { return nil }
+    guard let field = fields.single(.eTag), isListed(field), let tag = EntityTag(field), !tag.isWeak else { return nil }
     return tag
   }
 

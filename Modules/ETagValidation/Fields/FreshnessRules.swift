@@ -16,7 +16,7 @@ struct FreshnessRules {
   ) -> Freshness {
     let fields = response.headerFields
     // Without a valid `Date`, use the time of arrival (RFC 9110 §6.6.1).
-    let date = Self.date(of: fields, receivedAt: responseTime) ?? responseTime
+    let date = fields.date(receivedAt: responseTime) ?? responseTime
     let age = Self.age(of: fields, date: date, requestTime: requestTime, responseTime: responseTime)
     let generatedAt = responseTime - age
     let lifetime =
@@ -30,20 +30,11 @@ struct FreshnessRules {
       staleIfErrorUntil: neverStale ? nil : .distantFuture)
   }
 
-  /// Returns the time in the first `Date` line, or `nil` if it is missing or invalid.
-  static func date(of fields: HTTPFields, receivedAt now: Timestamp) -> Timestamp? {
-    fields.first(.date).flatMap { HTTPDate($0.value, receivedAt: now)?.timestamp }
-  }
-
   /// Returns `corrected_initial_age` (RFC 9111 §4.2.3). Clock skew can only make a response older, never younger.
   private static func age(of fields: HTTPFields, date: Timestamp, requestTime: Timestamp, responseTime: Timestamp) -> Duration {
     let apparent = max(.zero, responseTime - date)
     let delay = max(.zero, responseTime - requestTime)
-    // Only the first member of a list counts, and an invalid number is ignored (§5.1).
-    let stated = fields.first(.age).flatMap { field in
-      FieldList(field.value).first { _ in true }.flatMap { DeltaSeconds.duration($0) }
-    }
-    return max(apparent, (stated ?? .zero) + delay)
+    return max(apparent, (fields.statedAge ?? .zero) + delay)
   }
 
   /// Returns the lifetime that the origin states (RFC 9111 §4.2.1), or `nil` if it states none. An invalid lifetime is zero.
@@ -62,7 +53,7 @@ struct FreshnessRules {
     of response: HTTPResponse, _ directives: ResponseDirectives, date: Timestamp, receivedAt now: Timestamp
   ) -> Duration? {
     guard StatusRule.isHeuristicallyCacheable(response.status.code) || directives.stated.isPublic else { return nil }
-    if let heuristics = rules.heuristics, let line = response.headerFields.first(.lastModified),
+    if let heuristics = rules.heuristics, let line = response.headerFields.single(.lastModified),
       let modified = HTTPDate(line.value, receivedAt: now)?.timestamp
     {
       let unchanged = max(0, (date - modified).components.seconds)

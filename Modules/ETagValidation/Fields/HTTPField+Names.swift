@@ -36,19 +36,6 @@ extension HTTPField {
 }
 
 extension HTTPFields {
-  /// Returns the first field with the name.
-  func first(_ name: HTTPField.Name) -> HTTPField? { first { $0.name == name } }
-
-  /// Returns the field with the name, or `nil` if there is none or more than one.
-  func single(_ name: HTTPField.Name) -> HTTPField? {
-    var found: HTTPField?
-    for field in self where field.name == name {
-      guard found == nil else { return nil }
-      found = field
-    }
-    return found
-  }
-
   /// Replaces all fields of a name by one field.
   mutating func replace(_ name: HTTPField.Name, with field: HTTPField) {
     self[fields: name] = [field]

@@ -8,13 +8,11 @@ struct ContentRange: Equatable {
 
   init(_ bytes: Range<Int64>, of completeLength: Int64) { (self.bytes, self.completeLength) = (bytes, completeLength) }
 
-  /// Creates the range of a response. Returns `nil` if the field is missing, has several lines, lacks a number or is
+  /// Creates the range of a response. Returns `nil` if the field is missing, has different lines, lacks a number or is
   /// inconsistent.
   init?(_ fields: HTTPFields) {
-    guard fields.contains(.contentRange) else { return nil }
-    let lines = fields[values: .contentRange]
-    guard lines.count == 1 else { return nil }
-    self.init(lines[0])
+    guard let line = fields.single(.contentRange) else { return nil }
+    self.init(line.value)
   }
 
   init?(_ text: String) {

@@ -78,7 +78,7 @@ struct ImageRenderer: Downloader {
       return DownloadResponse(head: HTTPResponse(status: .notModified, headerFields: fields), body: ResourceBody(Data()))
     }
     fields[.contentType] =
-      image.mediaType ?? resource.response.headerFields[.contentType] ?? "application/octet-stream"
+      image.mediaType ?? resource.response.headerFields.contentType ?? "application/octet-stream"
     fields[.contentLength] = "\(image.data.count)"
     return DownloadResponse(head: HTTPResponse(status: .ok, headerFields: fields), body: ResourceBody(image.data))
   }

@@ -76,7 +76,7 @@ struct RenderingDecoder: ResourceDecoder {
   /// compute the same tag.
   private func tag(of data: Data, _ metadata: StoredMetadata) -> String {
     var digest = SHA256()
-    if let tag = metadata.response.headerFields[.eTag].flatMap({ EntityTag($0) }), !tag.isWeak {
+    if let tag = metadata.response.headerFields.single(.eTag).flatMap({ EntityTag($0) }), !tag.isWeak {
       digest.update(data: Data("\(metadata.request.absoluteURL?.absoluteString ?? "") \(tag) ".utf8))
     } else {
       digest.update(data: data)

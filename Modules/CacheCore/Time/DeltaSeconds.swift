@@ -1,10 +1,10 @@
 /// A number of seconds, as in directives and `Age` (RFC 9111 §1.2.2).
-enum DeltaSeconds {
+package enum DeltaSeconds {
   /// The maximum value, 2^31 s (68 years). Larger numbers are read as this one.
-  static let limit: Int64 = 2_147_483_648
+  package static let limit: Int64 = 2_147_483_648
 
   /// Returns the number of seconds, or `nil` if the text does not consist of digits only.
-  static func duration(_ digits: some Sequence<UInt8>) -> Duration? {
+  package static func duration(_ digits: some Sequence<UInt8>) -> Duration? {
     var value: Int64?
     for digit in digits {
       guard case UInt8(ascii: "0")...UInt8(ascii: "9") = digit else { return nil }
