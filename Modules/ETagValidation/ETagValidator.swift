@@ -35,6 +35,12 @@ public struct ETagValidator: ResponseValidator {
   public var heuristics: Heuristics? { rules.heuristics }
   /// The lifetime of a response that states none and has no heuristic one, or `nil` for none.
   public var defaultLifetime: Duration? { rules.defaultLifetime }
+  /// Whether a shared cache treats `Set-Cookie` and `Cookie` like any other field.
+  ///
+  /// If not, a shared cache neither stores nor shares a response that may belong to one session. That is a response with
+  /// `Set-Cookie`, or to a request with `Cookie`, without a permission of the origin: `public`, or a lifetime above zero without
+  /// `no-cache` (RFC 9111 §7.3, §5.2.2.9). A private cache stores it in any case.
+  public var ignoresCookies: Bool { rules.ignoresCookies }
 
   /// Creates a validator with the mode's default heuristics. A private cache has none, so it revalidates a response without a
   /// stated lifetime before each use.
@@ -45,14 +51,16 @@ public struct ETagValidator: ResponseValidator {
   ///   - targets: The targeted fields that a shared cache obeys, in order of precedence (RFC 9213 §2.2).
   ///   - variantLimit: The maximum number of stored responses of a resource, at least one.
   ///   - parts: The use of partial responses (206).
+  ///   - ignoresCookies: Whether a shared cache treats `Set-Cookie` and `Cookie` like any other field.
   ///   - digestSecret: The key for digests of credentials. A persistent store needs the same one at each start.
   public init(
     mode: CacheMode = .private, defaultLifetime: Duration? = nil, targets: [HTTPField.Name] = defaultTargets,
-    variantLimit: Int = defaultVariantLimit, parts: PartialResponses = .ignored, digestSecret: DigestSecret = .random()
+    variantLimit: Int = defaultVariantLimit, parts: PartialResponses = .ignored, ignoresCookies: Bool = false,
+    digestSecret: DigestSecret = .random()
   ) {
     self.init(
       mode: mode, heuristics: mode.heuristics, defaultLifetime: defaultLifetime, targets: targets, variantLimit: variantLimit,
-      parts: parts, digestSecret: digestSecret)
+      parts: parts, ignoresCookies: ignoresCookies, digestSecret: digestSecret)
   }
 
   /// Creates a validator.
@@ -64,14 +72,16 @@ public struct ETagValidator: ResponseValidator {
   ///   - targets: The targeted fields that a shared cache obeys, in order of precedence (RFC 9213 §2.2).
   ///   - variantLimit: The maximum number of stored responses of a resource, at least one.
   ///   - parts: The use of partial responses (206).
+  ///   - ignoresCookies: Whether a shared cache treats `Set-Cookie` and `Cookie` like any other field.
   ///   - digestSecret: The key for digests of credentials. A persistent store needs the same one at each start.
   public init(
     mode: CacheMode = .private, heuristics: Heuristics?, defaultLifetime: Duration? = nil,
     targets: [HTTPField.Name] = defaultTargets, variantLimit: Int = defaultVariantLimit, parts: PartialResponses = .ignored,
-    digestSecret: DigestSecret = .random()
+    ignoresCookies: Bool = false, digestSecret: DigestSecret = .random()
   ) {
     rules = ResponseRules(
-      mode: mode, targets: targets, heuristics: heuristics, defaultLifetime: defaultLifetime.map { max(.zero, $0) })
+      mode: mode, targets: targets, heuristics: heuristics, defaultLifetime: defaultLifetime.map { max(.zero, $0) },
+      ignoresCookies: ignoresCookies)
     self.variantLimit = max(1, variantLimit)
     self.parts = parts
     secret = digestSecret
@@ -81,7 +91,7 @@ public struct ETagValidator: ResponseValidator {
     id = ComponentID(
       ETagValidator.self,
       parameters: "\(mode.rawValue), heuristics: \(guess), default lifetime: \(lifetime), targets: \(targeted), "
-        + "variants: \(self.variantLimit), parts: \(parts.rawValue), secret: \(secret.fingerprint)")
+        + "variants: \(self.variantLimit), parts: \(parts.rawValue), cookies: \(ignoresCookies), secret: \(secret.fingerprint)")
   }
 
   /// The identity, which is equal for equal settings. It reveals of the secret only whether two are equal. It is computed once,

@@ -77,7 +77,8 @@ public final class ImageService: Sendable {
     folders = try FolderSources(configuration.sources)
     // A request that no longer waits for an equal one would make the same result again.
     cache.collapseTimeout = cache.collapseTimeout.map { max($0, configuration.limits.timeout) }
-    cache.validator = cache.validator ?? ETagValidator(mode: .shared)
+    // The service sends no cookies to origins, and none of theirs to clients.
+    cache.validator = cache.validator ?? ETagValidator(mode: .shared, ignoresCookies: true)
     manager = ResourceManager(cache)
     paths = SignedPaths(try Self.checked(configuration.keys))
     pathPrefix = prefix

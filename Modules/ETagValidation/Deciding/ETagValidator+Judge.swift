@@ -84,9 +84,7 @@ extension ETagValidator {
   /// Returns whether concurrent equal requests may receive a response that is not stored. They may share a missing page or a
   /// failure of the origin, but not a response that was made for one request.
   private func isShareable(_ exchange: Exchange) -> Bool {
-    guard exchange.request.isSafe, !CacheControl(request: exchange.request).noStore else { return false }
-    let directives = rules.directives(of: exchange.response.headerFields)
-    return !directives.stated.noStore && !directives.forbidsSharedStorage && !Vary(exchange.response.headerFields).matchesNothing
+    exchange.request.isSafe && !forbidsStoring(of: exchange) && !Vary(exchange.response.headerFields).matchesNothing
   }
 
   /// Returns the changes to stored responses that a response causes that is not stored itself.

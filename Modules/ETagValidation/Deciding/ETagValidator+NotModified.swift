@@ -18,7 +18,7 @@ extension ETagValidator {
     guard exchange.request.hasOwnCondition, isCallers(exchange) else {
       return .refetch(exchange.sent.withConditions(of: exchange.request))
     }
-    return .pass(.none, shareable: !CacheControl(exchange.response.headerFields).noStore)
+    return .pass(.none, shareable: !forbidsStoring(of: exchange))
   }
 
   /// Returns whether the 304 applies to the caller's own condition: the plan added nothing to it, or the 304 names one of the
@@ -111,9 +111,8 @@ extension ETagValidator {
   }
 
   private func forbidsStoring(of exchange: Exchange, _ directives: ResponseDirectives) -> Bool {
-    // A response to a user's credentials is shared only if it says so (§3.5), also when it is a 304.
-    let isForOneUser = !directives.allowsAuthorized && exchange.request.headerFields.contains(.authorization)
-    return directives.stated.noStore || directives.forbidsSharedStorage || isForOneUser
+    // A response to one user is shared only if it says so, also when it is a 304.
+    directives.stated.noStore || directives.forbidsSharedStorage || isForOneUser(exchange, directives)
       || CacheControl(request: exchange.request).noStore
   }
 

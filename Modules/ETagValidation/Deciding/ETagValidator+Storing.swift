@@ -33,15 +33,32 @@ extension ETagValidator {
   }
 
   /// Returns whether the directives allow storing. They forbid it with `no-store`, which `must-understand` overrides for known
-  /// status codes (RFC 9111 §5.2.2.3). In a shared cache they also forbid it with `private`, or if the request has
-  /// `Authorization` and no directive permits sharing (§3.5).
+  /// status codes (RFC 9111 §5.2.2.3). In a shared cache they also forbid it with `private`, and if they do not permit sharing
+  /// the response of one user.
   private func allowsStoring(_ directives: ResponseDirectives, _ exchange: Exchange) -> Bool {
     let stated = directives.stated
     guard stated.mustUnderstand ? StatusRule.isUnderstood(exchange.status) : !stated.noStore else { return false }
     guard !directives.forbidsSharedStorage else { return false }
     // Other users, who may be signed in, must not receive this response.
     if rules.mode == .shared, exchange.status == 401 { return false }
-    return directives.allowsAuthorized || !exchange.request.headerFields.contains(.authorization)
+    return !isForOneUser(exchange, directives)
+  }
+
+  /// Returns whether a shared cache must not store, update or share anything of the response, because it may belong to one user.
+  ///
+  /// The response to a request with `Authorization` needs a directive that permits sharing (RFC 9111 §3.5). One with
+  /// `Set-Cookie`, or to a request with `Cookie`, needs `public` or a lifetime. RFC 9111 §7.3 leaves this to the cache. An origin
+  /// that says nothing about caching often made the page for a session, and Varnish does not store it either.
+  func isForOneUser(_ exchange: Exchange, _ directives: ResponseDirectives) -> Bool {
+    guard rules.mode == .shared else { return false }
+    let (request, fields) = (exchange.request.headerFields, exchange.response.headerFields)
+    if !directives.allowsAuthorized, request.contains(.authorization) { return true }
+    guard !rules.ignoresCookies, !directives.stated.isPublic, fields.contains(.setCookie) || request.contains(.cookie) else {
+      return false
+    }
+    let (now, date) = (exchange.responseTime, fields.date(receivedAt: exchange.responseTime))
+    let lifetime = FreshnessRules.explicitLifetime(of: fields, directives, date: date ?? now, receivedAt: now)
+    return directives.stated.noCache || lifetime ?? .zero <= .zero
   }
 
   /// Returns whether the status and the lifetime of the response allow storing (RFC 9111 §3).
