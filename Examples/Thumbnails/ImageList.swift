@@ -61,8 +61,11 @@ struct ImageList {
 
   private mutating func addURL(_ text: String) throws(CacheError) -> Bool {
     guard ["http://", "https://"].contains(where: text.lowercased().hasPrefix) else { return false }
-    guard let url = URL(string: text), url.host()?.isEmpty == false else {
-      throw CacheError(.invalidURL, reason: "invalid URL", url: UserInformation.removed(fromURL: text))
+    let url: URL
+    do throws(CacheError) {
+      url = try ResourceRequest(text).url
+    } catch {
+      throw CacheError(error.code, reason: error.reason, url: UserInformation.removed(fromURL: text))
     }
     add(url, named: Self.fileName(url))
     return true

@@ -1,4 +1,5 @@
 #if Origin
+internal import CacheCore
 internal import HTTPTypes
 internal import NIOCore
 #if canImport(FoundationEssentials)
@@ -140,21 +141,7 @@ public final class OriginServer: Sendable {
 
   /// Returns a path in encoded form. Characters of RFC 3986 and existing escapes stay, and others are escaped as UTF-8.
   private static func target(_ path: String) -> String {
-    var target = path.hasPrefix("/") ? "" : "/"
-    for byte in path.utf8 {
-      if byte.isASCIILetterOrDigit || "-._~!$&'()*+,;=:@/?%".utf8.contains(byte) {
-        target.unicodeScalars.append(Unicode.Scalar(byte))
-      } else {
-        target += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-      }
-    }
-    return target
-  }
-}
-
-extension UInt8 {
-  fileprivate var isASCIILetterOrDigit: Bool {
-    (48...57).contains(self) || (65...90).contains(self) || (97...122).contains(self)
+    "\(path.hasPrefix("/") ? "" : "/")\(URL.encodedTarget(path))"
   }
 }
 #endif

@@ -45,7 +45,7 @@ final class ListSession {
   /// The address of a row's image, or `nil` if no server was entered.
   func url(of row: ListRow) -> URL? { server?.appending(path: row.path) }
 
-  private var server: URL? { URL(string: address).flatMap { $0.host == nil ? nil : $0 } }
+  private var server: URL? { (try? ResourceRequest(address))?.url }
 
   /// The results of all passes as text.
   var table: String { ResultTable.text(results + (current.map { [$0] } ?? [])) }

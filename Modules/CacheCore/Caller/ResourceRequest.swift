@@ -34,14 +34,15 @@ public struct ResourceRequest: Sendable {
     self.options = options
   }
 
-  /// Creates a request for a URL given as text.
+  /// Creates a request for a URL given as text. Characters that a URL cannot have are percent-encoded, and existing escapes stay:
+  /// `?f[]=a%20b` becomes `?f%5B%5D=a%20b` (RFC 3986 §2.4). Spaces at both ends are dropped.
   ///
   /// - Throws: ``CacheError/Code/invalidURL`` if the text is not an absolute URL.
   public init(
     _ text: String, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], body: RequestBody? = nil,
     options: RequestOptions = RequestOptions()
   ) throws(CacheError) {
-    guard let url = URL(string: text) else {
+    guard let url = URL(encoding: text) else {
       throw (HostName.refusal(ofURL: text) ?? CacheError(.invalidURL, reason: "not a URL")).about(text)
     }
     _ = try HTTPRequest(resource: url, method: method)

@@ -55,6 +55,8 @@ extension HTTPRequest {
         throw CacheError(.invalidURL, reason: "port \(port) does not exist", url: url.absoluteString)
       }
       authority += ":\(port)"
+    } else if let port = Self.endlessPort(of: url) {
+      throw CacheError(.invalidURL, reason: "port \(port) does not exist", url: url.absoluteString)
     }
     var path = url.path(percentEncoded: true)
     if path.isEmpty { path = "/" }
@@ -65,6 +67,16 @@ extension HTTPRequest {
       let password = url.password(percentEncoded: false) ?? ""
       self.headerFields[.authorization] = "Basic \(Data("\(user):\(password)".utf8).base64EncodedString())"
     }
+  }
+
+  /// Returns a port that is too large for a number, as which Foundation reports none. The request would go to the scheme's port.
+  private static func endlessPort(of url: URL) -> String? {
+    let text = url.absoluteString
+    guard let start = text.firstRange(of: "://")?.upperBound else { return nil }
+    let authority = HostPort.withoutUserInformation(String(text[start...].prefix { !"/?#".contains($0) }))
+    guard let colon = authority.lastIndex(of: ":"), !authority.hasSuffix("]") else { return nil }
+    let port = authority[authority.index(after: colon)...]
+    return port.isEmpty ? nil : String(port.prefix(20))
   }
 
   private static func asciiHost(_ host: String, of url: URL) throws(CacheError) -> String {
@@ -84,10 +96,10 @@ extension HTTPRequest {
     if converted != authority { self.authority = converted }
   }
 
-  /// The URL of the request, or `nil` if the request has no scheme or no path.
+  /// The URL of the request, or `nil` if the request has no scheme, no path or an invalid authority.
   public var absoluteURL: URL? {
     guard let scheme, let path else { return nil }
-    if scheme == "data" { return URL(string: "data:\(path)") }
-    return URL(string: "\(scheme)://\(authority ?? "")\(path)")
+    if scheme == "data" { return URL(encoding: "data:\(path)") }
+    return URL(encoding: "\(scheme)://\(authority ?? "")\(path)")
   }
 }

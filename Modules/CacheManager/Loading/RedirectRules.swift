@@ -23,11 +23,8 @@ enum RedirectRules {
   ///
   /// - Throws: ``CacheError/Code/redirectRefused`` if the location is not a URL that can be loaded.
   static func proposal(after response: HTTPResponse, to step: RedirectHop) throws(CacheError) -> RedirectHop? {
-    guard leads(response), let location = response.headerFields[.location] else { return nil }
-    guard let url = URL(string: location, relativeTo: step.url)?.absoluteURL else {
-      let reason = HostName.refusal(ofURL: location)?.reason ?? "not a URL"
-      throw CacheError(.redirectRefused, reason: "redirected to \(location.prefix(80)): \(reason)")
-    }
+    guard leads(response) else { return nil }
+    let url = try location(of: response, relativeTo: step.url)
     var fields = step.request.headerFields
     var (method, body) = (step.request.method, step.body)
     // RFC 9110 §15.4.4. After 301 and 302, clients have always changed a POST to a GET (§15.4.2, note).
@@ -45,6 +42,27 @@ enum RedirectRules {
     } catch {
       throw CacheError(.redirectRefused, reason: "redirected to \(url.address): \(error.reason)")
     }
+  }
+
+  /// Returns the URL that the response redirects to.
+  ///
+  /// Browsers refuse different `Location` lines too: one may have been added by an attacker (response splitting). User
+  /// information in a URL from another party is an error, because it often disguises the host (RFC 9110 §4.2.4).
+  private static func location(of response: HTTPResponse, relativeTo base: URL) throws(CacheError) -> URL {
+    guard let line = response.headerFields.single(.location) else {
+      throw CacheError(.redirectRefused, reason: "the response has different Location fields")
+    }
+    // The bytes, because servers also send paths that are not UTF-8.
+    let bytes = line.withUnsafeBytesOfValue { Array($0) }
+    guard let url = URL(encoding: bytes, relativeTo: base)?.absoluteURL else {
+      let reason = HostName.refusal(ofURL: line.value)?.reason ?? "not a URL"
+      throw CacheError(.redirectRefused, reason: "redirected to \(line.value.prefix(80)): \(reason)")
+    }
+    // A relative reference inherits the user information of the caller's URL.
+    if url.user() != nil, URL(encoding: bytes)?.user() != nil {
+      throw CacheError(.redirectRefused, reason: "redirected to \(url.address): the URL has user information")
+    }
+    return url
   }
 
   /// Lets the interceptor decide about a proposed hop.
@@ -97,7 +115,7 @@ enum RedirectRules {
   /// Whether a response redirects the load.
   static func leads(_ response: HTTPResponse) -> Bool {
     guard response.status.kind == .redirection else { return false }
-    return [301, 302, 303, 307, 308].contains(response.status.code) && response.headerFields[.location] != nil
+    return [301, 302, 303, 307, 308].contains(response.status.code) && response.headerFields.contains(.location)
   }
 
   /// The fields that describe the content of a request. They are removed together with the content.

@@ -167,7 +167,7 @@ final class ImageServer: Sendable {
 
   /// Purges the tag or the source in the query of a target, and returns the number of responses.
   private static func purge(_ service: ImageService, query target: String) async throws(CacheError) -> Int {
-    let items = URLComponents(string: target)?.queryItems ?? []
+    let items = URL(encoding: target).flatMap { URLComponents(url: $0, resolvingAgainstBaseURL: false) }?.queryItems ?? []
     let parameters = Dictionary(items.map { ($0.name, $0.value ?? "") }) { first, _ in first }
     let mode: PurgeMode = parameters["mode"] == "soft" ? .soft : .hard
     switch (parameters["tag"], parameters["source"]) {

@@ -23,7 +23,7 @@ struct SharedTier: Sendable {
   ) throws(CacheError) -> SharedTier? {
     guard let address else { return nil }
     #if Redis
-    guard let url = URL(string: address) else {
+    guard let url = URL(encoding: address) else {
       throw CacheError(.invalidConfiguration, reason: "the setting 'redis' is not a URL")
     }
     let redis = try RedisCache(url: url)

@@ -48,7 +48,7 @@ struct Manifest: Decodable {
 extension Manifest.Entry {
   /// Returns the request, its resource and the response head.
   func heads(_ path: String) throws(CacheError) -> (request: HTTPRequest, resource: String, response: HTTPResponse) {
-    guard let location = URL(string: url) else {
+    guard let location = URL(encoding: url) else {
       throw CacheError(.invalidConfiguration, reason: "the manifest has an invalid URL: \(url)", path: path)
     }
     let request = try HTTPRequest(resource: location)

@@ -2,6 +2,12 @@ import CacheCore
 import ETagValidation
 import HTTPTypes
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 // libFuzzer's entry point. `Scripts/fuzz` builds it with the modules' sources; no target of the package contains it.
 
 /// Fuzzes the header fields of several exchanges. The first byte selects mode and policy. The rest are lines, and an empty line
@@ -29,7 +35,8 @@ public func fuzzHeaders(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 private let names: [HTTPField.Name] =
   [
     .cacheControl, .expires, .date, .age, .vary, .eTag, .lastModified, .connection, .location, .contentLocation, .authorization,
-    .accept, .ifNoneMatch, .ifModifiedSince, .ifRange, .range, .contentRange, .contentLength, .ifMatch,
+    .accept, .ifNoneMatch, .ifModifiedSince, .ifRange, .range, .contentRange, .contentLength, .ifMatch, .cookie, .setCookie,
+    .contentType,
   ] + ETagValidator.defaultTargets + ["Pragma", "Cache-Tag", "Surrogate-Key"].compactMap { HTTPField.Name($0) }
 
 private func field(_ line: Slice<UnsafeBufferPointer<UInt8>>) -> HTTPField? {
@@ -71,6 +78,10 @@ private struct FuzzedCache {
     let status304 = CacheStatus(String(describing: responseFields), forwarded: .stale, status: 304)
     precondition(
       status304.description.utf8.allSatisfy { (0x20...0x7E).contains($0) } && CacheTags(responseFields).names.count >= 0)
+    precondition((responseFields.contentType == nil) == !responseFields.contains(.contentType))
+    if let location = responseFields.first(.location)?.withUnsafeBytesOfValue({ Array($0) }), let url = URL(encoding: location) {
+      precondition(URL(encoding: url.absoluteString)?.absoluteString == url.absoluteString)
+    }
   }
 
   private mutating func judge(_ head: HTTPResponse, to request: HTTPRequest, sent: HTTPRequest, _ fallback: Int?) {
