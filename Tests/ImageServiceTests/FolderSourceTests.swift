@@ -49,6 +49,31 @@ final class FolderSourceTests {
   }
 
   @Test(
+    "no spelling of a folder's host is a source",
+    arguments: [
+      "http://site.folder.invalid/a%20b.png", "http://site.folder%2einvalid/a%20b.png", "http://SITE.Folder.INVALID/a%20b.png",
+      "https://site.folder.invalid./a%20b.png", "http://site.folder%2Einvalid%2e/a%20b.png",
+      "http://s%69te.folder.invalid:80/a%20b.png",
+      "http://site．folder．invalid/a%20b.png", "http://site。folder。invalid/a%20b.png", "http://ſite.folder.invalid/a%20b.png",
+      "http://%C5%BFite.folder.invalid/a%20b.png", "http://ｓｉｔｅ.folder.invalid/a%20b.png", " http://site.folder.invalid/a b.png ",
+      "http://site.folder.invalid\\@photos.example.com/a.png", "http://other.folder.invalid/a.png",
+    ])
+  func hosts(_ source: String) async throws {
+    let served = try await fixture.get("original", of: source)
+    #expect(served.status == 400)
+    #expect(served.problem == "invalidSource")
+  }
+
+  @Test(
+    "a folder has one name, in capital or small letters",
+    arguments: [
+      "ſite/a b.png", "ｓite/a b.png", "si%74e/a b.png", "site./a b.png", "site%2e/a b.png", "a.site/a b.png", "site:80/a b.png",
+    ])
+  func names(_ source: String) async throws {
+    #expect(try await fixture.get("original", of: source).status == 400)
+  }
+
+  @Test(
     "other files, folders, special files, and links to hidden files are not found",
     arguments: [
       "site/none.png", "site/link.png", "site/cats", "site/cats/", "site/a b.png/", "other/a.png", "site/fifo.png",

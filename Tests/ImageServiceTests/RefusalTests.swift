@@ -105,6 +105,31 @@ struct RefusalTests {
     #expect(throws: CacheError.self) { try ServiceFixture { $0.limits.resultsInProgress = 0 } }
   }
 
+  @Test(
+    "a source has its existing escapes, and its invalid bytes are encoded",
+    arguments: ["/a%20b c.png?s=%2B[", "/é%20x.png", "/100%.png"])
+  func encoding(_ path: String) async throws {
+    let fixture = try ServiceFixture()
+    let url = try ResourceRequest("https://photos.example.com\(path)").url
+    #expect(!url.absoluteString.contains("%252"))
+    try fixture.serve(try DrawnImage.png(8, 8), at: url.absoluteString)
+    #expect(try await fixture.get("width=4", of: "https://photos.example.com\(path)").status == 200)
+    #expect(try await fixture.get("width=4", of: "https://photos%2eexample.com\(path)").status == 200)
+  }
+
+  @Test(
+    "a redirect with user information gets 403",
+    arguments: ["https://ada:b@photos.example.com/moved.png", "//x@photos.example.com/moved.png"])
+  func redirectWithUser(_ location: String) async throws {
+    let fixture = try ServiceFixture()
+    let url = try #require(URL(string: ServiceFixture.image))
+    fixture.network.serve(url) { _ in .redirect(to: location) }
+    try fixture.serve(try DrawnImage.png(8, 8), at: "https://photos.example.com/moved.png")
+    let served = try await fixture.get("width=4")
+    #expect(served.status == 403)
+    #expect(served.problem == "sourceRefused")
+  }
+
   @Test("a redirect within the allowed sources is followed")
   func allowedRedirect() async throws {
     let fixture = try ServiceFixture()

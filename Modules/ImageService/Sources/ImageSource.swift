@@ -50,7 +50,7 @@ public struct ImageSource: Sendable {
   /// - Throws: `CacheError.Code.invalidConfiguration` if the name has other characters than letters, digits and hyphens, or if
   ///   the folder does not exist.
   public static func folder(_ path: String, named name: String) throws(CacheError) -> ImageSource {
-    guard !name.isEmpty, name.utf8.allSatisfy({ Character(UnicodeScalar($0)).isNameCharacter }) else {
+    guard SourceReference.isFolderName(name) else {
       throw CacheError(
         .invalidConfiguration, reason: "the name '\(name)' of a folder has other characters than letters, digits and hyphens")
     }
@@ -59,10 +59,6 @@ public struct ImageSource: Sendable {
     }
     return ImageSource(place: .folder(name: name, path: root))
   }
-}
-
-extension Character {
-  fileprivate var isNameCharacter: Bool { isASCII && (isLetter || isNumber || self == "-") }
 }
 
 /// The URLs of a source.
@@ -76,8 +72,8 @@ struct OriginPattern: Hashable, Sendable {
 
   init?(_ text: String) {
     let isWild = text.contains("://*.")
-    guard let url = URL(string: isWild ? text.replacing("://*.", with: "://") : text), let scheme = url.scheme?.lowercased(),
-      scheme == "http" || scheme == "https", let host = url.host()?.lowercased(), !host.isEmpty, !host.contains("*"),
+    guard let url = URL(encoding: isWild ? text.replacing("://*.", with: "://") : text), let scheme = url.scheme?.lowercased(),
+      scheme == "http" || scheme == "https", let host = url.host().map(HostName.comparable), !host.isEmpty, !host.contains("*"),
       url.user() == nil, url.query() == nil, url.fragment() == nil
     else { return nil }
     (self.scheme, self.host, includesSubdomains) = (scheme, host, isWild)
@@ -87,7 +83,7 @@ struct OriginPattern: Hashable, Sendable {
   }
 
   func matches(_ url: URL) -> Bool {
-    guard let scheme = url.scheme?.lowercased(), scheme == self.scheme, let host = url.host()?.lowercased(),
+    guard let scheme = url.scheme?.lowercased(), scheme == self.scheme, let host = url.host().map(HostName.comparable),
       includesSubdomains ? host.hasSuffix(".\(self.host)") : host == self.host, (url.port ?? Self.port(of: scheme)) == port,
       // A name before the host makes a URL look like one of another host.
       url.user() == nil, url.password() == nil

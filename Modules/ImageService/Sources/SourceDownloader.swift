@@ -53,9 +53,9 @@ struct FolderSources: Downloader {
   }
 
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
-    guard let host = request.head.absoluteURL?.host()?.lowercased(), host.hasSuffix(SourceReference.folderSuffix),
-      let folder = folders[String(host.dropLast(SourceReference.folderSuffix.utf8.count))]
-    else { throw CacheError(.refused, reason: "the service has no folder of this name") }
+    guard let name = request.head.absoluteURL.flatMap(SourceReference.folder), let folder = folders[name] else {
+      throw CacheError(.refused, reason: "the service has no folder of this name")
+    }
     return try await folder.downloader.download(request).adding(folder.source.cacheControl)
   }
 }

@@ -12,37 +12,60 @@ internal import Foundation
 ///
 /// A file has a URL too, because caches and purges work with URLs. Its host, `NAME.folder.invalid`, cannot exist (RFC 6761 §6.4).
 struct SourceReference: Sendable {
-  static let folderSuffix = ".folder.invalid"
+  private static let folderSuffix = ".folder.invalid"
 
+  /// The URL, whose host is in ASCII and has no escapes.
   let url: URL
+  let request: HTTPRequest
 
   /// - Throws: `CacheError.Code.invalidURL` if the text is neither a URL nor a name and a path.
   init(_ text: String) throws(CacheError) {
-    self.url = try Self.url(of: text)
+    // The search for "://" in the whole text would take longer than everything else.
+    let isURL = text.utf8.prefix { $0 != UInt8(ascii: "/") }.last == UInt8(ascii: ":")
+    request = try HTTPRequest(resource: isURL ? Self.url(of: text) : Self.file(text))
+    guard let url = request.absoluteURL, isURL != Self.isFile(url) else { throw Self.notURL }
+    self.url = url
   }
 
+  private static let notURL = CacheError(.invalidURL, reason: "the source is not an http or https URL")
+
   private static func url(of text: String) throws(CacheError) -> URL {
-    // The search for "://" in the whole text would take longer than everything else.
-    let start = text.utf8.prefix { $0 != UInt8(ascii: "/") }
-    if start.last == UInt8(ascii: ":") {
-      // A URL with spaces or other characters that URLs cannot have is read as its percent-encoded form.
-      guard let url = URL(string: text), let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",
-        let host = url.host(), !host.isEmpty, url.fragment() == nil, url.user() == nil, !host.lowercased().hasSuffix(folderSuffix)
-      else { throw CacheError(.invalidURL, reason: "the source is not an http or https URL") }
-      return url
-    }
+    guard let url = URL(encoding: text), let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",
+      let host = url.host(), !host.isEmpty, url.fragment() == nil, url.user() == nil
+    else { throw notURL }
+    return url
+  }
+
+  private static func file(_ text: String) throws(CacheError) -> URL {
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty, !text.utf8.contains(0),
+    guard parts.count == 2, isFolderName(parts[0]), !parts[1].isEmpty, !text.utf8.contains(0),
       !leavesFolder(String(parts[1])), !isHidden(String(parts[1])),
       let url = URL(string: "http://\(parts[0].lowercased())\(folderSuffix)/\(String(parts[1]).percentEncoded(leaving: "/"))")
     else { throw CacheError(.invalidURL, reason: "the source is neither a URL nor the name of a folder and a path in it") }
     return url
   }
 
-  /// Whether the URL is that of a file in a named folder.
-  static func isFile(_ url: URL) -> Bool { url.host()?.lowercased().hasSuffix(folderSuffix) ?? false }
+  /// Whether the text consists of ASCII letters, digits and hyphens. Other letters would be several spellings of one host (IDNA).
+  static func isFolderName(_ text: some StringProtocol) -> Bool {
+    !text.isEmpty
+      && text.utf8.allSatisfy { byte in
+        (48...57).contains(byte) || (97...122).contains(byte | 0x20) || byte == UInt8(ascii: "-")
+      }
+  }
 
-  var request: HTTPRequest { HTTPRequest(url: url) }
+  /// Returns the name of the folder that a URL names, in lower case, or `nil` for the URL of an origin.
+  ///
+  /// A host has many spellings: escapes, capital letters, other dots and letters (IDNA), dots at the end. They are resolved here
+  /// and nowhere else.
+  static func folder(of url: URL) -> String? {
+    guard let host = url.host() else { return nil }
+    var name = HostName.comparable(host)[...]
+    while name.utf8.last == UInt8(ascii: ".") { name.removeLast() }
+    return name.hasSuffix(folderSuffix) ? String(name.dropLast(folderSuffix.utf8.count)) : nil
+  }
+
+  /// Whether the URL is that of a file in a named folder.
+  static func isFile(_ url: URL) -> Bool { folder(of: url) != nil }
 
   /// Whether a segment of the path begins with a period.
   static func isHidden(_ path: String) -> Bool { path.split(separator: "/").contains { $0.hasPrefix(".") } }
