@@ -66,8 +66,8 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
 
   private struct State {
     /// The waiters in the order in which they joined, with their tokens.
-    var waiters: [(token: Int, waiter: Waiter)] = []
-    var nextToken = 0
+    var waiters: [(token: Int, waiter: Waiter)]
+    var lastToken = CoalescedLoad.firstToken
     var task: Task<Void, Never>?
     /// Whether the load accepts no more waiters.
     var isClosed = false
@@ -91,7 +91,10 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     }
   }
 
-  private let state = Lock(State())
+  /// The token of the first waiter.
+  static var firstToken: Int { 1 }
+
+  private let state: Lock<State>
   /// The identifier of the load that started this one.
   let id: LoadID
   /// The number of the load in the order of creation. ``RequestCoalescer/joinOpen(_:before:task:waiter:_:)`` lets a load wait
@@ -105,6 +108,9 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
   private let coalescer: RequestCoalescer
   private let coalescingID: CoalescedLoadID
 
+  /// Creates a load with its first waiter. Without one, a manager that closes at this moment would end the load before it has
+  /// begun, and then wait for it.
+  ///
   /// - Parameters:
   ///   - id: The identifier of the load that starts this one.
   ///   - coalescer: The coalescer that the load leaves when it accepts no more waiters, and when it has ended.
@@ -113,10 +119,12 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
   ///   - logPosition: The current position of the ``InvalidationLog``.
   ///   - priority: The priority of the load.
   ///   - representation: The representation that the first waiter wants. Waiters that join add to it.
+  ///   - first: The first waiter, whose token is ``firstToken``.
   init(
     id: LoadID, in coalescer: RequestCoalescer, as coalescingID: CoalescedLoadID, number: Int, logPosition: Int,
-    priority: LoadPriority, representation: RequestedRepresentation?
+    priority: LoadPriority, representation: RequestedRepresentation?, first waiter: Waiter
   ) {
+    state = Lock(State(waiters: [(Self.firstToken, waiter)]))
     self.id = id
     self.coalescer = coalescer
     self.coalescingID = coalescingID
@@ -171,11 +179,11 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
   func join(_ waiter: Waiter) -> Int? {
     let token: Int? = state.withLock { state in
       guard !state.isClosed else { return nil }
-      state.nextToken += 1
-      state.waiters.append((state.nextToken, waiter))
+      state.lastToken += 1
+      state.waiters.append((state.lastToken, waiter))
       if let stale = state.stale { waiter.receive(.post(.stale(stale))) }
       if let progress = state.lastProgress { waiter.receive(.post(.progress(progress))) }
-      return state.nextToken
+      return state.lastToken
     }
     if token != nil { waiter.receive(.deliver) }
     return token
@@ -214,9 +222,13 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     if cancels { cancel(task) }
   }
 
-  /// Ends every waiter with `error`. Does nothing for waiters that are about to get the outcome.
+  /// Ends every waiter with `error`, and accepts no more. Does nothing for waiters that are about to get the outcome.
   func dismissWaiters(_ error: CacheError) {
-    for (token, _) in state.withLock({ $0.waiters }) { leave(token, .failed(error)) }
+    let waiters = state.withLock { state in
+      state.isClosed = true
+      return state.waiters
+    }
+    for (token, _) in waiters { leave(token, .failed(error)) }
   }
 
   private func cancel(_ task: Task<Void, Never>?) {
@@ -225,7 +237,7 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
   }
 
   /// Whether more than one waiter has ever joined.
-  var hasBeenShared: Bool { state.withLock { $0.nextToken > 1 } }
+  var hasBeenShared: Bool { state.withLock { $0.lastToken > Self.firstToken } }
 
   /// Whether a waiter left because a stale value was enough. The outcome of the work then may not reach any waiter.
   var hasSatisfied: Bool { state.withLock { $0.survivesItsWaiters } }

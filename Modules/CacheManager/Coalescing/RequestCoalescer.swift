@@ -111,12 +111,12 @@ final class RequestCoalescer: Sendable {
     let isShared = !alone && load.head.method == .get && load.body == nil
     while true {
       guard
-        let (coalesced, isNew): (CoalescedLoad<Output>, Bool) = coalesced(
-          id, load, for: task, isShared: isShared, isAccepted: alone || isAccepted)
+        let (coalesced, isNew) = coalesced(
+          id, load, for: task, waiter, isShared: isShared, isAccepted: alone || isAccepted)
       else {
         return false
       }
-      guard let token = coalesced.join(waiter) else {
+      guard let token = isNew ? CoalescedLoad<Output>.firstToken : coalesced.join(waiter) else {
         forget(coalesced, id)
         continue
       }
@@ -155,8 +155,11 @@ final class RequestCoalescer: Sendable {
     task.link { coalesced.leave(token, $0) }
   }
 
+  /// Returns a load that the waiter may join, or a new one that has it as its first waiter. From then on, the manager can end the
+  /// load.
   private func coalesced<Output: Shareable>(
-    _ id: CoalescedLoadID, _ load: ResolvedRequest, for task: LoadTask, isShared: Bool, isAccepted: Bool
+    _ id: CoalescedLoadID, _ load: ResolvedRequest, for task: LoadTask, _ waiter: CoalescedLoad<Output>.Waiter, isShared: Bool,
+    isAccepted: Bool
   ) -> (CoalescedLoad<Output>, isNew: Bool)? {
     state.withLock { state in
       if state.isClosed, !isAccepted || state.isDismissed { return nil }
@@ -170,7 +173,8 @@ final class RequestCoalescer: Sendable {
       let coalesced = CoalescedLoad<Output>(
         id: load.id, in: self, as: id, number: state.last, logPosition: load.invalidations.current,
         // No caller can raise the priority of a task that was not handed out, so the coalesced load can use its priority object.
-        priority: task.isHandedOut ? LoadPriority(load.priority) : task.priority, representation: load.representation)
+        priority: task.isHandedOut ? LoadPriority(load.priority) : task.priority, representation: load.representation,
+        first: waiter)
       if isShared {
         if id.transform == CoalescedLoadID.storing, state.open[id] == nil { state.storing += 1 }
         state.open[id] = coalesced
