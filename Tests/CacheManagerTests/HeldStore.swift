@@ -6,13 +6,14 @@ import HTTPTypes
 
 /// A durable store whose calls a test can hold.
 final class HeldStore: CacheStore {
-  /// The kinds of calls. Lookups and reads are held after the call, and removals and commits before it.
-  enum Call: Hashable, Sendable { case look, open, removal, commit }
+  /// The kinds of calls. Lookups and reads are held after the call, and all others before it.
+  enum Call: Hashable, Sendable { case look, open, removal, write, commit, metadata }
 
   let id = ComponentID.unique(HeldStore.self)
   let base: VolatileStore
   let boundsLookupTime: Bool
   private let gates = Lock<[Call: (gate: Gate, isForAll: Bool)]>([:])
+  private let hung = Lock<Gate?>(nil)
   private let counts = Lock((lookups: 0, byCaller: 0))
 
   init(clock: any CacheClock, boundsLookupTime: Bool = false) {
@@ -33,7 +34,15 @@ final class HeldStore: CacheStore {
     return gate
   }
 
+  /// Holds all calls from now on, even if their tasks are cancelled, as a file system that hangs does.
+  func hang() -> Gate {
+    let gate = Gate()
+    hung.withLock { $0 = gate }
+    return gate
+  }
+
   fileprivate func pass(_ call: Call) async {
+    if let gate = hung.withLock({ $0 }) { return await Task.detached { await gate.pass() }.value }
     let gate = gates.withLock { gates in
       guard let (gate, isForAll) = gates[call] else { return Gate?.none }
       if !isForAll { gates[call] = nil }
@@ -69,7 +78,8 @@ final class HeldStore: CacheStore {
   }
 
   func updateMetadata(of key: CacheKey, to metadata: StoredMetadata, ifRevision: Revision) async throws(CacheError) -> Bool {
-    try await base.updateMetadata(of: key, to: metadata, ifRevision: ifRevision)
+    await pass(.metadata)
+    return try await base.updateMetadata(of: key, to: metadata, ifRevision: ifRevision)
   }
 
   func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
@@ -93,7 +103,10 @@ private final class HeldWriter: EntryWriter {
 
   init(_ base: any EntryWriter, _ store: HeldStore) { (self.base, self.store) = (base, store) }
 
-  func write(_ chunk: Data) async throws(CacheError) { try await base.write(chunk) }
+  func write(_ chunk: Data) async throws(CacheError) {
+    await store.pass(.write)
+    try await base.write(chunk)
+  }
 
   func reader() throws(CacheError) -> ResourceBody { try base.reader() }
 
@@ -109,12 +122,15 @@ extension ManagerFixture {
   /// Returns a fixture with a disk that can be held.
   ///
   /// - Parameter boundsLookupTime: Whether the disk states that its lookups end soon. They then have their bodies in memory.
-  static func held(boundsLookupTime: Bool = false) throws -> (fixture: ManagerFixture, store: HeldStore) {
+  static func held(
+    boundsLookupTime: Bool = false, _ change: (inout ResourceManager.Configuration) -> Void = { _ in }
+  ) throws -> (fixture: ManagerFixture, store: HeldStore) {
     let kept = Lock<HeldStore?>(nil)
     let fixture = try ManagerFixture {
       let store = HeldStore(clock: $0.clock, boundsLookupTime: boundsLookupTime)
       kept.withLock { $0 = store }
       $0.store = store
+      change(&$0)
     }
     guard let store = kept.withLock({ $0 }) else { throw ContractViolation("the fixture has no store") }
     return (fixture, store)

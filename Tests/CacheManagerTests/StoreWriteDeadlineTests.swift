@@ -41,67 +41,34 @@ struct StoreWriteDeadlineTests {
   }
 
   @Test(
-    "the number of writes without a load is limited, and further loads wait for the store", .timeLimit(.minutes(30)))
+    "while too many writes continue without a load, responses are not stored, and loads do not wait", .timeLimit(.minutes(30)))
   func bounded() async throws {
     let limit = 256
     let gate = store.hold(.commit, all: true)
     let urls = try (0...limit + 1).map { try fixture.url("/\($0)") }
     for url in urls { fixture.network.respond(to: url, with: .ok("body", cacheControl: "max-age=60")) }
     let manager = fixture.manager
-    let done = Counter()
-    let loads = urls[...limit].map { url in
-      Task {
-        defer { done.increment() }
-        return try await manager.load(url).text
-      }
+    let loads = urls[..<limit].map { url in Task { try await manager.load(url).text } }
+    await gate.arrived(limit)
+    for load in loads { #expect(try await fixture.whileTimePasses { try await load.value } == "body") }
+
+    #expect(try await manager.load(urls[limit]).text == "body")
+    #expect(gate.arrivals == limit)
+    let refused = fixture.observer.events.compactMap { event -> CacheError.Code? in
+      if case .storeFailed(_, let error) = event { error.code } else { nil }
     }
-    await gate.arrived(limit + 1)
-    try await Turns.until {
-      if fixture.clock.pendingSleeps > 0 { fixture.clock.advance(by: .milliseconds(50)) }
-      return done.value >= limit
-    }
-    for _ in 0..<20 {
-      fixture.clock.advance(by: .milliseconds(50))
-      for _ in 0..<100 { await Task.yield() }
-    }
-    #expect(done.value == limit)
+    #expect(refused == [.overloaded])
+    #expect(try await manager.load(urls[limit]).source == .memory)
+
     gate.open()
-    for load in loads { #expect(try await load.value == "body") }
-    try await Turns.until { store.base.keys.count == limit + 1 }
-
-    let again = store.hold(.commit)
-    #expect(try await fixture.whileTimePasses { try await manager.load(urls[limit + 1]).text } == "body")
-    again.open()
-    await manager.close()
-    #expect(store.base.keys.count == urls.count)
-  }
-
-  @Test("a load at the limit continues as soon as one write has ended", .timeLimit(.minutes(30)))
-  func goesOn() async throws {
-    let limit = 256
-    let (manager, clock) = (fixture.manager, fixture.clock)
-    let urls = try (0...limit).map { try fixture.url("/\($0)") }
-    for url in urls { fixture.network.respond(to: url, with: .ok("body", cacheControl: "max-age=60")) }
-    let leftBehind = store.hold(.commit, all: true)
-    for url in urls[..<limit] { #expect(try await fixture.whileTimePasses { try await manager.load(url).text } == "body") }
-    await leftBehind.arrived(limit)
-    let own = store.hold(.commit)
-    let last = Task { try await manager.load(urls[limit]).text }
-    await own.arrived()
-    // The watch checks the load repeatedly, long after its limit.
-    for _ in 0..<5 {
-      try await Turns.until { clock.pendingSleeps > 0 }
-      clock.advance(by: .milliseconds(50))
+    try await Turns.until { store.base.keys.count == limit }
+    try await Turns.until {
+      _ = try await manager.load(urls[limit], options: .policy(.memoryElseReload))
+      fixture.network.respond(to: urls[limit + 1], with: .ok("body", cacheControl: "max-age=60"))
+      _ = try await manager.load(urls[limit + 1], options: .policy(.reload))
+      return store.base.keys.count == limit + 1
     }
-
-    leftBehind.letThrough()
-
-    #expect(try await fixture.whileTimePasses { try await last.value } == "body")
-    #expect(own.held == 1)
-    own.open()
-    leftBehind.open()
     await manager.close()
-    #expect(store.base.keys.count == urls.count)
   }
 
   @Test("a slow store receives the new variant of a response that a 304 names", .timeLimit(.minutes(30)))

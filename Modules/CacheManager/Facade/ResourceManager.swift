@@ -57,11 +57,20 @@ public final class ResourceManager: Sendable {
     /// The longest time that a load waits for the durable store to write, or `nil` to wait until each write has ended. A longer
     /// write continues without the load, so a slow disk does not delay loads.
     ///
-    /// At most 256 writes continue without a load at once, because their data is in memory. Beyond that, a load waits until one
-    /// of these writes or its own has ended. If the next chunk of an arriving body has waited ten times as long, the body is not
-    /// stored. A body that other requests may read from the store in the meantime is an exception. Loads into the store alone
-    /// wait until each write has ended.
+    /// The data of these writes is in memory. While 256 of them continue without a load, further responses are not stored in the
+    /// durable store, and the observer receives `CacheEvent.storeFailed` with `CacheError.Code.overloaded`.
+    ///
+    /// If the next chunk of an arriving body has waited ten times as long, the body is not stored. Some writes have a hundred times
+    /// as long (10 seconds with the default): chunks of a body that other requests read from the store in the meantime, the
+    /// removals of an unsafe request, and each write of a load into the store alone. That load then fails.
     public var storeWriteTimeout: Duration? = .milliseconds(100)
+    /// The longest time that a load waits for one read of the durable store, such as a lookup, or `nil` to wait until the read has
+    /// ended. After it, the read has failed with `CacheError.Code.overloaded`: the observer receives `CacheEvent.readFailed`, and
+    /// the load continues as if the store had nothing. While 256 reads continue without a load, further reads fail at once.
+    ///
+    /// A store with `CacheStore.boundsLookupTime` ends its lookups itself. The limit does not apply to stored bodies that
+    /// ``ResourceManager/respond(to:body:options:)`` streams, because their readers can leave.
+    public var storeReadTimeout: Duration? = .seconds(5)
     /// The statuses that count as success.
     public var acceptedStatuses = AcceptedStatuses.success
     /// The maximum number of redirects that a load follows.
@@ -155,12 +164,13 @@ public final class ResourceManager: Sendable {
 
   // MARK: Ending
 
-  /// Rejects new loads, cancels background revalidations, and returns when every running load has ended.
+  /// Rejects new loads, cancels background revalidations, and returns when every running load has ended. It also waits for late
+  /// writes to the durable store, at most a hundred times as long as ``Configuration/storeWriteTimeout``.
   ///
   /// Bodies of ``respond(to:body:options:)`` that are still being read continue. Bodies that are read to the end are stored.
   ///
   /// The stores and the downloader stay open, because other code may use them.
-  public func close() async { await core.close() }
+  public func close() async { _ = await core.close() }
 
   /// Closes the manager like ``close()``, but ends the loads that are still running after `limit` with `CacheError.Code.closed`.
   ///

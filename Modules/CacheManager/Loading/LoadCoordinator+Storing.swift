@@ -82,7 +82,7 @@ extension LoadCoordinator {
 
   private func isStored(_ outcome: LoadOutcome, _ storing: ResolvedRequest) async -> Bool {
     let cache = TieredCache(storing, resource: outcome.key.resource)
-    let stored = (try? await storing.store?.variants(of: cache.resource)) ?? []
+    guard let store = storing.store, let stored = try? await cache.variants(on: store) else { return false }
     return stored.contains { $0.key == outcome.key && $0.metadata.revision == outcome.metadata.revision }
   }
 

@@ -20,7 +20,7 @@ final class LoadCoordinator: Sendable {
 
   let configuration: ResourceManager.Configuration
   let invalidations = InvalidationLog()
-  let writeDeadline: StoreWriteDeadline
+  let stores: StoreCoordination
   let coalescer = RequestCoalescer()
   /// The priorities of prefetches that have not started.
   let queuedPriorities = QueuedPriorities()
@@ -39,7 +39,7 @@ final class LoadCoordinator: Sendable {
 
   init(_ configuration: ResourceManager.Configuration) {
     self.configuration = configuration
-    writeDeadline = StoreWriteDeadline(clock: configuration.clock, limit: configuration.storeWriteTimeout)
+    stores = StoreCoordination(configuration)
     workSlots = PrioritySemaphore(configuration.maximumConcurrentTransforms)
     budget = MemoryBudget(configuration.memoryBudget)
     let (invalidations, coalescer) = (invalidations, coalescer)
@@ -228,11 +228,14 @@ final class LoadCoordinator: Sendable {
     return try outcome.get()
   }
 
-  func close() async {
+  /// - Returns: Whether all writes to the durable store have ended.
+  @discardableResult
+  func close() async -> Bool {
     await coalescer.close()
     await revalidations.close()
-    await writeDeadline.idle()
+    let isIdle = await stores.writes.idle()
     await fleetMember?.leave()
+    return isIdle
   }
 
   /// - Returns: Whether everything ended within `limit`.
@@ -255,8 +258,7 @@ final class LoadCoordinator: Sendable {
       }
       // The call does not wait for this task beyond the limit, because a store that hangs would block the caller.
       Task.detached {
-        await self.close()
-        end(true)
+        end(await self.close())
         timer.cancel()
       }
     }

@@ -163,7 +163,7 @@ final class RecordingBody: ResourceBody.Source {
 
   // MARK: Storing
 
-  /// Whether coalesced requests read from the writer's spool. Aborting the writer would interrupt them.
+  /// Whether coalesced requests read from the writer's spool. Aborting the writer would interrupt them, so it has more time.
   private var isReadFromSpool: Bool { !fitsInMemory && state.withLock { $0.leader }?.isOver == false }
 
   private func write(_ chunk: Data, _ writer: any EntryWriter) async throws(CacheError) {
@@ -174,9 +174,9 @@ final class RecordingBody: ResourceBody.Source {
         return .failure(error)
       }
     }
-    let outcome = isReadFromSpool ? await write() : await request.writeDeadline.wait(request, times: 10, for: write)
+    let times = isReadFromSpool ? StoreDeadline.patience : 10
     do throws(CacheError) {
-      try (outcome ?? .failure(CacheError(.overloaded, reason: "the store is too slow"))).get()
+      try (await request.writeDeadline.wait(request, times: times, for: write) ?? .failure(.slowStore)).get()
     } catch {
       try fail(writer, error)
     }
@@ -230,6 +230,8 @@ final class RecordingBody: ResourceBody.Source {
         }
       if let outcome {
         recording.metadata = try outcome.get()
+      } else if request.destination.isStore {
+        throw .slowStore
       } else {
         recording.metadata = complete.metadata
         storage.cache.storeEarly(ending.data, complete)

@@ -64,11 +64,12 @@ final class PrefetchQueue: Sendable {
     { result in
       guard case .success(let resource) = result, let store = load.store else { return end(result) }
       let keys = [resource.key, resource.key.with(transform: "")]
+      let cache = TieredCache(load, resource: resource.key.resource)
       Task.detached(priority: .utility) {
-        if await !store.contains(keys) {
+        if await !cache.contains(keys, in: store) {
           // A slow store may still be writing the response.
-          await core.writeDeadline.idle()
-          guard await store.contains(keys) else {
+          await core.stores.writes.idle()
+          guard await cache.contains(keys, in: store) else {
             return end(.failure(CacheError(.notCached, reason: "the response was not stored", url: load.address)))
           }
         }
@@ -248,10 +249,13 @@ final class PrefetchQueue: Sendable {
   }
 }
 
-extension CacheStore {
-  /// Whether an entry is stored under one of the keys.
-  fileprivate func contains(_ keys: [CacheKey]) async -> Bool {
-    for key in keys where (try? await entry(for: key, range: 0..<0)) != nil { return true }
+extension TieredCache {
+  /// Whether the durable store has an entry with one of the keys.
+  fileprivate func contains(_ keys: [CacheKey], in store: any CacheStore) async -> Bool {
+    for key in keys {
+      let entry = try? await read { () throws(CacheError) in try await store.entry(for: key, range: 0..<0) }
+      if entry != nil { return true }
+    }
     return false
   }
 }

@@ -178,8 +178,8 @@ struct RequestSettings: Sendable {
   let storagePolicy: StoragePolicy
   /// The log of removals, which shows what was removed during the load.
   let invalidations: InvalidationLog
-  /// The limit of the time that the load waits for writes to the durable store.
-  let writeDeadline: StoreWriteDeadline
+  /// The limits of calls of the durable store.
+  let stores: StoreCoordination
   /// The memory that loads may use at once.
   let budget: MemoryBudget
   /// Whether another load waits for this one. That load has already reserved memory, so this one does not wait for any.
@@ -209,7 +209,7 @@ struct RequestSettings: Sendable {
   ) {
     self.id = id
     invalidations = core.invalidations
-    writeDeadline = core.writeDeadline
+    stores = core.stores
     budget = core.budget
     head = source.head
     statedURL = source.url

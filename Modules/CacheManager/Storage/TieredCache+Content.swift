@@ -1,4 +1,5 @@
 internal import CacheCore
+internal import HTTPTypes
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -58,13 +59,11 @@ extension TieredCache {
     do throws(CacheError) {
       var range: Range<Int64>?
       if case .range(let requested) = part { range = requested }
-      guard let entry = try await disk.entry(for: candidate.key, range: range),
-        entry.metadata.revision == candidate.metadata.revision
-      else { return nil }
+      guard let entry = try await entry(of: candidate, range: range, in: disk) else { return nil }
       guard range == nil, let length = entry.body.length, length <= request.maximumBodyInMemory else {
         return Content(body: entry.body, source: .disk)
       }
-      let data = try await entry.body.collect(limit: length)
+      let data = try await bounded(entry.body).collect(limit: length)
       return Content(body: ResourceBody(data), source: .disk, data: data)
     } catch {
       return try unreadable(error)
@@ -102,15 +101,13 @@ extension TieredCache {
       guard data.count <= request.maximumBodySize else { throw request.bodyTooLarge }
       return (data, request.budget.reservation(holding: data.count))
     }
-    guard let entry = try await disk.entry(for: candidate.key), entry.metadata.revision == candidate.metadata.revision else {
-      return nil
-    }
+    guard let entry = try await entry(of: candidate, in: disk) else { return nil }
     if let length = entry.body.length, length > request.maximumBodySize { throw request.bodyTooLarge }
     let reservation = request.budget.reservation(holding: 0, LoadPriority(request.priority))
     try await reservation.begin(announcing: entry.body.length)
     // The length of a file is known, and all of it is available, so the load does not wait for a slow body.
     if let length = entry.body.length { try await reservation.grow(to: length, most: length) }
-    let data = try await entry.body.collect(limit: request.maximumBodySize)
+    let data = try await bounded(entry.body).collect(limit: request.maximumBodySize)
     reservation.end(at: Int64(data.count))
     return (data, reservation)
   }
@@ -125,10 +122,8 @@ extension TieredCache {
     if let data = candidate.data { return try await copy(ResourceBody(data)) ? .none(from: .disk) : nil }
     let body: ResourceBody
     do throws(CacheError) {
-      guard let entry = try await disk.entry(for: candidate.key), entry.metadata.revision == candidate.metadata.revision else {
-        return nil
-      }
-      body = entry.body
+      guard let entry = try await entry(of: candidate, in: disk) else { return nil }
+      body = bounded(entry.body)
     } catch {
       return try unreadable(error)
     }
@@ -152,6 +147,14 @@ extension TieredCache {
     }
     try await collector.finish()
     return true
+  }
+
+  /// Returns the stored entry of a candidate, or `nil` if the entry is missing or another one has replaced it.
+  private func entry(
+    of candidate: Candidate, range: Range<Int64>? = nil, in disk: any CacheStore
+  ) async throws(CacheError) -> StoredEntry? {
+    let entry = try await read { () throws(CacheError) in try await disk.entry(for: candidate.key, range: range) }
+    return entry?.metadata.revision == candidate.metadata.revision ? entry : nil
   }
 
   private func unreadable(_ error: CacheError) throws(CacheError) -> Content? {
@@ -183,4 +186,48 @@ extension StoredReply.Content {
 extension ResourceBody {
   /// A body without bytes.
   static var none: ResourceBody { ResourceBody(Data()) }
+}
+
+/// Reads of the durable store, which end even if the store hangs.
+extension TieredCache {
+  /// Runs a read of the durable store, and waits for it until the deadline.
+  ///
+  /// - Throws: The error of the store, `CacheError.Code.overloaded` if the store is too slow, or a cancellation, at once.
+  func read<Value: Sendable>(
+    _ read: @escaping @Sendable () async throws(CacheError) -> Value
+  ) async throws(CacheError) -> Value {
+    let deadline = request.readDeadline
+    guard deadline.limit != nil else { return try await read() }
+    if deadline.isFull { throw .fullStore }
+    let result = await deadline.wait(request, isRead: true) { () async -> Result<Value, CacheError> in
+      do throws(CacheError) {
+        return .success(try await read())
+      } catch {
+        return .failure(error)
+      }
+    }
+    guard let result else { throw Task.isCancelled ? .cancelled : .slowStore }
+    return try result.get()
+  }
+
+  /// Returns a stored body whose reads end even if the store hangs.
+  func bounded(_ body: ResourceBody) -> ResourceBody {
+    guard body.data == nil, request.readDeadline.limit != nil else { return body }
+    return ResourceBody(length: body.length, source: BoundedBody(body.source, self))
+  }
+
+  private final class BoundedBody: ResourceBody.Source {
+    private let base: any ResourceBody.Source
+    private let cache: TieredCache
+
+    init(_ base: any ResourceBody.Source, _ cache: TieredCache) { (self.base, self.cache) = (base, cache) }
+
+    var trailers: HTTPFields? { base.trailers }
+
+    func next() async throws(CacheError) -> Data? {
+      try await cache.read { [base] () throws(CacheError) in try await base.next() }
+    }
+
+    func cancel() { base.cancel() }
+  }
 }

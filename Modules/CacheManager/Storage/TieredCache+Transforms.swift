@@ -21,7 +21,7 @@ extension TieredCache {
   ) async throws(CacheError) -> [Candidate] {
     let listed: [ListedEntry]
     do throws(CacheError) {
-      listed = try await disk.transforms(of: resource)
+      listed = try await read { [resource] () throws(CacheError) in try await disk.transforms(of: resource) }
     } catch {
       if error.isCancellation { throw error }
       // One event for each lookup is enough.
@@ -76,12 +76,12 @@ extension TieredCache {
     _ key: CacheKey, of metadata: StoredMetadata, in store: any CacheStore
   ) async throws(CacheError) -> Data? {
     do throws(CacheError) {
-      guard let entry = try await store.entry(for: key) else { return nil }
+      guard let entry = try await read({ () throws(CacheError) in try await store.entry(for: key) }) else { return nil }
       guard entry.metadata.revision == metadata.revision else {
         if entry.metadata.responseTime <= metadata.responseTime { await removeTransform(key, entry.metadata.revision) }
         return nil
       }
-      let data = try await entry.body.collect(limit: request.maximumBodySize)
+      let data = try await bounded(entry.body).collect(limit: request.maximumBodySize)
       if entry.metadata.responseTime < metadata.responseTime { await takeOver(metadata, key, entry, in: store) }
       return data
     } catch {
@@ -96,7 +96,7 @@ extension TieredCache {
   /// from that 304.
   private func takeOver(_ metadata: StoredMetadata, _ key: CacheKey, _ transform: StoredEntry, in store: any CacheStore) async {
     guard request.writes.contains(.disk) else { return }
-    _ = await request.writeDeadline.wait(request) {
+    _ = await change(key) {
       var confirmed = metadata
       confirmed.bodyLength = transform.metadata.bodyLength
       do throws(CacheError) {

@@ -13,6 +13,18 @@ extension TieredCache {
   private var writableMemory: MemoryTier? { request.writes.contains(.memory) ? request.memory.map(MemoryTier.init) : nil }
   private var writableDisk: (any CacheStore)? { request.writes.contains(.disk) ? request.store : nil }
 
+  /// Runs a change of the durable store, and waits for it until the deadline. A removal must happen, so it is not run with this
+  /// method.
+  ///
+  /// - Returns: `nil` if the change has not ended, or was not begun because too many others have not ended.
+  func change<Value: Sendable>(_ key: CacheKey, _ change: @escaping @Sendable () async -> Value) async -> Value? {
+    guard !request.writeDeadline.isFull else {
+      request.observe(.storeFailed(key: key, error: .fullStore))
+      return nil
+    }
+    return await request.writeDeadline.wait(request, for: change)
+  }
+
   /// Whether anything was removed since the request began its lookup.
   var isBehindRemovals: Bool { request.invalidations.current != logPosition }
 
@@ -115,7 +127,7 @@ extension TieredCache {
   /// - Parameter content: The confirmed body.
   func confirm(_ candidate: Candidate, _ content: Content) async {
     guard let candidate = surviving(candidate) else { return }
-    if await request.writeDeadline.wait(request, for: { await confirmInAllLayers(candidate, content) }) == nil {
+    if await change(candidate.key, { await confirmInAllLayers(candidate, content) }) == nil {
       confirmInMemory(candidate, content) { $0?.revision == candidate.metadata.revision }
     }
     request.observe(.revalidated(key: candidate.key))
@@ -172,6 +184,7 @@ extension TieredCache {
   func writer(_ candidate: Candidate, _ lease: (any RequestLease)? = nil) async throws(CacheError) -> (any EntryWriter)? {
     guard let disk = writableDisk else { return nil }
     do throws(CacheError) {
+      if request.writeDeadline.isFull { throw .fullStore }
       guard let lease else { return try await disk.makeWriter(for: candidate.key, metadata: candidate.metadata) }
       return try await disk.makeWriter(for: candidate.key, metadata: candidate.metadata, lease: lease)
     } catch {
@@ -184,7 +197,7 @@ extension TieredCache {
   /// Replaces the metadata of a stored response in every layer that has it.
   func update(_ candidate: Candidate) async {
     guard let candidate = surviving(candidate) else { return }
-    if await request.writeDeadline.wait(request, for: { await updateAll(candidate) }) == nil { updateInMemory(candidate) }
+    if await change(candidate.key, { await updateAll(candidate) }) == nil { updateInMemory(candidate) }
   }
 
   private func updateAll(_ candidate: Candidate) async {
@@ -244,7 +257,16 @@ extension TieredCache {
       do throws(CacheError) {
         // Every layer is included, even those that the request may not write: outdated responses must not be served (RFC 9111
         // §4.4).
-        try await TieredCache(request, resource: resource).removeAll(from: .all)
+        // The next request must not find the removed responses, so this one waits longer for a slow store.
+        let removed = await request.writeDeadline.wait(request, times: StoreDeadline.patience) {
+          () async -> Result<Void, CacheError> in
+          do throws(CacheError) {
+            return .success(try await TieredCache(request, resource: resource).removeAll(from: .all))
+          } catch {
+            return .failure(error)
+          }
+        }
+        try (removed ?? .failure(.slowStore)).get()
       } catch {
         request.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
       }
@@ -287,4 +309,12 @@ extension TieredCache {
     try await store.remove(keys)
     if let failure { throw failure }
   }
+}
+
+extension CacheError {
+  /// The error of a call that the durable store has not ended in time.
+  static let slowStore = CacheError(.overloaded, reason: "the store is too slow")
+  /// The error of a call that is not begun, because the durable store has not ended earlier ones.
+  static let fullStore = CacheError(
+    .overloaded, reason: "the store has not ended \(StoreDeadline.mostLeftBehind) earlier calls")
 }

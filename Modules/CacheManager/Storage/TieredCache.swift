@@ -170,6 +170,14 @@ struct TieredCache: Sendable {
 
   func isInMemory(_ candidate: Candidate) -> Bool { value(of: candidate, transform: "", as: Data.self) != nil }
 
+  /// Returns the entries in the durable store. A store that bounds the time of its lookups needs no deadline.
+  func variants(on disk: any CacheStore, readsAllLayers: Bool = false) async throws(CacheError) -> [StoredEntry] {
+    if !readsAllLayers, disk.boundsLookupTime { return try await disk.variants(of: resource) }
+    return try await read { [resource] () throws(CacheError) in
+      readsAllLayers ? try await disk.latestVariants(of: resource) : try await disk.variants(of: resource)
+    }
+  }
+
   /// Returns the responses in the durable store, with newer metadata from memory.
   @inline(never)
   private func candidates(
@@ -177,7 +185,7 @@ struct TieredCache: Sendable {
   ) async throws(CacheError) -> [Candidate] {
     var merged: [Candidate]
     do throws(CacheError) {
-      let stored = readsAllLayers ? try await disk.latestVariants(of: resource) : try await disk.variants(of: resource)
+      let stored = try await variants(on: disk, readsAllLayers: readsAllLayers)
       merged = stored.filter { !isUnusable($0.metadata) }.map {
         Candidate(key: $0.key, metadata: $0.metadata, data: $0.body.data)
       }

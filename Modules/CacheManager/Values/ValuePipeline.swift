@@ -99,7 +99,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
       }
       if load.settings.storagePolicy == .automatic, data.count >= outcome.data.count { return }
       let (cache, candidate) = (cache.forResource(key.resource), Candidate(key: key, metadata: outcome.metadata))
-      _ = await load.writeDeadline.wait(load) { await cache.storeTransform(data, candidate, in: store) }
+      _ = await cache.change(key) { await cache.storeTransform(data, candidate, in: store) }
     } catch {
       if error.isCancellation { return }
       load.observe(.storeFailed(key: key, error: error))
@@ -112,7 +112,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
   private func cacheOriginal(_ outcome: LoadOutcome, in store: any CacheStore) async {
     guard load.settings.storagePolicy == .variants else { return }
     let (cache, candidate) = (cache.forResource(outcome.key.resource), Candidate(key: outcome.key, metadata: outcome.metadata))
-    _ = await load.writeDeadline.wait(load) {
+    _ = await cache.change(candidate.key) {
       await cache.storeOriginal(outcome.data, insteadOfTransformOf: candidate, in: store)
     }
   }
