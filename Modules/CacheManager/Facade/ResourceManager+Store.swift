@@ -48,7 +48,7 @@ extension ResourceManager {
     }
     // The removal comes first, so that a response that was requested earlier is not stored, and no other variant can be selected.
     try await remove(url, options: options)
-    let load = try ResolvedRequest(ResourceRequest(url, options: options), core)
+    let load = try ResolvedRequest(ResourceRequest(url, options: options), core).with { $0.isFromCaller = true }
     guard let store = load.store, options.writes.contains(.disk) else {
       _ = try await self.load(url, options: options)
       // A durable store may still be removing transforms for that load, which would then count as outdated itself.

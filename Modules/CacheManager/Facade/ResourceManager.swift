@@ -57,16 +57,17 @@ public final class ResourceManager: Sendable {
     /// The longest time that a load waits for the durable store to write, or `nil` to wait until each write has ended. A longer
     /// write continues without the load, so a slow disk does not delay loads.
     ///
-    /// The data of these writes is in memory. While 256 of them continue without a load, further responses are not stored in the
-    /// durable store, and the observer receives `CacheEvent.storeFailed` with `CacheError.Code.overloaded`.
+    /// The data of these writes is in memory. While 256 of them continue without a load, further responses are not stored in
+    /// the durable store, and the observer receives `CacheEvent.storeFailed` with `CacheError.Code.overloaded`.
     ///
-    /// If the next chunk of an arriving body has waited ten times as long, the body is not stored. Some writes have a hundred times
-    /// as long (10 seconds with the default): chunks of a body that other requests read from the store in the meantime, the
-    /// removals of an unsafe request, and each write of a load into the store alone. That load then fails.
+    /// If the next chunk of an arriving body has waited ten times as long, the body is not stored. Some writes have a hundred
+    /// times as long (10 seconds with the default): chunks of a body that other requests read from the store in the meantime,
+    /// the removals of an unsafe request, and each write of a load into the store alone. That load then fails.
     public var storeWriteTimeout: Duration? = .milliseconds(100)
-    /// The longest time that a load waits for one read of the durable store, such as a lookup, or `nil` to wait until the read has
-    /// ended. After it, the read has failed with `CacheError.Code.overloaded`: the observer receives `CacheEvent.readFailed`, and
-    /// the load continues as if the store had nothing. While 256 reads continue without a load, further reads fail at once.
+    /// The longest time that a load waits for one read of the durable store, such as a lookup, or `nil` to wait until the read
+    /// has ended. After it, the read has failed with `CacheError.Code.overloaded`. The observer receives
+    /// `CacheEvent.readFailed`, and the load continues as if the store had nothing. While 256 reads continue without a load,
+    /// further reads fail at once.
     ///
     /// A store with `CacheStore.boundsLookupTime` ends its lookups itself. The limit does not apply to stored bodies that
     /// ``ResourceManager/respond(to:body:options:)`` streams, because their readers can leave.

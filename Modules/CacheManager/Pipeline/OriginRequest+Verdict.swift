@@ -15,10 +15,11 @@ extension OriginRequest {
   func carryOut(_ verdict: ValidationVerdict, _ received: ReceivedResponse) async throws(CacheError) -> Attempt {
     switch verdict {
     case .update(let index, let metadata, let changes):
+      let ticket = cache.ticket(for: Candidate(key: candidates[index].key, metadata: metadata))
       try await finish(received)
       received.reservation?.release()
       await apply(changes)
-      return try await confirm(index, metadata, changes.copy, received)
+      return try await confirm(index, metadata, changes.copy, received, ticket)
     case .store(let variant, let metadata, let changes):
       return .response(try await store(variant, metadata, changes, received))
     case .complete(let index, let variant, let metadata, let changes):
@@ -127,7 +128,8 @@ extension OriginRequest {
 
   @inline(never)
   private func confirm(
-    _ index: Int, _ metadata: StoredMetadata, _ copy: StoreChanges.Copy?, _ received: ReceivedResponse
+    _ index: Int, _ metadata: StoredMetadata, _ copy: StoreChanges.Copy?, _ received: ReceivedResponse,
+    _ ticket: CommitOrder.Ticket
   ) async throws(CacheError) -> Attempt {
     let candidate = candidate(index)
     var confirmed = candidate
@@ -143,7 +145,7 @@ extension OriginRequest {
       // The body is missing, and the origin has sent only the head.
       return .resend(transaction.head, received)
     }
-    await cache.confirm(confirmed, content)
+    await cache.confirm(confirmed, content, ticket)
     if copy == nil { lease?.end(storing: confirmed.metadata, at: request.clock.now) }
     var response = TransactionResponse(
       stored: confirmed, reply.head, content, forwarded(received.response.head.status.code))

@@ -57,6 +57,8 @@ final class RecordingBody: ResourceBody.Source {
   private let request: ResolvedRequest
   private let base: ResourceBody
   private let storage: Storage?
+  /// The position of the response among those with the same key, or `nil` if it is not stored.
+  private let ticket: CommitOrder.Ticket?
   private let state: Lock<State>
 
   /// - Parameters:
@@ -74,6 +76,7 @@ final class RecordingBody: ResourceBody.Source {
     self.request = request
     self.base = base
     self.storage = storage
+    ticket = storage.map { $0.cache.ticket(for: $0.candidate) }
     mayFitInMemory = storage != nil && BodyCollector.mayFitInMemory(base.length, request)
     state = Lock(
       State(
@@ -222,19 +225,24 @@ final class RecordingBody: ResourceBody.Source {
       if candidate.metadata.bodyLength != ending.count { candidate.metadata.bodyLength = ending.count }
       let complete = candidate
       // Memory needs no deadline, because it takes no time.
-      let outcome: Result<StoredMetadata, CacheError>? =
-        if request.store == nil {
-          await store(complete, ending, storage)
-        } else {
-          await request.writeDeadline.wait(request) { [self] in await store(complete, ending, storage) }
-        }
+      let outcome: Result<StoredMetadata, CacheError>?
+      if request.store == nil {
+        outcome = await store(complete, ending, storage)
+      } else if ending.writer == nil, request.writeDeadline.isFull {
+        // The work would hold the body until the store has removed the earlier response.
+        outcome = nil
+        ticket?.supersedeEarlier()
+        await storage.cache.removeReplaced(by: complete, storage.outdated, known: storage.known)
+      } else {
+        outcome = await request.writeDeadline.wait(request) { [self] in await store(complete, ending, storage) }
+      }
       if let outcome {
         recording.metadata = try outcome.get()
       } else if request.destination.isStore {
         throw .slowStore
       } else {
         recording.metadata = complete.metadata
-        storage.cache.storeEarly(ending.data, complete)
+        if ticket?.isSuperseded != true { storage.cache.storeEarly(ending.data, complete) }
         // The body is in memory, so coalesced requests need not wait for the disk.
         if ending.data != nil { ending.leader?.stored(complete, status: nil) }
       }
@@ -242,15 +250,22 @@ final class RecordingBody: ResourceBody.Source {
     state.withLock { [recording] in $0.recording = recording }
   }
 
-  /// Stores the response and returns its metadata as stored.
+  /// Stores the response, unless a later one is stored, and returns its metadata as stored.
   private func store(_ complete: Candidate, _ ending: Ending, _ storage: Storage) async -> Result<StoredMetadata, CacheError> {
-    let cache = storage.cache
-    // The writer is not aborted, because coalesced requests may still read from it. It ends with its last reader.
-    guard await !isSuperseded(complete, cache) else {
-      ending.leader?.abandon()
-      ending.lease?.endAsStored()
-      return .success(complete.metadata)
+    if let ticket, await ticket.enter() {
+      defer { ticket.leave() }
+      if await !isSuperseded(complete, storage.cache) { return await storeInOrder(complete, ending, storage) }
     }
+    // The writer is not aborted, because coalesced requests may still read from it. It ends with its last reader.
+    ending.leader?.abandon()
+    ending.lease?.endAsStored()
+    return .success(complete.metadata)
+  }
+
+  private func storeInOrder(
+    _ complete: Candidate, _ ending: Ending, _ storage: Storage
+  ) async -> Result<StoredMetadata, CacheError> {
+    let cache = storage.cache
     var candidate = complete
     var isOnDisk = false
     if cache.surviving(complete) != nil {
@@ -300,20 +315,17 @@ final class RecordingBody: ResourceBody.Source {
     }
   }
 
-  /// Whether a later response was stored while the caller of `respond(to:)` read this one. An older response does not replace it.
+  /// Whether a later response was stored while this body was read. It may be one of another process, which has no ticket here.
   private func isSuperseded(_ candidate: Candidate, _ cache: TieredCache) async -> Bool {
-    guard request.destination.isStream else { return false }
-    let (key, responseTime) = (candidate.key, candidate.metadata.responseTime)
-    if let known = request.memory.map(MemoryTier.init)?.index(of: key.resource)?.element(of: key.variant),
-      known.responseTime > responseTime
-    {
+    let (key, responseTime, now) = (candidate.key, candidate.metadata.responseTime, request.clock.now)
+    // A time in the future comes from before the clock was set back, and says nothing about the order.
+    func isLater(_ other: StoredMetadata) -> Bool { other.responseTime > responseTime && other.responseTime <= now }
+    if let known = request.memory.map(MemoryTier.init)?.index(of: key.resource)?.element(of: key.variant), isLater(known) {
       return true
     }
     // Most bodies are read at once. The disk is not read for those.
-    guard request.writes.contains(.disk), let store = request.store, request.clock.now - responseTime >= .seconds(1) else {
-      return false
-    }
+    guard request.writes.contains(.disk), let store = request.store, now - responseTime >= .seconds(1) else { return false }
     let stored = (try? await store.variants(of: key.resource)) ?? []
-    return stored.contains { $0.key == key && $0.metadata.responseTime > responseTime }
+    return stored.contains { $0.key == key && isLater($0.metadata) }
   }
 }

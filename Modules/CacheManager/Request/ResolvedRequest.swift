@@ -178,12 +178,14 @@ struct RequestSettings: Sendable {
   let storagePolicy: StoragePolicy
   /// The log of removals, which shows what was removed during the load.
   let invalidations: InvalidationLog
-  /// The limits of calls of the durable store.
+  /// The limits and the order of calls of the durable store.
   let stores: StoreCoordination
   /// The memory that loads may use at once.
   let budget: MemoryBudget
   /// Whether another load waits for this one. That load has already reserved memory, so this one does not wait for any.
   var isNested = false
+  /// Whether the response is one that the caller stores. It replaces every response that is requested before it is stored.
+  var isFromCaller = false
 
   /// The role of the server that receives the request.
   enum SourceRole {

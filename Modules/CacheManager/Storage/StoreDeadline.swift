@@ -2,9 +2,9 @@ internal import CacheCore
 
 /// Limits the time that loads wait for the durable store. Longer work continues without the load.
 ///
-/// A slow disk must not delay a load that already has the network's response, and a disk that hangs must not stop a load that the
-/// network can satisfy. One task watches all waiters, and runs only while there are waiters. A timer for each waiter would cost as
-/// much as the work that it watches.
+/// A slow disk must not delay a load that already has the network's response, and a disk that hangs must not stop a load that
+/// the network can satisfy. One task watches all waiters, and runs only while there are waiters. A timer for each waiter would
+/// cost as much as the work that it watches.
 final class StoreDeadline: Sendable {
   private struct Waiter {
     var checks: Int
@@ -277,10 +277,11 @@ private final class StoreCall<Value: Sendable>: Sendable {
   }
 }
 
-/// The limits of a manager's calls of the durable store.
+/// The limits and the order of a manager's calls of the durable store.
 final class StoreCoordination: Sendable {
   let writes: StoreDeadline
   let reads: StoreDeadline
+  let order = CommitOrder()
 
   init(_ configuration: ResourceManager.Configuration) {
     writes = StoreDeadline(clock: configuration.clock, limit: configuration.storeWriteTimeout)

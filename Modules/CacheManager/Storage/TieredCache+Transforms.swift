@@ -134,6 +134,9 @@ extension TieredCache {
   /// An older value does not replace a later one, and a removed response is not stored again. Values that this one outdates are
   /// removed.
   func storeTransform(_ data: Data, _ candidate: Candidate, in store: any CacheStore) async {
+    let ticket = ticket(for: candidate)
+    guard await ticket.enter() else { return }
+    defer { ticket.leave() }
     guard var survivor = surviving(candidate),
       await !isSuperseded(survivor, beside: (try? store.transforms(of: resource)) ?? [], in: store)
     else { return }
@@ -158,6 +161,9 @@ extension TieredCache {
 
   /// Stores the original of a value that cannot be stored itself, unless the original is already stored.
   func storeOriginal(_ data: Data, insteadOfTransformOf candidate: Candidate, in store: any CacheStore) async {
+    let ticket = ticket(for: candidate)
+    guard await ticket.enter() else { return }
+    defer { ticket.leave() }
     let revision = candidate.metadata.revision
     if let entry = try? await store.entry(for: candidate.key, range: 0..<0), entry.metadata.revision == revision { return }
     guard let survivor = surviving(candidate),

@@ -13,6 +13,13 @@ extension TieredCache {
   private var writableMemory: MemoryTier? { request.writes.contains(.memory) ? request.memory.map(MemoryTier.init) : nil }
   private var writableDisk: (any CacheStore)? { request.writes.contains(.disk) ? request.store : nil }
 
+  /// Registers a response whose head has arrived, so that it does not replace a later one.
+  func ticket(for candidate: Candidate) -> CommitOrder.Ticket {
+    request.stores.order.ticket(
+      for: candidate.key, candidate.metadata.responseTime, isFromCaller: request.isFromCaller,
+      in: request.store?.id ?? request.memory?.id)
+  }
+
   /// Runs a change of the durable store, and waits for it until the deadline. A removal must happen, so it is not run with this
   /// method.
   ///
@@ -108,15 +115,27 @@ extension TieredCache {
     if writableMemory == nil || survivor == nil, let other = request.memory {
       MemoryTier(store: other).forget(candidate.key.variant, of: resource) { $0 != candidate.metadata.revision }
     }
-    let gone = outdated.filter { $0.key != candidate.key }
-    let mayBeOnDisk = known.contains { $0.key == candidate.key } || !request.reads.contains(.disk)
-    if !isOnDisk, mayBeOnDisk, let other = request.store {
+    if !isOnDisk, mayBeOnDisk(candidate.key, known), let other = request.store {
       await remove(candidate.key, ifRevision: nil, from: other)
     }
-    await drop(gone)
+    await drop(outdated.filter { $0.key != candidate.key })
     // A request of an HTTP caller makes no transforms. If it found nothing, it does not look for any.
     if !request.destination.isStream || !known.isEmpty { await dropTransforms(outdatedBy: candidate) }
     await settle(candidate)
+  }
+
+  /// Whether an earlier response may be in the durable store.
+  private func mayBeOnDisk(_ key: CacheKey, _ known: [Candidate]) -> Bool {
+    known.contains { $0.key == key } || !request.reads.contains(.disk)
+  }
+
+  /// Removes the responses that a new one replaces from the durable store, if that store does not accept the new one.
+  func removeReplaced(by candidate: Candidate, _ outdated: [Candidate], known: [Candidate]) async {
+    let key = candidate.key
+    if mayBeOnDisk(key, known), let store = request.store {
+      _ = await request.writeDeadline.wait(request) { await remove(key, ifRevision: nil, from: store) }
+    }
+    await drop(outdated.filter { $0.key != key })
   }
 
   /// Replaces the metadata after a 304. The body stays unchanged.
@@ -124,13 +143,21 @@ extension TieredCache {
   /// The durable store comes first. If its entry has changed in the meantime, the resource has changed too, and memory is not
   /// updated.
   ///
-  /// - Parameter content: The confirmed body.
-  func confirm(_ candidate: Candidate, _ content: Content) async {
+  /// - Parameters:
+  ///   - content: The confirmed body.
+  ///   - ticket: The ticket of the 304.
+  func confirm(_ candidate: Candidate, _ content: Content, _ ticket: CommitOrder.Ticket) async {
     guard let candidate = surviving(candidate) else { return }
-    if await change(candidate.key, { await confirmInAllLayers(candidate, content) }) == nil {
+    if await change(candidate.key, { await confirmInOrder(candidate, content, ticket) }) == nil, !ticket.isSuperseded {
       confirmInMemory(candidate, content) { $0?.revision == candidate.metadata.revision }
     }
     request.observe(.revalidated(key: candidate.key))
+  }
+
+  private func confirmInOrder(_ candidate: Candidate, _ content: Content, _ ticket: CommitOrder.Ticket) async {
+    guard await ticket.enter() else { return }
+    defer { ticket.leave() }
+    await confirmInAllLayers(candidate, content)
   }
 
   private func confirmInAllLayers(_ candidate: Candidate, _ content: Content) async {
@@ -197,10 +224,15 @@ extension TieredCache {
   /// Replaces the metadata of a stored response in every layer that has it.
   func update(_ candidate: Candidate) async {
     guard let candidate = surviving(candidate) else { return }
-    if await change(candidate.key, { await updateAll(candidate) }) == nil { updateInMemory(candidate) }
+    let ticket = ticket(for: candidate)
+    if await change(candidate.key, { await updateAll(candidate, ticket) }) == nil, !ticket.isSuperseded {
+      updateInMemory(candidate)
+    }
   }
 
-  private func updateAll(_ candidate: Candidate) async {
+  private func updateAll(_ candidate: Candidate, _ ticket: CommitOrder.Ticket) async {
+    guard await ticket.enter() else { return }
+    defer { ticket.leave() }
     if let disk = writableDisk { _ = await refresh(candidate, on: disk) }
     updateInMemory(candidate)
     await settle(candidate)
