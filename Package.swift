@@ -54,14 +54,6 @@ let openCombine: Target.Dependency = .product(
 
 let zlib: Target.Dependency = .target(name: "CZlib", condition: .when(traits: ["ContentDecoding"]))
 
-/// hiredis. Its pkg-config file has a flag that SwiftPM warns about, so it is read only where the headers are elsewhere.
-#if os(macOS)
-let hiredis: Target = .systemLibrary(
-  name: "CHiredis", path: "Modules/CHiredis", pkgConfig: "hiredis", providers: [.brew(["hiredis"])])
-#else
-let hiredis: Target = .systemLibrary(name: "CHiredis", path: "Modules/CHiredis", providers: [.apt(["libhiredis-dev"])])
-#endif
-
 /// The dependencies of the programs that run the gateway's server.
 let gatewayCommand: [Target.Dependency] = [
   product("Logging", of: "swift-log", trait: "Gateway"),
@@ -105,7 +97,7 @@ let package = Package(
       name: "AsyncHTTP", description: "AsyncHTTPNetworking, the engine for servers (async-http-client)",
       enabledTraits: ["ContentDecoding"]),
     .trait(name: "SQLite", description: "SQLiteStore, a store in one database (GRDB, the system's SQLite)"),
-    .trait(name: "Redis", description: "RedisStore, a store on Redis or Valkey (SwiftNIO, the system's hiredis)"),
+    .trait(name: "Redis", description: "RedisStore, a store on Redis or Valkey (SwiftNIO)"),
     .trait(name: "Logging", description: "CacheTelemetry writes a log (swift-log)"),
     .trait(name: "Metrics", description: "CacheTelemetry counts and measures (swift-metrics)"),
     .trait(name: "Tracing", description: "CacheTelemetry makes spans (swift-distributed-tracing)"),
@@ -152,12 +144,11 @@ let package = Package(
     module(
       "DiskStore", ["CacheCore", "CChecksum", httpTypes], exclude: withoutPrivacyManifest, resources: privacyManifest),
     module("SQLiteStore", ["CacheCore", "CChecksum", httpTypes, product("GRDB", of: "GRDB.swift", trait: "SQLite")]),
-    hiredis,
     module(
       "RedisStore",
       [
-        "CacheCore", "CChecksum", httpTypes, .target(name: "CHiredis", condition: .when(traits: ["Redis"])),
-        product("NIOCore", of: "swift-nio", trait: "Redis"), product("NIOPosix", of: "swift-nio", trait: "Redis"),
+        "CacheCore", "CChecksum", httpTypes, product("NIOCore", of: "swift-nio", trait: "Redis"),
+        product("NIOPosix", of: "swift-nio", trait: "Redis"),
         product("NIOSSL", of: "swift-nio-ssl", trait: "Redis"),
       ]),
     module("StoreComposition", ["CacheCore", httpTypes]),

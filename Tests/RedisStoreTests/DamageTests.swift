@@ -95,13 +95,36 @@ struct DamageTests {
     await cache.close()
   }
 
+  @Test("a damaged entry is removed by a lookup, and the other variants stay", arguments: [true, false])
+  func damagedEntryIsRemoved(isListed: Bool) async throws {
+    let server = try await RedisServer()
+    let cache = try server.cache()
+    let other = CacheKey(resource: key.resource, variant: "v")
+    for key in [key, other] { try await cache.store(bytes(300), for: key, metadata: metadata()) }
+    let (name, field) = cache.place(of: key)
+    let reply = try await cache.engine.send([RedisCommand("HGET", .data(name), .data(field))], for: HashTag(key.resource))
+    var changed = try #require(reply[0].bytes)
+    changed[400] ^= 0x20
+    try server.run([Data("HSET".utf8), name, field, changed])
+    if isListed {
+      #expect(try await cache.variants(of: key.resource).map(\.key) == [other])
+    } else {
+      #expect(try await cache.entry(for: key) == nil)
+    }
+    #expect(try server.run([Data("HLEN".utf8), name]) == ":1")
+    #expect(try await cache.bytes(other) == bytes(300))
+    #expect(cache.counters.damaged == 1)
+    await cache.close()
+  }
+
   @Test("a changed byte in a chunk ends the body with an error", arguments: [0, 1_000, 65_535, 65_536, 65_539])
   func damagedChunk(position: Int) async throws {
     let server = try await RedisServer()
     let cache = try server.cache()
     try await cache.store(bytes(200_000), for: key, metadata: metadata())
     let name = Data(try #require(try server.keys.first { $0.contains("}b") }).utf8)
-    let reply = try await cache.engine.send([RedisCommand("HGET", .data(name), "1")], for: HashTag(key.resource))
+    let reply = try await cache.engine.send(
+      [RedisCommand("HGET", .data(name), "1", replyLimit: RedisCommand.entryReply)], for: HashTag(key.resource))
     var chunk = try #require(reply[0].bytes)
     chunk[position] ^= 1
     try server.run([Data("HSET".utf8), name, Data("1".utf8), chunk])

@@ -13,6 +13,8 @@ final class CommandQueue: Sendable {
     let deadline: NIODeadline
     /// An upper bound for the size of its commands in bytes.
     let size: Int
+    /// The maximum size of each reply in bytes.
+    let replyLimit: Int
   }
 
   /// The calls that have not been sent.

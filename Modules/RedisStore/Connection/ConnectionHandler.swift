@@ -16,15 +16,14 @@ final class ConnectionHandler: ChannelInboundHandler {
 
   private let queue: CommandQueue
   private let timeout: Duration
-  private let reader: ReplyReader
+  private var reader = ReplyReader()
   private var waiting = CircularBuffer<Waiting>()
   private var context: ChannelHandlerContext?
   private var timer: Scheduled<Void>?
+  /// Whether the server has sent something that is no reply.
+  private var hasFailed = false
 
-  init(_ queue: CommandQueue, timeout: Duration) throws(CacheError) {
-    reader = try ReplyReader()
-    (self.queue, self.timeout) = (queue, timeout)
-  }
+  init(_ queue: CommandQueue, timeout: Duration) { (self.queue, self.timeout) = (queue, timeout) }
 
   func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
@@ -61,22 +60,36 @@ final class ConnectionHandler: ChannelInboundHandler {
   // MARK: Replies
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    // The bytes that arrive before the connection is closed.
+    guard !hasFailed else { return }
     var failure: CacheError?
+    // Taken out, because the reader calls this object.
+    var reader = ReplyReader()
+    swap(&reader, &self.reader)
     unwrapInboundIn(data).withUnsafeReadableBytes { bytes in
       do throws(CacheError) {
-        try reader.feed(bytes) { receive($0) }
+        try reader.feed(bytes, limit: { waiting.first?.call.replyLimit ?? RedisCommand.smallReply }) {
+          value throws(CacheError) in try receive(value)
+        }
       } catch {
         failure = error
       }
     }
+    swap(&reader, &self.reader)
     guard let failure else { return }
+    hasFailed = true
     end(with: queue.named(failure))
     context.close(promise: nil)
   }
 
-  /// A reply that no command waits for is ignored.
-  private func receive(_ value: RESPValue) {
-    guard !waiting.isEmpty else { return }
+  /// Assigns a reply to the first command that waits.
+  ///
+  /// - Throws: An error if no command waits. A server that has too many clients sends one reply before it closes the connection.
+  private func receive(_ value: RESPValue) throws(CacheError) {
+    guard !waiting.isEmpty else {
+      if case .error(let message) = value { throw CacheError(.storeUnavailable, reason: "the server sent: \(message)") }
+      throw CacheError(.storeUnavailable, reason: "the server sent a reply that no command waits for")
+    }
     waiting[waiting.startIndex].values.append(value)
     guard waiting[waiting.startIndex].isComplete else { return }
     let first = waiting.removeFirst()

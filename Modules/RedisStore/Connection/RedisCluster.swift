@@ -16,6 +16,8 @@ final class RedisCluster: RedisRouter {
     var isClosed = false
   }
 
+  /// The maximum number of servers, which is that of the cluster specification. Each has connections.
+  private static let nodeLimit = 1_000
   /// The maximum number of redirections of a call.
   private static let redirectionLimit = 6
   /// The first interval before commands are sent again while the keys of one slot are moved. Each further one is twice as long.
@@ -84,12 +86,12 @@ final class RedisCluster: RedisRouter {
       }
       switch redirection {
       case .moved(let endpoint):
-        target = node(at: endpoint ?? target.address.endpoint)
+        target = try node(at: endpoint ?? target.address.endpoint)
         isAsking = false
         state.withLock { $0.slots[slot] = target }
         startLookup(at: target.address.endpoint)
       case .ask(let endpoint):
-        target = node(at: endpoint ?? target.address.endpoint)
+        target = try node(at: endpoint ?? target.address.endpoint)
         isAsking = true
       case .tryAgain: break
       }
@@ -142,10 +144,8 @@ final class RedisCluster: RedisRouter {
 
     /// Returns `nil` for an address without a host, which means the host of the current server.
     private static func endpoint(_ text: Substring) -> RedisEndpoint? {
-      guard let colon = text.lastIndex(of: ":"), colon > text.startIndex, let port = Int(text[text.index(after: colon)...]) else {
-        return nil
-      }
-      return .host(String(text[..<colon]), port)
+      guard let colon = text.lastIndex(of: ":"), colon > text.startIndex else { return nil }
+      return Int(text[text.index(after: colon)...]).flatMap { RedisEndpoint(String(text[..<colon]), port: $0) }
     }
   }
 
@@ -168,9 +168,12 @@ final class RedisCluster: RedisRouter {
     return node
   }
 
-  private func node(at endpoint: RedisEndpoint) -> RedisNode {
-    state.withLock { state in
+  private func node(at endpoint: RedisEndpoint) throws(CacheError) -> RedisNode {
+    try state.withLock { state throws(CacheError) in
       if let node = state.nodes[endpoint] { return node }
+      guard state.nodes.count < Self.nodeLimit else {
+        throw CacheError(.storeUnavailable, reason: "the Redis cluster names more than \(Self.nodeLimit) servers")
+      }
       let node = RedisNode(RedisAddress(endpoint, like: seeds[0]), configuration, tls: tls, scripts)
       if state.isClosed { node.close() }
       state.nodes[endpoint] = node
@@ -211,7 +214,9 @@ final class RedisCluster: RedisRouter {
     var failure = CacheError(.storeUnavailable, reason: "no server of the Redis cluster is known")
     for endpoint in endpoints {
       do throws(CacheError) {
-        let replies = try await node(at: endpoint).send([RedisCommand("CLUSTER", "SLOTS")])
+        let replies = try await self.node(at: endpoint).send([
+          RedisCommand("CLUSTER", "SLOTS", replyLimit: RedisCommand.listReply)
+        ])
         if case .error(let message) = replies[0] {
           throw CacheError(
             .storeUnavailable, reason: "the Redis server \(endpoint) cannot list the slots of a cluster: \(message)")
@@ -232,20 +237,19 @@ final class RedisCluster: RedisRouter {
   /// Each element of the reply has the first and the last slot, the primary (host, port, identifier) and its replicas.
   private func use(_ ranges: [RESPValue], from endpoint: RedisEndpoint) {
     var slots: [RedisNode?] = Array(repeating: nil, count: HashSlot.count)
-    for range in ranges {
+    // A cluster has no more ranges than slots.
+    for range in ranges.prefix(HashSlot.count) {
       guard let range = range.array, range.count >= 3, let first = range[0].integer, let last = range[1].integer,
         let primary = range[2].array, primary.count >= 2, let port = primary[1].integer, first >= 0, first <= last,
         last < HashSlot.count
       else { continue }
-      let node: RedisNode
-      if let host = primary[0].text, !host.isEmpty {
-        node = self.node(at: .host(host, Int(port)))
-      } else if case .host(let host, _) = endpoint {
-        node = self.node(at: .host(host, Int(port)))
-      } else {
+      var host = primary[0].text
+      if host?.isEmpty ?? true, case .host(let current, _) = endpoint { host = current }
+      guard let host, let found = RedisEndpoint(host, port: Int(clamping: port)), let node = try? self.node(at: found) else {
         continue
       }
-      for slot in Int(first)...Int(last) { slots[slot] = node }
+      // Ranges do not overlap, so each slot is set once.
+      for slot in Int(first)...Int(last) where slots[slot] == nil { slots[slot] = node }
     }
     let retired = state.withLock { state in
       state.slots = slots

@@ -62,7 +62,9 @@ final class RedisConnection: Sendable {
   func send(_ commands: [RedisCommand]) async throws(CacheError) -> [RESPValue] {
     let replies = PendingReplies(count: commands.count)
     let size = commands.reduce(0) { $0 + $1.encodedCountLimit }
-    let mustSchedule = try queue.add(commands, .init(replies: replies, deadline: .now() + timeout, size: size))
+    let replyLimit = commands.reduce(0) { max($0, $1.replyLimit) }
+    let mustSchedule = try queue.add(
+      commands, .init(replies: replies, deadline: .now() + timeout, size: size, replyLimit: replyLimit))
     if mustSchedule { channel.eventLoop.execute { [handler] in handler.value.drain() } }
     return try await replies.values()
   }

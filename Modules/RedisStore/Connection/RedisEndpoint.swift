@@ -12,6 +12,12 @@ enum RedisEndpoint: Hashable, Sendable, CustomStringConvertible {
   case host(String, Int)
   case socket(String)
 
+  /// Creates the address of a port that a server states, or returns `nil` if there is no such port.
+  init?(_ host: String, port: Int) {
+    guard !host.isEmpty, (1...65_535).contains(port) else { return nil }
+    self = .host(host, port)
+  }
+
   var description: String {
     switch self {
     case .host(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
@@ -50,7 +56,8 @@ struct RedisAddress: Sendable {
     switch url.scheme?.lowercased() {
     case "redis", "rediss":
       guard let host = url.host(percentEncoded: false), !host.isEmpty else { throw invalid("has no host") }
-      endpoint = .host(host, url.port ?? 6_379)
+      guard let address = RedisEndpoint(host, port: url.port ?? 6_379) else { throw invalid("has the port \(url.port ?? 0)") }
+      endpoint = address
       usesTLS = url.scheme?.lowercased() == "rediss"
     case "unix":
       guard !path.isEmpty else { throw invalid("has no path") }

@@ -45,8 +45,10 @@ enum BodyChunks {
     _ range: Range<Int64>, of length: Int64, _ id: String, _ tag: HashTag, _ engine: RedisEngine
   ) async throws(CacheError) -> [Data]? {
     let numbers = range.lowerBound / Int64(size)...(range.upperBound - 1) / Int64(size)
-    let reply = try await engine.send(
-      [RedisCommand(["HMGET", .bytes(engine.names.body(tag, id))] + numbers.map { .number($0) })], for: tag)[0]
+    let command = RedisCommand(
+      ["HMGET", .bytes(engine.names.body(tag, id))] + numbers.map { .number($0) },
+      replyLimit: (numbers.count + 1) * (size + 256))
+    let reply = try await engine.send([command], for: tag)[0]
     guard let values = reply.array, values.count == numbers.count else { return nil }
     var chunks: [Data] = []
     for (number, value) in zip(numbers, values) {

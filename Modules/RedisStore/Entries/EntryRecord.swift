@@ -33,7 +33,11 @@ struct EntryRecord: Sendable {
   private static let trailerSize = 61
   private static let sizeDigits = 8
   /// The maximum size in bytes of the key and the metadata.
-  private static let descriptionLimit = 64 << 20
+  private static let descriptionLimit = 8 << 20
+  /// The maximum size in bytes of a value.
+  static let sizeLimit = BodyChunks.size + descriptionLimit + sizeDigits + trailerSize
+  /// The maximum length in bytes of a body.
+  private static let bodyLimit: Int64 = 1 << 40
 
   let key: CacheKey
   let metadata: StoredMetadata
@@ -114,7 +118,7 @@ struct EntryRecord: Sendable {
     var trailer = RawByteReader(UnsafeRawBufferPointer(rebasing: bytes[trailerStart...]))
     guard let kind = trailer.integer(UInt8.self), kind == UInt8(ascii: "C") || kind == UInt8(ascii: "I"),
       let bodyID = trailer.raw(16), let high = trailer.integer(UInt64.self), let low = trailer.integer(UInt64.self),
-      let length = trailer.integer(Int64.self), length >= 0, let bodyChecksum = trailer.integer(UInt32.self),
+      let length = trailer.integer(Int64.self), (0...bodyLimit).contains(length), let bodyChecksum = trailer.integer(UInt32.self),
       let storedAt = trailer.integer(Int64.self),
       trailer.integer(UInt32.self) == checksum(UnsafeRawBufferPointer(rebasing: bytes[trailerStart..<(bytes.count - 8)]))
     else { return .damaged }

@@ -27,6 +27,10 @@ enum Script: CaseIterable {
   /// Keys: the entries. Arguments, for each key: field, expected revision or an empty string, expected identifier of the body or
   /// an empty string, first part of the names of bodies, time to live of a removed body.
   case remove
+  /// Removes a damaged entry, whose field is not known, unless it has been replaced.
+  ///
+  /// Keys: the entries. Arguments: the value.
+  case discard
   /// Returns an entry without its body.
   ///
   /// Keys: the entries. Arguments: field.
@@ -75,6 +79,15 @@ enum Script: CaseIterable {
   /// Keys: the index. Arguments: the digest of the resource, the time until it expires. The scores are times of the server,
   /// because the clocks of machines differ.
   case index
+
+  /// The maximum size in bytes of the reply.
+  fileprivate var replyLimit: Int {
+    switch self {
+    case .peek: RedisCommand.entryReply
+    case .list, .pollFleet: RedisCommand.listReply
+    default: RedisCommand.smallReply
+    }
+  }
 
   /// The command that stores the script in the server.
   var loading: RedisCommand { RedisCommand("SCRIPT", "LOAD", .text(source)) }
@@ -145,6 +158,14 @@ enum Script: CaseIterable {
         end
         return failure or 1
         """
+    case .discard:
+      """
+      local all = redis.call('HGETALL', KEYS[1])
+      for i = 1, #all, 2 do
+        if all[i + 1] == ARGV[1] then redis.call('HDEL', KEYS[1], all[i]) end
+      end
+      return 1
+      """
     case .peek:
       Self.shared + """
         local value = redis.call('HGET', KEYS[1], ARGV[1])
@@ -315,7 +336,8 @@ final class ScriptTable: Sendable {
   ) -> RedisCommand {
     let identifier = isStored ? identifiers.withLock { $0[script] } : nil
     let start: [RedisCommand.Argument] = identifier.map { ["EVALSHA", .text($0)] } ?? ["EVAL", .text(script.source)]
-    return RedisCommand(start + [.number(keys.count)] + keys.map { .bytes($0) } + arguments)
+    return RedisCommand(
+      start + [.number(keys.count)] + keys.map { .bytes($0) } + arguments, replyLimit: script.replyLimit)
   }
 }
 #endif

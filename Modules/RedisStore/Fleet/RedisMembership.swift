@@ -12,6 +12,10 @@ final class RedisMembership: FleetMembership {
   /// The maximum number of messages in one reply.
   static let batch = 100
 
+  /// The longest time in milliseconds for which a member may be current. A broadcast waits for no longer time that a server
+  /// states.
+  private static let longestTimeout: Int64 = 86_400_000
+
   private struct State {
     /// The end of the time for which this member is current.
     var currentUntil: ContinuousClock.Instant?
@@ -173,7 +177,7 @@ final class RedisMembership: FleetMembership {
     let (tag, keys) = engine.names.fleet
     let reply = try await engine.run(
       .awaitFleet, keys: keys, [.text(name), .text(epoch), .text("\(number)"), .number(hasPassed ? 1 : 0)], for: tag)
-    guard let longest = reply.integer, longest >= 0 else {
+    guard let longest = reply.integer, (0...Self.longestTimeout).contains(longest) else {
       throw CacheError(.storeUnavailable, reason: "the Redis server has lost the message before every process has handled it")
     }
     return longest

@@ -29,10 +29,19 @@ struct RedisCommand: Sendable {
   }
 
   private(set) var arguments: [Argument]
+  /// The maximum size of the reply, as ``ReplyReader`` counts it.
+  let replyLimit: Int
 
-  init(_ arguments: Argument...) { self.arguments = arguments }
+  /// The size in bytes of a reply that is no entry and no list.
+  static let smallReply = 65_536
+  /// The size in bytes of a reply with the value of one entry.
+  static let entryReply = EntryRecord.sizeLimit + 256
+  /// The size in bytes of a list of entries, keys or messages. A larger one would not arrive within the default timeout.
+  static let listReply = 64 << 20
 
-  init(_ arguments: [Argument]) { self.arguments = arguments }
+  init(_ arguments: Argument..., replyLimit: Int = smallReply) { self.init(arguments, replyLimit: replyLimit) }
+
+  init(_ arguments: [Argument], replyLimit: Int = smallReply) { (self.arguments, self.replyLimit) = (arguments, replyLimit) }
 
   /// Appends the command as the server receives it.
   func encode(into buffer: inout ByteBuffer) {

@@ -1,5 +1,4 @@
 #if Redis
-internal import CHiredis
 internal import CacheCore
 
 #if canImport(FoundationEssentials)
@@ -8,79 +7,127 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// hiredis's reader of replies. It is used on one event loop.
-final class ReplyReader {
-  /// hiredis moves the rest of its buffer after each reply, so the buffer is kept small.
-  private static let slice = 16_384
-  /// The maximum size in bytes of an incomplete reply. The largest replies are lists of metadata.
-  private static let sizeLimit = 256 << 20
+/// A reader of replies (the Redis serialization protocol, RESP, version 2), which arrive in parts.
+///
+/// The server decides nothing about memory: each reply has a limit that follows from its command, a byte counts when the server
+/// announces it, and each value counts as ``valueSize`` further bytes.
+struct ReplyReader {
+  /// The size in bytes that each value counts, in addition to its bytes. It bounds the time and the memory for small values.
+  static let valueSize = 256
+  /// The maximum size in bytes of a line: a number, a status or an error.
+  private static let lineLimit = 16_384
+  /// The maximum number of arrays inside each other. The commands of a store get three.
+  private static let depthLimit = 8
 
-  private let reader: UnsafeMutablePointer<redisReader>
-
-  init() throws(CacheError) {
-    guard let reader = redisReaderCreate() else {
-      throw CacheError(.storeUnavailable, reason: "cannot allocate a reader for Redis replies")
-    }
-    // By default, hiredis frees a buffer of more than 16 KiB whenever it is empty.
-    reader.pointee.maxbuf = 0
-    self.reader = reader
+  /// An array that has not arrived completely.
+  private struct OpenArray {
+    var values: [RESPValue] = []
+    var missing: Int
   }
 
-  deinit { redisReaderFree(reader) }
+  /// The start of a line that has not arrived completely.
+  private var line: [UInt8] = []
+  /// The part of a bulk string that has arrived, with its line end.
+  private var bulk = Data()
+  private var missingInBulk = 0
+  private var arrays: [OpenArray] = []
+  /// The bytes that the rest of the reply may have, or `nil` before a reply.
+  private var budget: Int?
 
-  /// Passes received bytes to the reader and calls `receive` with each complete reply.
+  /// Reads received bytes, and calls `receive` with each complete reply.
   ///
-  /// - Throws: `CacheError.Code.storeUnavailable` if the bytes are not RESP.
-  func feed(_ bytes: UnsafeRawBufferPointer, _ receive: (RESPValue) -> Void) throws(CacheError) {
+  /// - Parameter limit: Returns the maximum size in bytes of the reply that begins.
+  /// - Throws: `CacheError.Code.storeUnavailable` if the bytes are not RESP or exceed the limit, or the error of `receive`. The
+  ///   reader cannot be used afterwards.
+  mutating func feed(
+    _ bytes: UnsafeRawBufferPointer, limit: () -> Int, _ receive: (RESPValue) throws(CacheError) -> Void
+  ) throws(CacheError) {
     var rest = bytes[...]
     while !rest.isEmpty {
-      let slice = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.slice))
-      rest = rest.dropFirst(Self.slice)
-      guard redisReaderFeed(reader, slice.baseAddress?.assumingMemoryBound(to: CChar.self), slice.count) == REDIS_OK,
-        reader.pointee.len <= Self.sizeLimit
-      else { throw failure() }
-      while true {
-        var reply: UnsafeMutableRawPointer?
-        guard redisReaderGetReply(reader, &reply) == REDIS_OK else { throw failure() }
-        guard let reply else { break }
-        let value = Self.value(reply.assumingMemoryBound(to: redisReply.self))
-        freeReplyObject(reply)
-        receive(value)
-      }
+      if budget == nil { budget = limit() }
+      guard let value = try nextValue(in: &rest), let reply = completing(value) else { continue }
+      budget = nil
+      try receive(reply)
     }
   }
 
-  private func failure() -> CacheError {
-    let reason = withUnsafeBytes(of: reader.pointee.errstr) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-    let cause = reason.isEmpty ? "a reply is too large" : reason
-    return CacheError(.storeUnavailable, reason: "the server does not speak the Redis protocol: \(cause)")
-  }
-
-  /// Converts a reply. The bytes of a bulk string are taken over instead of copied.
-  private static func value(_ reply: UnsafeMutablePointer<redisReply>) -> RESPValue {
-    switch reply.pointee.type {
-    case REDIS_REPLY_STRING:
-      let count = Int(reply.pointee.len)
-      guard count > 0, let bytes = reply.pointee.str else { return .bytes(Data()) }
-      // freeReplyObject ignores a null pointer.
-      reply.pointee.str = nil
-      return .bytes(Data(bytesNoCopy: bytes, count: count, deallocator: .free))
-    case REDIS_REPLY_STATUS: return .status(text(reply))
-    case REDIS_REPLY_ERROR: return .error(text(reply))
-    case REDIS_REPLY_INTEGER: return .integer(Int64(reply.pointee.integer))
-    case REDIS_REPLY_ARRAY:
-      var values: [RESPValue] = []
-      values.reserveCapacity(Int(reply.pointee.elements))
-      for index in 0..<Int(reply.pointee.elements) {
-        values.append(reply.pointee.element[index].map(value) ?? .null)
-      }
-      return .array(values)
-    default: return .null
+  /// Returns the next value that is no array with elements, or `nil` if more bytes or elements must follow.
+  private mutating func nextValue(in rest: inout Slice<UnsafeRawBufferPointer>) throws(CacheError) -> RESPValue? {
+    if missingInBulk > 0 { return try restOfBulk(in: &rest) }
+    let end = rest.firstIndex(of: UInt8(ascii: "\n"))
+    let part = rest[rest.startIndex..<(end ?? rest.endIndex)]
+    guard line.count + part.count <= Self.lineLimit else { throw Self.failure("a line is too long") }
+    line.append(contentsOf: part)
+    rest = rest[(end.map { $0 + 1 } ?? rest.endIndex)...]
+    guard end != nil else { return nil }
+    defer { line.removeAll(keepingCapacity: true) }
+    guard line.count >= 2, line.removeLast() == UInt8(ascii: "\r") else { throw Self.failure("a line has no end") }
+    try spend(Self.valueSize + line.count)
+    let text = String(decoding: line.dropFirst(), as: UTF8.self)
+    switch line[0] {
+    case UInt8(ascii: "+"): return .status(text)
+    case UInt8(ascii: "-"): return .error(text)
+    case UInt8(ascii: ":"):
+      guard let number = Int64(text) else { throw Self.failure("'\(text)' is not a number") }
+      return .integer(number)
+    case UInt8(ascii: "$"):
+      guard let count = try count(text) else { return .null }
+      try spend(count)
+      bulk = Data(capacity: count + 2)
+      missingInBulk = count + 2
+      return nil
+    case UInt8(ascii: "*"):
+      guard let count = try count(text) else { return .null }
+      guard count > 0 else { return .array([]) }
+      // Each of the values counts when it arrives.
+      guard count <= (budget ?? 0) / Self.valueSize else { throw Self.tooLarge }
+      guard arrays.count < Self.depthLimit else { throw Self.failure("too many arrays inside each other") }
+      arrays.append(OpenArray(missing: count))
+      return nil
+    default: throw Self.failure("a reply begins with '\(String(decoding: line.prefix(1), as: UTF8.self))'")
     }
   }
 
-  private static func text(_ reply: UnsafeMutablePointer<redisReply>) -> String {
-    String(decoding: UnsafeRawBufferPointer(start: reply.pointee.str, count: Int(reply.pointee.len)), as: UTF8.self)
+  private mutating func restOfBulk(in rest: inout Slice<UnsafeRawBufferPointer>) throws(CacheError) -> RESPValue? {
+    let part = rest.prefix(missingInBulk)
+    bulk.append(contentsOf: UnsafeRawBufferPointer(rebasing: part))
+    rest = rest.dropFirst(part.count)
+    missingInBulk -= part.count
+    guard missingInBulk == 0 else { return nil }
+    guard bulk.suffix(2).elementsEqual("\r\n".utf8) else { throw Self.failure("a string has another length than announced") }
+    bulk.removeLast(2)
+    defer { bulk = Data() }
+    return .bytes(bulk)
+  }
+
+  /// Adds a value to the array that it belongs to. Returns the reply if it is complete.
+  private mutating func completing(_ value: RESPValue) -> RESPValue? {
+    var value = value
+    while let last = arrays.indices.last {
+      arrays[last].values.append(value)
+      arrays[last].missing -= 1
+      guard arrays[last].missing == 0 else { return nil }
+      value = .array(arrays.removeLast().values)
+    }
+    return value
+  }
+
+  /// Returns the length of a string or an array, or `nil` for the null value.
+  private func count(_ text: String) throws(CacheError) -> Int? {
+    guard let count = Int(text), count >= -1 else { throw Self.failure("'\(text)' is not a length") }
+    return count < 0 ? nil : count
+  }
+
+  private mutating func spend(_ bytes: Int) throws(CacheError) {
+    let left = budget ?? 0
+    guard bytes <= left else { throw Self.tooLarge }
+    budget = left - bytes
+  }
+
+  private static let tooLarge = failure("a reply is larger than its command allows")
+
+  private static func failure(_ reason: String) -> CacheError {
+    CacheError(.storeUnavailable, reason: "the server does not speak the Redis protocol: \(reason)")
   }
 }
 #endif

@@ -10,10 +10,13 @@ internal import Foundation
 extension RedisEngine {
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     let tag = HashTag(resource)
-    let replies = try await send([RedisCommand("HVALS", .bytes(names.entries(tag, isTransform: false)))], for: tag)
+    let command = RedisCommand(
+      "HVALS", .bytes(names.entries(tag, isTransform: false)), replyLimit: RedisCommand.listReply)
+    let replies = try await send([command], for: tag)
     var entries: [StoredEntry] = []
     for value in replies[0].array ?? [] {
-      guard let bytes = value.bytes, let entry = try await entry(bytes, tag, range: nil) else { continue }
+      guard let bytes = value.bytes else { continue }
+      guard let entry = try await entry(bytes, tag, in: names.entries(tag, isTransform: false), range: nil) else { continue }
       // Another resource can have the same tag.
       if entry.key.resource == resource, entry.key.transform.isEmpty { entries.append(entry) }
     }
@@ -29,23 +32,29 @@ extension RedisEngine {
       // The caller needs the metadata only.
       value = try await run(.peek, keys: [name], [.bytes(field)], for: tag)
     } else {
-      value = try await send([RedisCommand("HGET", .bytes(name), .bytes(field))], for: tag)[0]
+      let command = RedisCommand("HGET", .bytes(name), .bytes(field), replyLimit: RedisCommand.entryReply)
+      value = try await send([command], for: tag)[0]
     }
     var entry: StoredEntry?
-    if let bytes = value.bytes { entry = try await self.entry(bytes, tag, range: range) }
+    if let bytes = value.bytes { entry = try await self.entry(bytes, tag, in: name, range: range) }
     if entry?.key != key { entry = nil }
     count { if entry == nil { $0.misses += 1 } else { $0.hits += 1 } }
     return entry
   }
 
   /// Returns the entry, or `nil` if it is expired or damaged. A damaged entry is removed.
-  private func entry(_ value: Data, _ tag: HashTag, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
+  ///
+  /// - Parameter name: The key with the entries.
+  private func entry(
+    _ value: Data, _ tag: HashTag, in name: [UInt8], range: Range<Int64>?
+  ) async throws(CacheError) -> StoredEntry? {
     switch EntryRecord.decode(value) {
     // It belongs to another version of the schema or to another program.
     case .foreign: return nil
     case .damaged:
-      // Without its key, the entry cannot be removed. It expires, or the next response replaces it.
       count { $0.damaged += 1 }
+      // A value without its body is not the stored one, and then stays until it expires or is replaced.
+      _ = try? await run(.discard, keys: [name], [.data(value)], for: tag)
       return nil
     case .entry(let record):
       guard !isExpired(record.metadata, at: now) else { return nil }

@@ -22,7 +22,9 @@ extension RedisEngine {
       repeat {
         if Task.isCancelled { throw .cancelled }
         let reply = try await node.send([
-          RedisCommand("SCAN", .text(cursor), "MATCH", .text(names.pattern(suffix)), "COUNT", .number(Self.scanStep))
+          RedisCommand(
+            "SCAN", .text(cursor), "MATCH", .text(names.pattern(suffix)), "COUNT", .number(Self.scanStep),
+            replyLimit: RedisCommand.listReply)
         ])[0]
         if case .error(let message) = reply { throw Self.error(message) }
         guard let parts = reply.array, parts.count == 2, let next = parts[0].text, let keys = parts[1].array else {
@@ -116,7 +118,8 @@ extension RedisEngine {
     var resources: Set<HashTag> = []
     var cursor = "0"
     repeat {
-      let command = RedisCommand("ZSCAN", .bytes(key), .text(cursor), "COUNT", .number(Self.scanStep))
+      let command = RedisCommand(
+        "ZSCAN", .bytes(key), .text(cursor), "COUNT", .number(Self.scanStep), replyLimit: RedisCommand.listReply)
       let reply = try await send([command], for: tag)[0]
       guard let parts = reply.array, parts.count == 2, let next = parts[0].text, let members = parts[1].array else {
         throw CacheError(.storeUnavailable, reason: "the Redis server sent no list of the entries with a cache tag")
