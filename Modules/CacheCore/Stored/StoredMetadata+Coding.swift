@@ -23,6 +23,8 @@ extension StoredMetadata {
   }
 
   private static let codingVersion: UInt8 = 1
+  /// The maximum number of fields in a stored header. ``HTTPFields`` traps at 65,535, and a served response gets further fields.
+  fileprivate static let fieldLimit = 16_384
 
   /// Returns the encoded metadata.
   public func encoded() -> Data {
@@ -181,8 +183,7 @@ extension RawByteReader {
 
   /// Calls `body` for each field. Returns `false` at the first invalid field, after the valid ones.
   private mutating func forEachField(_ body: (_ name: Bytes, _ value: Bytes) -> Void) -> Bool {
-    // ``HTTPFields`` cannot contain more fields.
-    guard let count = integer(UInt32.self), count < UInt16.max else { return false }
+    guard let count = integer(UInt32.self), count <= StoredMetadata.fieldLimit else { return false }
     for _ in 0..<count {
       guard let name = token(), let value = counted() else { return false }
       body(name, value)
@@ -221,7 +222,8 @@ extension RawByteReader {
   }
 
   private mutating func statusLine() -> (code: Int, reason: UnsafeRawBufferPointer)? {
-    guard let code = integer(UInt16.self), code <= 999, let reason = text() else { return nil }
+    // Only a final response is stored (RFC 9110 §15), and neither ``HTTPResponse`` nor an engine accepts every number.
+    guard let code = integer(UInt16.self), (200...999).contains(code), let reason = text() else { return nil }
     return (Int(code), reason)
   }
 

@@ -13,7 +13,9 @@ public func fuzzMetadata(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   guard let again = StoredMetadata(decoding: written) else { preconditionFailure("decoded metadata cannot be encoded") }
   precondition(StoredMetadata(decoding: again.encoded()) == again)
   precondition(StoredMetadata(decoding: written.dropLast(1 + count % written.count)) == nil)
-  precondition(metadata.bodyLength ?? 0 >= 0)
+  precondition(metadata.bodyLength ?? 0 >= 0 && (200...999).contains(metadata.response.status.code))
+  // A served response gets further fields.
+  precondition(metadata.response.headerFields.count <= UInt16.max / 2)
   for mode in CacheMode.allCases {
     let validator = ETagValidator(mode: mode, parts: .completed, digestSecret: DigestSecret(high: 1, low: 2))
     for now in [Timestamp.distantPast, metadata.responseTime, metadata.freshness.freshUntil, .distantFuture] {
