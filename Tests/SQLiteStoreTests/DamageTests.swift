@@ -2,8 +2,9 @@
 import CacheCore
 import CacheTesting
 import GRDB
-import SQLiteStore
 import Testing
+
+@testable import SQLiteStore
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -52,7 +53,9 @@ struct DamageTests {
       "DELETE FROM chunk WHERE place = (SELECT min(place) FROM chunk)",
       "UPDATE entry SET metadata = zeroblob(length(metadata))", "UPDATE entry SET metadata = 'text'",
       "UPDATE entry SET revision = randomblob(16)", "UPDATE entry SET length = length - 1", "UPDATE entry SET length = 'long'",
-      "UPDATE entry SET length = -1", "UPDATE entry SET checksum = 0",
+      "UPDATE entry SET length = -1", "UPDATE entry SET length = 9223372036854775807",
+      "UPDATE entry SET id = 9223372036854775807",
+      "UPDATE entry SET id = -9223372036854775808", "UPDATE entry SET id = 0", "UPDATE entry SET checksum = 0",
       "UPDATE entry SET transform = x'FF' WHERE 0 = 1; DELETE FROM chunk",
     ])
   func damagedEntry(sql: String) async throws {
@@ -68,6 +71,55 @@ struct DamageTests {
     try await cache.store(Data("new".utf8), for: key, metadata: metadata())
     #expect(try await cache.bytes(key) == Data("new".utf8))
     await cache.close()
+  }
+
+  @Test("a row whose checksum matches impossible numbers is a miss and is removed", arguments: [1 << 39, Int64.max, .min, -1])
+  func impossibleNumbers(number: Int64) async throws {
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path)
+    var entry = metadata()
+    entry.bodyLength = max(number, 0)
+    let (payload, length, revision) = (entry.encoded(), max(number, 0), entry.revision)
+    try await cache.store(bytes(100_000), for: key, metadata: metadata(revision: revision))
+    try await DatabaseQueue(path: folder.database).write { [key] database in
+      try database.execute(
+        sql: "UPDATE entry SET id = ?, length = ?, metadata = ?, checksum = ?, revision = ?",
+        arguments: [
+          number, length, payload, EntryRow.checksum(key, payload, revision, length), EntryRow.tag(revision),
+        ])
+    }
+    #expect(try await cache.entry(for: key, range: Int64.max - 1..<Int64.max) == nil)
+    #expect(try await cache.variants(of: key.resource).isEmpty)
+    await cache.cleared()
+    #expect(try await cache.entryCount == 0)
+    await cache.close()
+  }
+
+  @Test("a damaged total evicts entries at most once")
+  func damagedTotal() async throws {
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path, configuration: .init(sizeLimit: 1_000_000))
+    try await cache.store(bytes(1_000), for: key, metadata: metadata())
+    try tamper(folder, "UPDATE total SET entries = 9223372036854775807, bytes = 9223372036854775807")
+    for number in 0..<3 {
+      try await cache.store(bytes(1_000), for: CacheKey(resource: "\(number)"), metadata: metadata())
+    }
+    #expect(try await cache.bytes(CacheKey(resource: "2")) == bytes(1_000))
+    #expect(try await cache.totalSize < 10_000)
+    await cache.close()
+  }
+
+  @Test("a database that other users can write to is refused with its path", arguments: ["", "-wal", "-shm"])
+  func writableByOthers(suffix: String) async throws {
+    let folder = try TemporaryFolder()
+    await (try SQLiteCache(path: folder.path)).close()
+    let path = folder.database + suffix
+    if !suffix.isEmpty { try Data().write(to: URL(filePath: path)) }
+    try #require(chmod(path, 0o666) == 0)
+    let error = #expect(throws: CacheError.self) { try SQLiteCache(path: folder.path) }
+    #expect(error?.path == path && error?.errno == EPERM)
+    try #require(chmod(path, 0o600) == 0)
+    await (try SQLiteCache(path: folder.path)).close()
   }
 
   @Test("a row with another key is not found")

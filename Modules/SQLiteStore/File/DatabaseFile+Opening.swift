@@ -47,7 +47,12 @@ extension DatabaseFile {
       _ path: String, _ configuration: SQLiteCache.Configuration, _ readers: DispatchGroup
     ) throws -> DatabasePool {
       try FileManager.default.createDirectory(
-        atPath: URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false), withIntermediateDirectories: true)
+        atPath: URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false), withIntermediateDirectories: true,
+        attributes: [.posixPermissions: 0o700])
+      // Another user could replace responses, or end this process: SQLite maps the file `-shm`.
+      for file in FileIdentity.files(path) {
+        if let ownership = FileOwnership(path: file), !ownership.isTrusted { throw ownership.error(for: file) }
+      }
       var settings = GRDB.Configuration()
       settings.label = "etagere.sqlite"
       settings.maximumReaderCount = configuration.readers

@@ -52,7 +52,7 @@ final class DatabaseFile: Sendable {
 
   /// Creates a new database in place of the existing files.
   private func remake() throws -> Opening {
-    for file in [path, path + "-wal", path + "-shm"] { FileIdentity.remove(file) }
+    for file in FileIdentity.files(path) { FileIdentity.remove(file) }
     let opening = try Opening(path, configuration)
     state.withLock { $0.resets += 1 }
     return opening

@@ -20,6 +20,9 @@ struct FileIdentity: Hashable, Sendable {
     number = UInt64(truncatingIfNeeded: status.st_ino)
   }
 
+  /// The paths of a database, of its log and of the log's index.
+  static func files(_ path: String) -> [String] { [path, path + "-wal", path + "-shm"] }
+
   static func remove(_ path: String) { _ = unlink(path) }
 }
 #endif

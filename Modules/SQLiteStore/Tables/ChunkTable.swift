@@ -15,6 +15,9 @@ enum ChunkTable {
   private static let bits: Int64 = 24
   static let bodyLimit = Int64(size) << (bits - 1)
 
+  /// The numbers of entries whose chunks have keys of their own. A damaged database can have any number.
+  static let entries: ClosedRange<Int64> = 1...(1 << (63 - bits) - 1)
+
   static func place(_ entry: Int64, _ number: Int64) -> Int64 { entry << bits | number }
 
   private static func checksum(_ bytes: Data, _ revision: Revision, _ number: Int64) -> Int64 {
@@ -74,10 +77,11 @@ enum ChunkTable {
   ///
   /// - Returns: Whether none is left.
   static func remove(_ database: Database, _ entry: Int64, limit: Int64 = 1 << bits) throws -> Bool {
-    let (first, end) = (place(entry, 0), place(entry + 1, 0))
+    guard entries.contains(entry) else { return true }
+    let (first, last) = (place(entry, 0), place(entry, 1 << bits - 1))
     let statement = try database.cachedStatement(
-      sql: "DELETE FROM chunk WHERE place IN (SELECT place FROM chunk WHERE place >= ? AND place < ? LIMIT ?)")
-    try statement.execute(arguments: [first, end, limit])
+      sql: "DELETE FROM chunk WHERE place IN (SELECT place FROM chunk WHERE place BETWEEN ? AND ? LIMIT ?)")
+    try statement.execute(arguments: [first, last, limit])
     return Int64(database.changesCount) < limit
   }
 }

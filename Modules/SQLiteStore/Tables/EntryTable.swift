@@ -67,7 +67,17 @@ enum EntryTable {
 
   static func total(_ database: Database) throws -> (entries: Int, bytes: Int64) {
     let row = try Row.fetchOne(database.cachedStatement(sql: "SELECT entries, bytes FROM total"))
-    return (Int(row?.integer(0) ?? 0), row?.integer(1) ?? 0)
+    // An unreadable total exceeds every limit, and is then counted again.
+    return (Int(row?.integer(0) ?? 0), row?.integer(1) ?? .max)
+  }
+
+  /// Makes the total that of the entries. It does not overflow with sizes that no entry has.
+  private static func recount(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        UPDATE total SET (entries, bytes) =
+          (SELECT count(*), CAST(total(size) AS INTEGER) FROM entry WHERE until IS NULL)
+        """)
   }
 
   // MARK: Storing
@@ -168,7 +178,11 @@ enum EntryTable {
       let oldest = try Int64.fetchOne(
         database.cachedStatement(sql: "SELECT id FROM entry WHERE until IS NULL AND id <> ? ORDER BY used, id LIMIT 1"),
         arguments: [spared ?? -1])
-      guard let oldest else { break }
+      guard let oldest else {
+        // Only a damaged total exceeds the limit without an entry.
+        try recount(database)
+        break
+      }
       try discard(database, oldest, retention)
       count += 1
     }
