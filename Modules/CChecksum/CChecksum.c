@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #if defined(__x86_64__)
@@ -278,18 +277,6 @@ uint32_t cchecksum_crc32c(uint32_t crc, const void *bytes, size_t count) {
 bool cchecksum_uses_hardware(void) { return false; }
 
 #endif
-
-uint64_t cchecksum_shared_load(const void *counter) {
-  return atomic_load_explicit((const _Atomic(uint64_t) *)counter, memory_order_acquire);
-}
-
-uint64_t cchecksum_shared_increment(void *counter) {
-  return atomic_fetch_add_explicit((_Atomic(uint64_t) *)counter, 1, memory_order_acq_rel) + 1;
-}
-
-void cchecksum_shared_add(void *counter, uint64_t difference) {
-  atomic_fetch_add_explicit((_Atomic(uint64_t) *)counter, difference, memory_order_acq_rel);
-}
 
 // The C library does not declare openat2.
 #if defined(__linux__)

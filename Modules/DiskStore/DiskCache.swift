@@ -29,6 +29,8 @@ public final class DiskCache: CacheStore {
   /// The initializer creates or reads a few small files on the caller's thread. Entries are counted later, in the background. If
   /// another process is creating the same folder, the initializer waits up to two seconds for it.
   ///
+  /// A folder `etagere-1` that another user owns or can write to is refused; see <doc:/DiskStore>.
+  ///
   /// - Throws: `CacheError.Code.fileSystem` or `CacheError.Code.diskFull`, with path and error number, if the path is not a
   ///   folder, cannot be created or read, or stays locked by another process. `CacheError.Code.invalidConfiguration` if a setting
   ///   or the URL is invalid.

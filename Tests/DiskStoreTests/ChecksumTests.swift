@@ -70,13 +70,4 @@ struct ChecksumTests {
     #expect(one == hardware(data))
     #expect(other == one)
   }
-
-  @Test("shared counters count")
-  func counters() {
-    let memory = UnsafeMutableRawPointer.allocate(byteCount: 8, alignment: 8)
-    defer { memory.deallocate() }
-    memory.storeBytes(of: UInt64(41), as: UInt64.self)
-    #expect(cchecksum_shared_increment(memory) == 42)
-    #expect(cchecksum_shared_load(memory) == 42)
-  }
 }

@@ -126,6 +126,26 @@ struct SharedFolderTests {
     #expect(try await one.entryCount == 3)
   }
 
+  @Test(
+    "a counter file that another program shortens does not end the process, and no cache misses an entry",
+    arguments: [0, 8, 100, 4_000])
+  func shortenedGeneration(length: Int) async throws {
+    for number in 0..<3 { try await one.store(bytes(10), for: CacheKey(resource: "\(number)"), metadata: metadata()) }
+    for cache in [one, two] { #expect(try await cache.entryCount == 3) }
+    try #require(truncate(folder.root + "/generation", off_t(length)) == 0)
+
+    // Without a change, and with one by each cache.
+    #expect(try await two.entry(for: CacheKey(resource: "a")) == nil)
+    for (cache, other, name) in [(one, two, "a"), (two, one, "b"), (one, two, "c")] {
+      #expect(try await other.entry(for: CacheKey(resource: name)) == nil)
+      try await cache.store(bytes(20), for: CacheKey(resource: name), metadata: metadata())
+      #expect(try await other.bytes(CacheKey(resource: name)) == bytes(20))
+    }
+    for cache in [one, two, try folder.sharedCache()] { #expect(try await cache.entryCount == 6) }
+    let counts = try counters()
+    #expect(counts.started == counts.finished)
+  }
+
   @Test("caches that change the same keys concurrently read only complete entries that one of them wrote")
   func hammering() async throws {
     let caches = [one, two, try folder.sharedCache()]

@@ -22,16 +22,6 @@ uint32_t cchecksum_crc32c_portable(uint32_t crc, const void *bytes, size_t count
 /// Returns whether `cchecksum_crc32c` uses the processor's instruction.
 bool cchecksum_uses_hardware(void);
 
-/// Reads a 64-bit counter in memory shared by processes. `counter` is aligned to 8 bytes.
-uint64_t cchecksum_shared_load(const void *counter);
-
-/// Increments a 64-bit counter in memory shared by processes and returns the new value. `counter` is aligned to 8
-/// bytes.
-uint64_t cchecksum_shared_increment(void *counter);
-
-/// Adds to a 64-bit counter in memory shared by processes. `counter` is aligned to 8 bytes.
-void cchecksum_shared_add(void *counter, uint64_t difference);
-
 /// Returns the flag of `open` that leaves the access time of a file unchanged, or 0 if the system has none. Swift does not
 /// import this flag. Linux allows it for the owner of the file and for a process with `CAP_FOWNER`, and otherwise returns
 /// `EPERM`.

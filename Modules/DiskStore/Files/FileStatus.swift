@@ -23,6 +23,7 @@ struct FileStatus: Hashable, Sendable {
   /// The size in bytes.
   var size: Int64
   var modified: Timestamp
+  var ownership: FileOwnership
 
   init(_ status: stat) {
     identity = Identity(device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(status.st_ino))
@@ -32,6 +33,7 @@ struct FileStatus: Hashable, Sendable {
     default: kind = .other
     }
     size = Int64(status.st_size)
+    ownership = FileOwnership(user: status.st_uid, group: status.st_gid, mode: UInt32(status.st_mode))
     #if canImport(Darwin)
     let time = status.st_mtimespec
     #else
@@ -56,6 +58,7 @@ struct FileStatus: Hashable, Sendable {
     kind = .file
     size = 0
     modified = Timestamp(nanoseconds: 0)
+    ownership = FileOwnership(user: 0, group: 0, mode: 0o600)
   }
 
   /// Reads the status without copying the path for the call. Links are not followed.

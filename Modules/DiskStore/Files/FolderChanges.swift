@@ -1,6 +1,6 @@
 /// The number of changes in a folder by other caches.
 struct FolderChanges: Hashable, Sendable {
-  /// The number of the mapped counter file, in the order in which this process mapped them.
+  /// The number of the open counter file, in the order in which this cache opened them.
   var serial: UInt64
   var counts: Generation.Counts
 }

@@ -1,4 +1,3 @@
-internal import CChecksum
 internal import CacheCore
 
 #if canImport(Darwin)
@@ -9,28 +8,62 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// `generation`: counters in a file that every process maps, which tell an in-memory index whether the folder has changed.
+/// `generation`: counters in a file, which tell an in-memory index whether other caches have changed the folder.
 ///
 /// `started` is incremented before a file is moved into place or removed, and `finished` afterwards. If both are equal to the
 /// value last seen, nothing has changed. A process killed in between leaves them unequal. That costs speed only, until a process
 /// opens the folder while no other has it open. A third counter tells that entries were used.
-// Proof of `@unchecked Sendable`: `memory` never changes, and only atomic instructions access the counters behind it.
-final class Generation: @unchecked Sendable {
+///
+/// The file is read and written with system calls. Access to a mapping would end the process when another program shortens the
+/// file (`SIGBUS`).
+final class Generation: Sendable {
   static let magic: [UInt8] = [0x8B, 0x45, 0x54, 0x47, 0x45, 0x4E, 0x01, 0x0A]
   /// The length in bytes. The file is written in full so that a full disk shows when it is created, not during an increment.
   static let length = 4096
-  private static let startedOffset = 64
-  private static let finishedOffset = 128
-  private static let usedOffset = 192
+  /// The number of bytes that have a meaning.
+  private static let usedLength = Counter.used.rawValue + 8
 
-  private let memory: UnsafeMutableRawPointer
+  /// A counter, by its offset in the file.
+  private enum Counter: Int { case started = 64, finished = 128, used = 192 }
+
   /// The file, with a shared lock for as long as this object may change something.
   private let file: FileDescriptor
-  /// The part of both counts that this object contributed.
-  private let own = Lock(Counts())
-  private let ownUses = Lock(UInt64(0))
-  /// The identity of the mapped file. Another file may have replaced it at its path.
+  /// The folder whose lock makes an increment atomic, or `nil` if there is none.
+  private let turn: FileDescriptor?
+  /// The lock is held while the file is read or changed, so that a change by this object never looks like another cache's.
+  private let state = Lock(State())
+  /// The identity of the open file. Another file may have replaced it at its path.
   let identity: FileStatus.Identity
+
+  /// The values of all counters.
+  private struct Numbers {
+    var counts = Counts()
+    var used: UInt64 = 0
+
+    subscript(counter: Counter) -> UInt64 {
+      get {
+        switch counter {
+        case .started: counts.started
+        case .finished: counts.finished
+        case .used: used
+        }
+      }
+      set {
+        switch counter {
+        case .started: counts.started = newValue
+        case .finished: counts.finished = newValue
+        case .used: used = newValue
+        }
+      }
+    }
+  }
+
+  private struct State {
+    /// The part of the counters that this object contributed.
+    var own = Numbers()
+    /// Whether the last attempt to take the turn ended without it.
+    var isTurnStuck = false
+  }
 
   /// The number of changes that were started and finished.
   struct Counts: Hashable, Sendable {
@@ -41,39 +74,33 @@ final class Generation: @unchecked Sendable {
     var isQuiet: Bool { started == finished }
   }
 
-  /// Maps the file at `path`. A missing file is created, and a damaged one is repaired in place so that other processes keep the
-  /// same mapping. The caller has the folder's lock.
+  /// Opens the counters at `path`. A missing file is created, and a damaged one is repaired in place so that other processes
+  /// keep the same file. The caller has the folder's lock.
   init(_ path: String, _ calls: FileCalls) throws(SystemError) {
     file = try Self.open(path, calls)
     file.lockShared()
     identity = try file.status().identity
-    guard let memory = mmap(nil, Self.length, PROT_READ | PROT_WRITE, MAP_SHARED, file.raw, 0), memory != MAP_FAILED else {
-      throw .last
-    }
-    self.memory = memory
+    // The shared lock of the file is held by every process, and the folder's own lock can be held for long.
+    turn = try? FileDescriptor(Paths.parent(of: path) + "/tmp", .folder)
   }
 
-  /// Makes counters equal that a killed process left unequal, unless another process has the file mapped. The caller has the
-  /// folder's lock, as does every process that maps the file.
+  /// Makes counters equal that a killed process left unequal, unless another process has the file open. The caller has the
+  /// folder's lock, as does every process that opens the file.
   func repairIfUnshared() {
-    let left = counts
-    guard !left.isQuiet else { return }
+    guard let left = counts, !left.isQuiet else { return }
     // Every live process has the shared lock, so the exclusive lock proves there is none. Without file locks the repair never
     // runs.
     if file.lockExclusively() {
-      // The new value is higher than both counters, so no index states it. It is added, so that a concurrent increment is not
-      // lost.
+      // The new value is higher than both counters, so no index states it.
       let (next, overflow) = max(left.started, left.finished).addingReportingOverflow(1)
       if !overflow {
-        cchecksum_shared_add(memory + Self.startedOffset, next - left.started)
-        cchecksum_shared_add(memory + Self.finishedOffset, next - left.finished)
+        for counter in [Counter.started, .finished] { write(next, to: counter) }
       }
     }
     file.lockShared()
   }
 
   deinit {
-    munmap(memory, Self.length)
     // Unlocked explicitly: a child process that is being spawned at this moment has a copy of the descriptor, and thus the lock,
     // until it executes its program.
     file.unlock()
@@ -81,15 +108,22 @@ final class Generation: @unchecked Sendable {
 
   private static func open(_ path: String, _ calls: FileCalls) throws(SystemError) -> FileDescriptor {
     let file: FileDescriptor
+    var isNew = true
     do throws(SystemError) {
       file = try FileDescriptor(path, .createNew)
     } catch {
       guard error == .exists else { throw error }
+      isNew = false
       file = try FileDescriptor(path, .readAndWrite)
     }
-    guard try file.status().kind == .file else { throw .ioFailure }
+    let status = try file.status()
+    guard status.kind == .file else { throw .ioFailure }
+    guard status.ownership.isTrusted else { throw .notPermitted }
     var bytes = try FileMemory(file, at: 0, count: length).withBytes { Array($0) }
-    if bytes.count < length || !bytes.starts(with: magic) {
+    if !isNew, bytes.count < usedLength {
+      bytes = fresh
+      try calls.writeAll(file, bytes, at: 0)
+    } else if bytes.count < length || !bytes.starts(with: magic) {
       // Existing counters stay, because a process that has seen them must not see them decrease.
       bytes += [UInt8](repeating: 0, count: length - bytes.count)
       bytes.replaceSubrange(0..<magic.count, with: magic)
@@ -98,45 +132,102 @@ final class Generation: @unchecked Sendable {
     return file
   }
 
-  private var started: UInt64 { cchecksum_shared_load(memory + Self.startedOffset) }
-
-  private var finished: UInt64 { cchecksum_shared_load(memory + Self.finishedOffset) }
-
-  /// The number of changes by all caches.
-  var counts: Counts { Counts(started: started, finished: finished) }
-
-  /// The number of changes by caches other than this object. Equal and quiet values mean that no other cache changed anything.
-  var foreignChanges: Counts {
-    own.withLock { Counts(started: started &- $0.started, finished: finished &- $0.finished) }
+  /// The content of a file whose counters were lost. They begin at a random value that no process has seen.
+  private static var fresh: [UInt8] {
+    var writer = ByteWriter()
+    writer.raw(magic)
+    let start = UInt64.random(in: 1 << 32..<1 << 62)
+    for counter in [Counter.started, .finished, .used] {
+      writer.zeros(upTo: counter.rawValue)
+      writer.integer(start)
+    }
+    writer.zeros(upTo: length)
+    return writer.bytes
   }
 
-  /// The number of uses by other caches that were recorded in an entry's file.
-  var foreignUses: UInt64 { ownUses.withLock { cchecksum_shared_load(memory + Self.usedOffset) &- $0 } }
+  // MARK: Reading
 
-  /// Counts a use that was written to an entry's file.
-  func noteUse() {
-    ownUses.withLock {
-      $0 &+= 1
-      cchecksum_shared_increment(memory + Self.usedOffset)
+  /// Reads the counters, or returns `nil` if another program has shortened or emptied the file.
+  private func read() -> Numbers? {
+    withUnsafeTemporaryAllocation(byteCount: Self.usedLength, alignment: 8) { buffer in
+      guard (try? file.read(into: buffer, at: 0)) == buffer.count, buffer.prefix(8).elementsEqual(Self.magic) else { return nil }
+      let bytes = UnsafeRawBufferPointer(buffer)
+      return Numbers(
+        counts: Counts(
+          started: bytes.integer(at: Counter.started.rawValue), finished: bytes.integer(at: Counter.finished.rawValue)),
+        used: bytes.integer(at: Counter.used.rawValue))
     }
   }
 
-  /// Leaves the counters unequal for good, because processes that still map this file no longer learn of changes.
-  func retire() { cchecksum_shared_increment(memory + Self.startedOffset) }
+  /// The number of changes by all caches, or `nil` if the counters are lost.
+  var counts: Counts? { read()?.counts }
+
+  /// The number of changes by caches other than this object, or `nil` if the counters are lost. Equal and quiet values mean that
+  /// no other cache changed anything.
+  var foreignChanges: Counts? {
+    state.withLock { state in
+      read().map { all in
+        Counts(
+          started: all.counts.started &- state.own.counts.started, finished: all.counts.finished &- state.own.counts.finished)
+      }
+    }
+  }
+
+  /// The number of uses by other caches that were recorded in an entry's file, or `nil` if the counters are lost.
+  var foreignUses: UInt64? { state.withLock { state in read().map { $0.used &- state.own.used } } }
+
+  // MARK: Changing
+
+  /// Counts a use that was written to an entry's file.
+  func noteUse() { increment(.used) }
+
+  /// Leaves the counters unequal for good, because processes that still use this file no longer learn of changes.
+  func retire() { increment(.started) }
 
   /// Runs `change` between the two increments.
   func around<Result, Failure: Error>(_ change: () throws(Failure) -> Result) throws(Failure) -> Result {
-    // Both counters are incremented under one lock. Otherwise a change by this object could look like another cache's.
-    own.withLock {
-      $0.started &+= 1
-      cchecksum_shared_increment(memory + Self.startedOffset)
-    }
-    defer {
-      own.withLock {
-        $0.finished &+= 1
-        cchecksum_shared_increment(memory + Self.finishedOffset)
-      }
-    }
+    increment(.started)
+    defer { increment(.finished) }
     return try change()
+  }
+
+  private func increment(_ counter: Counter) {
+    state.withLock { state in
+      let isTurn = takeTurn(&state)
+      defer { if isTurn { turn?.unlock() } }
+      var all = read()
+      if all == nil {
+        // Every cache finds values that it has not seen.
+        Self.fresh.withUnsafeBytes { _ = pwrite(file.raw, $0.baseAddress, $0.count, 0) }
+        state.own = Numbers()
+        // The start of the change is lost, so its end is not counted either.
+        all = counter == .finished ? nil : read()
+      }
+      guard let all else { return }
+      state.own[counter] &+= 1
+      write(all[counter] &+ 1, to: counter)
+    }
+  }
+
+  private func write(_ number: UInt64, to counter: Counter) {
+    withUnsafeBytes(of: number.littleEndian) { _ = pwrite(file.raw, $0.baseAddress, $0.count, off_t(counter.rawValue)) }
+  }
+
+  /// The number of attempts to take the turn of another process, which has it for three system calls: two seconds in all.
+  private static let attempts = 2_100
+
+  /// Takes the lock that makes an increment atomic.
+  ///
+  /// A suspended process can hold it for good. Then increments can be lost, and a cache can miss an entry until its next list.
+  private func takeTurn(_ state: inout State) -> Bool {
+    guard let turn else { return false }
+    for attempt in 0..<(state.isTurnStuck ? 1 : Self.attempts) {
+      let error = turn.tryLocking()
+      if error == nil { state.isTurnStuck = false }
+      guard error == .wouldBlock else { return error == nil }
+      if attempt < 100 { sched_yield() } else { usleep(1_000) }
+    }
+    state.isTurnStuck = true
+    return false
   }
 }

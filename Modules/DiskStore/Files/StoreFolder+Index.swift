@@ -16,7 +16,8 @@ extension StoreFolder {
   /// Returns the entries of the index file if it matches the folder's current state.
   func readIndex(_ stamp: IndexFile.Stamp) -> [EntryName: EntryIndex.Use]? {
     guard let file = try? FileDescriptor(indexPath, .read), let status = try? file.status(), status.kind == .file,
-      status.size <= IndexFile.lengthLimit, let memory = try? FileMemory(file, at: 0, count: Int(status.size))
+      status.ownership.isTrusted, status.size <= IndexFile.lengthLimit,
+      let memory = try? FileMemory(file, at: 0, count: Int(status.size))
     else { return nil }
     return memory.withBytes { IndexFile.decoded($0, stamp) }
   }

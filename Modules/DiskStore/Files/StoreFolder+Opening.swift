@@ -2,6 +2,22 @@ internal import CacheCore
 
 /// The creation and opening of the folder.
 extension StoreFolder {
+  /// Creates the folder, or throws an error that names the owner if other users can change it or a folder in it.
+  ///
+  /// A program that can change these folders could replace responses, and links in its place are not followed. The parent folder
+  /// may be writable by others: a folder that they put in the place of this one belongs to them.
+  static func requireOwnFolders(_ root: String) throws(CacheError) {
+    do throws(SystemError) {
+      try Paths.makeFolder(root)
+    } catch {
+      throw error.error("open the store's folder", root)
+    }
+    for path in [root, "\(root)/entries", "\(root)/tmp", "\(root)/generation"] {
+      guard let status = try? FileStatus(path: path), status.kind != .other else { continue }
+      guard status.ownership.isTrusted else { throw status.ownership.error(for: path) }
+    }
+  }
+
   /// Returns the folder, locked. Without file locks, still only one process creates the key.
   static func locked(_ root: String, _ calls: FileCalls) throws(SystemError) -> FileDescriptor {
     let folder = try FileDescriptor(root, .folder)
@@ -50,7 +66,9 @@ extension StoreFolder {
       if error == .notFound || error == .isLink { return nil }
       throw error
     }
-    guard try file.status().kind == .file else { return nil }
+    // With the key of another user, that user could compute the names.
+    let status = try file.status()
+    guard status.kind == .file, status.ownership.isTrusted else { return nil }
     return FolderKey.decoded(try FileMemory(file, at: 0, count: FolderKey.length + 1).withBytes { Array($0) })
   }
 

@@ -6,7 +6,7 @@ extension StoreFolder {
 
   /// Replaces counters that a process left unequal when it ended during a change. Otherwise they would never be trusted again.
   ///
-  /// A process that maps the old counters sees them unequal for good, reads the file system, and finds the new ones at its next
+  /// A process that uses the old counters sees them unequal for good, reads the file system, and finds the new ones at its next
   /// check. A process that changes something increments both.
   ///
   /// - Returns: Whether the counters were replaced.

@@ -27,14 +27,11 @@ final class StoreFolder: Sendable {
   private struct State {
     var generation: Generation? { didSet { generationSerial += 1 } }
     var generationSerial: UInt64 = 0
-    /// The uptime of the last check that the file at the counters' path is the mapped one.
+    /// The uptime of the last check that the file at the counters' path is the open one.
     var lastCheck: Duration?
     var instance: Instance?
     var serial: UInt64 = 0
 
-    var foreignChanges: FolderChanges? {
-      generation.map { FolderChanges(serial: generationSerial, counts: $0.foreignChanges) }
-    }
   }
 
   /// The lock file that protects this object's temporary files. The system releases the lock when the process ends.
@@ -64,8 +61,8 @@ final class StoreFolder: Sendable {
     generationPath = "\(root)/generation"
     self.calls = calls
     self.syncsFolders = syncsFolders
+    try Self.requireOwnFolders(root)
     do throws(SystemError) {
-      try Paths.makeFolder(root)
       let isWritable = calls.isWritable(root)
       wasWritable = Atomic(isWritable)
       if isWritable {
@@ -113,34 +110,48 @@ final class StoreFolder: Sendable {
 
   // MARK: Changes by other caches
 
-  /// The interval between checks that the mapped counters are still those of the folder.
+  /// The interval between checks that the open counters are still those of the folder.
   private static let trustsCounters = Duration.seconds(1)
 
-  /// The changes by other caches, from memory, or `nil` if the folder was opened read-only and they are unknown.
-  var foreignChanges: FolderChanges? { state.withLock { $0.foreignChanges } }
-
-  /// The uses by other caches, or `nil` if the folder was opened read-only and they are unknown.
-  var foreignUses: FolderUses? {
-    state.withLock { state in state.generation.map { FolderUses(serial: state.generationSerial, count: $0.foreignUses) } }
+  /// The open counters and their number, or `nil` if the folder was opened read-only.
+  private var generation: (counters: Generation, serial: UInt64)? {
+    state.withLock { state in state.generation.map { ($0, state.generationSerial) } }
   }
 
-  /// Counts a use whose time was written to an entry's file.
-  func noteUse() { state.withLock { $0.generation }?.noteUse() }
-
-  /// The mapped counters and their values, or `nil` if the folder was opened read-only.
-  var generationNow: (FileStatus.Identity, Generation.Counts)? {
-    state.withLock { $0.generation.map { ($0.identity, $0.counts) } }
-  }
-
-  /// Returns the changes by other caches, or `nil` if the mapped counters are due for a check.
-  func foreignChanges(at uptime: Duration) -> FolderChanges? {
-    state.withLock { state in
-      guard let last = state.lastCheck, uptime - last < Self.trustsCounters else { return nil }
-      return state.foreignChanges
+  private static func changes(_ generation: (counters: Generation, serial: UInt64)?) -> FolderChanges? {
+    generation.flatMap { generation in
+      generation.counters.foreignChanges.map { FolderChanges(serial: generation.serial, counts: $0) }
     }
   }
 
-  /// Checks, if due, that the mapped counters are still those of the folder, and maps the current ones if not.
+  /// The changes by other caches, or `nil` if they are unknown, because the folder was opened read-only or its counters are lost.
+  var foreignChanges: FolderChanges? { Self.changes(generation) }
+
+  /// The uses by other caches, or `nil` if they are unknown.
+  var foreignUses: FolderUses? {
+    generation.flatMap { generation in
+      generation.counters.foreignUses.map { FolderUses(serial: generation.serial, count: $0) }
+    }
+  }
+
+  /// Counts a use whose time was written to an entry's file.
+  func noteUse() { generation?.counters.noteUse() }
+
+  /// The identity and the values of the open counters, or `nil` if they are unknown.
+  var generationNow: (FileStatus.Identity, Generation.Counts)? {
+    generation.flatMap { generation in generation.counters.counts.map { (generation.counters.identity, $0) } }
+  }
+
+  /// Returns the changes by other caches, or `nil` if they are unknown or the open counters are due for a check.
+  func foreignChanges(at uptime: Duration) -> FolderChanges? {
+    let trusted: (Generation, UInt64)? = state.withLock { state in
+      guard let last = state.lastCheck, uptime - last < Self.trustsCounters else { return nil }
+      return state.generation.map { ($0, state.generationSerial) }
+    }
+    return Self.changes(trusted)
+  }
+
+  /// Checks, if due, that the open counters are still those of the folder, and opens the current ones if not.
   func checkCounters(at uptime: Duration) {
     let isDue = state.withLock { state in state.lastCheck.map { uptime - $0 >= Self.trustsCounters } ?? true }
     guard isDue else { return }
@@ -148,13 +159,13 @@ final class StoreFolder: Sendable {
     state.withLock { $0.lastCheck = uptime }
   }
 
-  /// Whether the counters in the folder are no longer the mapped ones, because the folder was deleted and perhaps created again.
+  /// Whether the counters in the folder are no longer the open ones, because the folder was deleted and perhaps created again.
   var hasLostGeneration: Bool {
-    guard let generation = state.withLock({ $0.generation }) else { return false }
-    return (try? FileStatus(path: generationPath))?.identity != generation.identity
+    guard let (counters, _) = generation else { return false }
+    return (try? FileStatus(path: generationPath))?.identity != counters.identity
   }
 
-  /// Maps the counters of a folder that another process recreated. Otherwise the two would not notice each other's changes.
+  /// Opens the counters of a folder that another process recreated. Otherwise the two would not notice each other's changes.
   ///
   /// - Parameter waits: Whether to wait up to two seconds for the folder's lock instead of giving up if it is taken.
   func adoptGeneration(waits: Bool = false) {
@@ -173,7 +184,7 @@ final class StoreFolder: Sendable {
       defer { state.generation = generation }
       return state.generation
     }
-    // Processes that still map the old counters are not told about later changes, so they must stop trusting them.
+    // Processes that still use the old counters are not told about later changes, so they must stop trusting them.
     old?.retire()
   }
 
@@ -184,6 +195,7 @@ final class StoreFolder: Sendable {
   func restore() throws(SystemError) {
     let made = try Paths.makeFolders(parent)
     try Paths.makeFolder(root)
+    try Self.requireFolder(root)
     let lock = try Self.locked(root, calls)
     let generation = try { () throws(SystemError) in
       defer { lock.unlock() }
@@ -242,13 +254,13 @@ final class StoreFolder: Sendable {
 
   /// Runs a change of names between the two counter increments. The caller must not have the folder's lock.
   func change<Result>(_ body: () -> Result) -> Result {
-    guard let generation = state.withLock({ $0.generation }) else { return body() }
-    let result = generation.around(body)
+    guard let (counters, _) = generation else { return body() }
+    let result = counters.around(body)
     // Another process may have replaced the counters, and this cache may only store and never look. Processes that use the new
     // counters must learn of the change before this returns, even if the folder's lock is briefly taken.
     adoptGeneration(waits: true)
-    // Processes that map the newly adopted counters learn of the change too.
-    if let newer = state.withLock({ $0.generation }), newer !== generation { newer.around {} }
+    // Processes that use the newly adopted counters learn of the change too.
+    if let (newer, _) = generation, newer !== counters { newer.around {} }
     return result
   }
 
@@ -265,7 +277,11 @@ final class StoreFolder: Sendable {
     if name.member != nil, try status(name, .resourceFolder).kind != .folder { throw .notAFolder }
   }
 
+  /// Throws ``SystemError/notAFolder`` for a link or anything else, and ``SystemError/notPermitted`` for a folder that other
+  /// users can change.
   static func requireFolder(_ path: String) throws(SystemError) {
-    guard try FileStatus(path: path).kind == .folder else { throw .notAFolder }
+    let status = try FileStatus(path: path)
+    guard status.kind == .folder else { throw .notAFolder }
+    guard status.ownership.isTrusted else { throw .notPermitted }
   }
 }

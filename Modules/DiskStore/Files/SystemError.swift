@@ -21,6 +21,7 @@ package struct SystemError: Error, Hashable, Sendable {
   static let notFound = SystemError(number: ENOENT)
   static let exists = SystemError(number: EEXIST)
   static let isLink = SystemError(number: ELOOP)
+  static let notPermitted = SystemError(number: EPERM)
   static let notAFolder = SystemError(number: ENOTDIR)
   static let wouldBlock = SystemError(number: EWOULDBLOCK)
   static let outOfMemory = SystemError(number: ENOMEM)

@@ -134,6 +134,7 @@ extension EntryFile {
     case .other: return .damaged("not a regular file", status.identity)
     case .file: break
     }
+    guard status.ownership.isTrusted else { return .damaged("a file that other users can change", status.identity) }
     let reader = try FileReader(descriptor, status.size, head: EntryHeader.length + (expected.map(KeySection.length) ?? 4096))
     do throws(ReadFailure) {
       return .entry(try parse(reader, status, expecting: expected, calls))

@@ -19,8 +19,8 @@ extension FlipRun {
   func damageGeneration() async throws {
     let generation = root + "/generation"
     if Bool.random(using: &generator) {
-      // The counters are mapped, so they must not be truncated, which would end the process.
-      try Damage.flip.apply(to: generation, other: "", &generator)
+      let damage = [Damage.flip, .cut, .emptied].randomElement(using: &generator) ?? .flip
+      try damage.apply(to: generation, other: "", &generator)
       try await sample()
       await cache.close()
     } else {

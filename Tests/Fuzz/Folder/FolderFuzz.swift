@@ -52,12 +52,20 @@ private let path = FileManager.default.temporaryDirectory.appending(path: "etage
 private func map(_ bytes: [UInt8]) throws {
   try Data(bytes).write(to: URL(filePath: path))
   let generation = try Generation(path, .system)
-  let before = generation.foreignChanges
-  precondition(before.started == counter(bytes, at: 64) && before.finished == counter(bytes, at: 128))
+  guard let before = generation.foreignChanges else { preconditionFailure("the counters were not repaired") }
+  if bytes.count >= 200 {
+    precondition(before.started == counter(bytes, at: 64) && before.finished == counter(bytes, at: 128))
+  } else {
+    precondition(before.isQuiet && before.started >= 1 << 32)
+  }
   generation.around {}
   precondition(generation.foreignChanges == before)
   let again = try Generation(path, .system).foreignChanges
-  precondition(again.started == before.started &+ 1 && again.finished == before.finished &+ 1)
+  precondition(again?.started == before.started &+ 1 && again?.finished == before.finished &+ 1)
+  // Another program shortens the file while it is open.
+  try Data(bytes.prefix(64)).write(to: URL(filePath: path))
+  truncate(path, off_t(bytes.count % 200))
+  generation.around {}
 }
 
 private func counter(_ bytes: [UInt8], at offset: Int) -> UInt64 {
