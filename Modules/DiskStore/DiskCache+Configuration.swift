@@ -17,7 +17,9 @@ extension DiskCache {
 
   /// The settings of a ``DiskCache``.
   public struct Configuration: Sendable {
-    /// The maximum total size in bytes of all entry files in the folder, including those of other caches, or `nil` for no limit.
+    /// The maximum space in bytes that all entry files in the folder occupy, including those of other caches, or `nil` for no
+    /// limit. Each file counts in whole blocks of 4 KiB; see <doc:/DiskStore>.
+    ///
     /// A commit or metadata update that exceeds it starts an eviction in the background, in the order of ``eviction``, down to 90
     /// %. The default is 512 MiB.
     public var sizeLimit: Int64?

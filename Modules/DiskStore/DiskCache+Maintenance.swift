@@ -1,7 +1,8 @@
 public import CacheCore
 
 extension DiskCache {
-  /// The total size in bytes of all entry files, including those of other processes.
+  /// The space in bytes that all entry files occupy, including those of other processes, as counted towards
+  /// ``Configuration/sizeLimit``.
   ///
   /// The total comes from memory. The files are listed first if they were not listed yet or if another process has changed the
   /// folder, in time proportional to their number.

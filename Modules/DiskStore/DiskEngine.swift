@@ -156,7 +156,7 @@ final class DiskEngine: Sendable {
   /// Records a use in memory, and in the file at most once a minute.
   private func use(_ name: EntryName, _ file: EntryFile) {
     let now = now
-    index.used(name, size: file.status.size, at: now)
+    index.used(name, size: file.status.allocatedSize, at: now)
     guard isUseDue(file, at: now), folder.isWritable else { return }
     file.descriptor.setModified(now)
     folder.noteUse()
@@ -298,7 +298,7 @@ final class DiskEngine: Sendable {
       guard let size = try append(change(file.metadata), to: file) else { return .tooLarge }
       // If the file was replaced or removed meanwhile, no reader will see the record.
       guard try FileStatus(path: path).identity == file.status.identity else { return .gone }
-      let total = index.resized(name, size: size, at: now)
+      let total = index.resized(name, size: FileStatus.allocatedSize(of: size), at: now)
       forgetIndexFile()
       if total > configuration.sizeLimit ?? .max { startTrimming() }
       return .appended
@@ -344,7 +344,7 @@ final class DiskEngine: Sendable {
       throw error
     }
     count { $0.writes += 1 }
-    let total = index.stored(name, size: size, at: now)
+    let total = index.stored(name, size: FileStatus.allocatedSize(of: size), at: now)
     noteChange()
     guard let limit = configuration.sizeLimit else { return }
     if total > limit || index.wantsList(limit: limit, folder.foreignChanges) { startTrimming() }

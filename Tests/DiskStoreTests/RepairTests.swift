@@ -51,7 +51,7 @@ struct RepairTests {
     #expect(!report.renewedCounters)
     let usage = try #require(await cache.usage())
     #expect(usage.entries == 27)
-    #expect(usage.bytes == folder.entryFiles.reduce(0) { $0 + Int64((try? file($1).count) ?? 0) })
+    #expect(usage.bytes == folder.allocatedSize)
     #expect(report.isClean)
     #expect(folder.entryFiles.count == 27)
     #expect(folder.temporaryFiles.isEmpty)

@@ -33,6 +33,16 @@ final class TemporaryFolder: Sendable {
   /// The files of the entries, sorted.
   var entryFiles: [String] { files(below: root + "/entries") }
 
+  /// The space in bytes that the files of the entries and the folders of the resources occupy, in blocks of 4 KiB.
+  var allocatedSize: Int64 {
+    let files = entryFiles
+    let folders = Set(files.map { $0.dropLast(35) }.filter { $0.hasSuffix(".d") })
+    return files.reduce(Int64(folders.count) * 4_096) { sum, path in
+      let size = (try? FileManager.default.attributesOfItem(atPath: path))?[.size] as? Int64 ?? 0
+      return sum + (size + 4_095) / 4_096 * 4_096
+    }
+  }
+
   /// The files in `tmp` except locks.
   var temporaryFiles: [String] { files(below: root + "/tmp").filter { !$0.hasSuffix(".lock") } }
 

@@ -93,7 +93,10 @@ struct CacheCommandTests {
       #expect(json.lines.count == 1)
       let stats = try #require(try json.documents(Stats.self).first)
       #expect(stats.entries == 2 && stats.fresh == 1 && stats.stale == 1)
-      let onDisk = try fixture.entryFiles.reduce(0) { try $0 + Data(contentsOf: URL(filePath: $1)).count }
+      // Each file occupies whole blocks of 4 KiB.
+      let onDisk = try fixture.entryFiles.reduce(0) { sum, path in
+        try sum + (Data(contentsOf: URL(filePath: path)).count + 4_095) / 4_096 * 4_096
+      }
       #expect(stats.bytes == Int64(onDisk))
       #expect(try #require(stats.limit) > stats.bytes)
       #expect(plain.lines[0] == "folder   \(stats.folder)")

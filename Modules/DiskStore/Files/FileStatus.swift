@@ -25,6 +25,20 @@ struct FileStatus: Hashable, Sendable {
   var modified: Timestamp
   var ownership: FileOwnership
 
+  /// The unit in bytes in which most file systems allocate space.
+  static let blockSize: Int64 = 4_096
+
+  /// The space in bytes that the file occupies on the disk.
+  var allocatedSize: Int64 { Self.allocatedSize(of: size) }
+
+  /// Returns the space in bytes that a file of `size` bytes occupies: whole blocks, as most file systems allocate them. It is
+  /// capped at ``IndexFile/sizeLimit``. No entry is larger, but a sparse file can claim any size.
+  ///
+  /// It is computed, because file systems state the allocated blocks of a new file only after a while, and differently.
+  static func allocatedSize(of size: Int64) -> Int64 {
+    (min(max(size, 0), IndexFile.sizeLimit) + blockSize - 1) / blockSize * blockSize
+  }
+
   init(_ status: stat) {
     identity = Identity(device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(status.st_ino))
     switch status.st_mode & S_IFMT {

@@ -81,7 +81,9 @@ enum IndexFile {
       EntryName(
         resource: NameDigest(high: bytes.integer(at: 0), low: bytes.integer(at: 8)),
         member: kind == 0 ? nil : EntryName.Member(digest: digest, isTransform: kind == 2)),
-      EntryIndex.Use(size: size, last: Timestamp(nanoseconds: bytes.integer(at: 48)), uses: UInt8(uses))
+      // Earlier versions wrote the size of the file.
+      EntryIndex.Use(
+        size: FileStatus.allocatedSize(of: size), last: Timestamp(nanoseconds: bytes.integer(at: 48)), uses: UInt8(uses))
     )
   }
 }

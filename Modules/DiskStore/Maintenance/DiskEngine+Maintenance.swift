@@ -80,7 +80,8 @@ extension DiskEngine {
         if !isExpired(file.metadata), isInPlace(key, name), isWanted(key, file.metadata) {
           wanted.append(
             ListedEntry(
-              key: key, metadata: file.metadata, size: file.status.size, storedAt: file.header.storedAt, lastUsed: use.last))
+              key: key, metadata: file.metadata, size: file.status.allocatedSize, storedAt: file.header.storedAt,
+              lastUsed: use.last))
         }
       case .failed(let error): throw error.error("open an entry", folder.path(name))
       // These are never served.

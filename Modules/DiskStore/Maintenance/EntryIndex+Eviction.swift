@@ -5,7 +5,7 @@ extension EntryIndex {
   /// An entry chosen for eviction.
   struct Victim: Sendable {
     let name: EntryName
-    /// The size in bytes.
+    /// The space in bytes that the eviction frees, with the resource's folder if it has no other entry.
     let size: Int64
     /// The time of the last known use.
     let last: Timestamp

@@ -111,9 +111,10 @@ struct EntryIndexState {
   mutating func chooseNext() -> EntryIndex.Victim? {
     while let name = order.evict() {
       var victim: EntryIndex.Victim?
+      let folder = entries.folderSize(ifOnly: name)
       entries.update(name) { use in
         use.slot = -1
-        victim = EntryIndex.Victim(name: name, size: use.size, last: use.last)
+        victim = EntryIndex.Victim(name: name, size: use.size + folder, last: use.last)
       }
       if let victim { return victim }
     }

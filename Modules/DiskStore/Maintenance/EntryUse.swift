@@ -6,7 +6,7 @@ extension EntryIndex {
     /// The maximum number of uses that is counted.
     static let mostUses: UInt8 = 3
 
-    /// The size in bytes, capped at ``IndexFile/sizeLimit``. No entry is larger, but a sparse file can claim any size.
+    /// The space in bytes that the file occupies, capped at ``IndexFile/sizeLimit``; see ``FileStatus/allocatedSize(of:)``.
     private(set) var size: Int64
     var last: Timestamp
     /// The number of known uses since the entry was stored, capped at ``mostUses``.
@@ -18,7 +18,7 @@ extension EntryIndex {
       (self.size, self.last, self.uses) = (Self.counted(size), last, min(uses, Self.mostUses))
     }
 
-    init(_ status: FileStatus) { self.init(size: status.size, last: status.modified) }
+    init(_ status: FileStatus) { self.init(size: status.allocatedSize, last: status.modified) }
 
     private static func counted(_ size: Int64) -> Int64 { min(max(size, 0), IndexFile.sizeLimit) }
 

@@ -1,6 +1,6 @@
 internal import CacheCore
 
-/// The entries by resource, with their number and total size.
+/// The entries by resource, with their number and total size. The total includes the folders of the resources.
 struct ResourceTable: Sendable {
   private(set) var resources: [NameDigest: ResourceEntries] = [:]
   /// The total size in bytes, capped at ``Int64/max``.
@@ -15,11 +15,12 @@ struct ResourceTable: Sendable {
 
   init(_ entries: [EntryName: EntryIndex.Use]) {
     resources.reserveCapacity(entries.count)
-    for (name, use) in entries {
-      _ = resources[name.resource, default: ResourceEntries()].replace(name.member, use)
-      sum += Int128(use.size)
-    }
-    count = entries.count
+    for (name, use) in entries { set(name, use) }
+  }
+
+  /// Returns the size in bytes of the folder that an entry has for itself, or 0 if there is none.
+  func folderSize(ifOnly name: EntryName) -> Int64 {
+    name.member != nil && resources[name.resource]?.memberCount == 1 ? FileStatus.blockSize : 0
   }
 
   subscript(name: EntryName) -> EntryIndex.Use? { resources[name.resource]?[name.member] }
@@ -30,16 +31,21 @@ struct ResourceTable: Sendable {
     // Updated in place, because a copy of the resource's entries would copy all its members.
     let known = resources[name.resource, default: ResourceEntries()].replace(name.member, use)
     sum += Int128(use.size - (known?.size ?? 0))
-    if known == nil { count += 1 }
+    if known == nil {
+      count += 1
+      sum += Int128(folderSize(ifOnly: name))
+    }
     return known
   }
 
   /// - Returns: The removed record.
   @discardableResult
   mutating func remove(_ name: EntryName) -> EntryIndex.Use? {
+    let folder = folderSize(ifOnly: name)
     guard let place = resources.index(forKey: name.resource), let known = resources.values[place].replace(name.member, nil) else {
       return nil
     }
+    sum -= Int128(folder)
     if resources.values[place].isEmpty { resources.remove(at: place) }
     sum -= Int128(known.size)
     count -= 1
@@ -68,6 +74,9 @@ struct ResourceEntries: Sendable {
   private var members: [EntryName.Member: EntryIndex.Use] = [:]
 
   var isEmpty: Bool { plain == nil && members.isEmpty }
+
+  /// The number of entries in the resource's folder.
+  var memberCount: Int { members.count }
 
   var hasVariants: Bool { members.keys.contains { !$0.isTransform } }
 

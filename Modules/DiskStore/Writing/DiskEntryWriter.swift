@@ -54,7 +54,9 @@ final class DiskEntryWriter: EntryWriter {
       throw CacheError(.entryTooLarge, reason: "the body is larger than \(limit) bytes", path: engine.folder.path(name))
     }
     let mark = engine.configuration.sizeMark
-    guard EntryHeader.fileSize(keyLength: KeySection.length(key), bodyLength: length, payload: payload) <= UInt64(mark) else {
+    let size = EntryHeader.fileSize(keyLength: KeySection.length(key), bodyLength: length, payload: payload)
+    let folder = name.member == nil ? 0 : FileStatus.blockSize
+    guard FileStatus.allocatedSize(of: Int64(clamping: size)) <= mark - folder else {
       throw CacheError(.entryTooLarge, reason: "the entry is larger than \(mark) bytes", path: engine.folder.path(name))
     }
   }

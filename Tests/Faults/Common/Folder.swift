@@ -23,8 +23,13 @@ enum Folder {
     return found
   }
 
-  /// Returns the total size in bytes of the files below `path`.
-  static func size(_ path: String) -> Int64 { files(path).reduce(0) { $0 + $1.size } }
+  /// Returns the space in bytes that the entries below `path` occupy: whole blocks of 4 KiB, and one for the folder of each
+  /// resource.
+  static func size(_ path: String) -> Int64 {
+    let files = files(path)
+    let folders = Set(files.map { $0.path.dropLast(35) }.filter { $0.hasSuffix(".d") })
+    return files.reduce(Int64(folders.count) * 4_096) { $0 + ($1.size + 4_095) / 4_096 * 4_096 }
+  }
 }
 
 /// Returns a number with grouped thousands.
