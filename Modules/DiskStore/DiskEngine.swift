@@ -108,14 +108,15 @@ final class DiskEngine: Sendable {
 
   /// Whether memory alone shows that there is no entry. If so, the lookup counts as a miss.
   func surelyLacks(_ name: EntryName) -> Bool {
-    guard index.lacks(name, folder.foreignChanges(at: clock.uptime)) else { return false }
+    // Reading the counters needs a system call, which a hit saves.
+    guard index.use(name) == nil, index.lacks(name, folder.foreignChanges(at: clock.uptime)) else { return false }
     misses.add(1, ordering: .relaxed)
     return true
   }
 
   /// Whether memory alone shows that a resource has no entry. If so, the lookup counts as a miss.
   func surelyLacks(resource: NameDigest) -> Bool {
-    guard index.lacks(resource: resource, folder.foreignChanges(at: clock.uptime)) else { return false }
+    guard !index.knows(resource), index.lacks(resource: resource, folder.foreignChanges(at: clock.uptime)) else { return false }
     misses.add(1, ordering: .relaxed)
     return true
   }

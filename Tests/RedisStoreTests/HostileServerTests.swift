@@ -96,6 +96,10 @@ private final class HostileServer: Sendable {
     try #require(isBound && listen(socket, 16) == 0)
     Thread.detachNewThread { [socket] in
       while case let client = accept(socket, nil, nil), client >= 0 {
+        #if canImport(Darwin)
+        var isSilent: Int32 = 1
+        setsockopt(client, SOL_SOCKET, SO_NOSIGPIPE, &isSilent, 4)
+        #endif
         Thread.detachNewThread {
           Self.serve(client, reply, endless)
           close(client)

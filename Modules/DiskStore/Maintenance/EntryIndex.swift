@@ -128,6 +128,9 @@ final class EntryIndex: Sendable {
     state.withLock { $0.vouches(for: resource, changes) && $0.entries.resources[resource] == nil }
   }
 
+  /// Whether the index has an entry of a resource, which may be gone.
+  func knows(_ resource: NameDigest) -> Bool { state.withLock { $0.entries.resources[resource] != nil } }
+
   /// Records a lookup that read the file system and found nothing.
   ///
   /// - Returns: Whether to list the files now. Once as many misses as entries have read the file system, a list costs no more
