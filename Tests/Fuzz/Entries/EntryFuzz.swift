@@ -54,6 +54,7 @@ private struct FuzzedFile {
 
   func check(_ entry: EntryFile) {
     precondition(entry.metadata.revision == entry.header.revision && entry.metadata.bodyLength == entry.bodyLength)
+    precondition((200...999).contains(entry.metadata.response.status.code))
     let other = CacheKey(resource: entry.key.resource + "x", variant: entry.key.variant, transform: entry.key.transform)
     guard case .entry = EntryFile.find(Self.path, expecting: entry.key, .system),
       case .otherKey = EntryFile.find(Self.path, expecting: other, .system)
