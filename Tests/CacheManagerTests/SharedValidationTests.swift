@@ -277,6 +277,44 @@ struct SharedValidationTests {
     try fixture.network.verify()
   }
 
+  @Test(
+    "clients that differ in any field get their own response if it may not be reused, and none waits for another one",
+    arguments: ["no-cache", "max-age=0", nil], ["X-API-Key", "X-Forwarded-For", "Accept-Language", "traceparent"])
+  func differentFields(_ cacheControl: String?, _ name: String) async throws {
+    let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: .shared) }
+    let gate = Gate()
+    let field = try #require(HTTPField.Name(name))
+    fixture.network.serve(fixture.url) { request in
+      .ok(request.headerFields[field] ?? "", cacheControl: cacheControl).held(by: gate)
+    }
+    // Each of ten clients sends two requests.
+    let exchanges = fixture.send(times: 20) { [field: "client \($0 % 10)"] }
+    await fixture.clock.sleepers(19)
+    gate.letThrough(1)
+    // Now one request of each client is sent, and only the client's other request waits for it.
+    try await Turns.until { gate.arrivals == 10 && fixture.clock.pendingSleeps == 9 }
+    gate.open()
+    let results = try await exchanges.value
+    for client in 0..<10 { #expect(results.filter { $0.text == "client \(client)" }.count == 2) }
+    #expect(fixture.network.requests.count == 10)
+  }
+
+  @Test("requests with equal fields share a response without a lifetime, whatever the order of the fields and the conditions")
+  func equalFields() async throws {
+    let fixture = try await fixture()
+    let gate = Gate()
+    fixture.network.respond(to: fixture.url, with: .notModified(etag: Self.tag).held(by: gate))
+    let orders: [HTTPFields] = [
+      [.acceptLanguage: "de", .userAgent: "a"], [.userAgent: "a", .acceptLanguage: "de"],
+      [.userAgent: "a", .acceptLanguage: "de", .ifNoneMatch: "\"2\""],
+    ]
+    let exchanges = fixture.send(times: 3) { orders[$0] }
+    await fixture.clock.sleepers(2)
+    gate.open()
+    #expect(try await exchanges.value.allSatisfy { $0.text == "old" })
+    try fixture.network.verify()
+  }
+
   @Test("users with different cookies do not share a response without a stated lifetime")
   func cookies() async throws {
     let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: .shared) }

@@ -160,8 +160,11 @@ final class PendingRequest: Sendable {
     var status: Int?
     /// The position of the ``InvalidationLog`` when the request began.
     var logPosition: Int
-    /// The digest of the request's cookies.
-    var cookies: Int
+    /// The digest of the request's fields if only requests with equal fields may use the response, otherwise `nil`.
+    var fields: Int?
+
+    /// Whether the fields of a request allow it to use the response, which has not been planned for that request yet.
+    func isShareable(with request: HTTPRequest) -> Bool { fields.map { $0 == request.comparedFields.hashValue } ?? true }
   }
 
   /// The outcome that each waiting request receives once, as soon as it is known.
@@ -185,21 +188,20 @@ final class PendingRequest: Sendable {
 
   /// The identifier of the load that sends the request.
   let load: LoadID
-  private let cookies: Int
+  private let head: HTTPRequest
 
   /// - Parameter cache: The view of the stores that the request has looked into.
   init(_ cache: TieredCache) {
     logPosition = cache.logPosition
     load = cache.request.id
-    cookies = Self.cookies(of: cache.request.head)
+    head = cache.request.head
   }
-
-  /// The digest of a request's cookies, which shows whether two requests have equal cookies.
-  static func cookies(of request: HTTPRequest) -> Int { request.headerFields[values: .cookie].hashValue }
 
   /// Returns the response in the form that other requests receive.
   func coalescedResponse(_ candidate: Candidate, status: Int?) -> CoalescedResponse {
-    CoalescedResponse(candidate: candidate, status: status, logPosition: logPosition, cookies: cookies)
+    CoalescedResponse(
+      candidate: candidate, status: status, logPosition: logPosition,
+      fields: candidate.metadata.wasFresh ? nil : head.comparedFields.hashValue)
   }
 
   func tell(_ outcome: Outcome) { self.outcome.make(outcome) }
@@ -212,6 +214,16 @@ final class PendingRequest: Sendable {
       return last
     }
     return await outcome.value(for: id, within: limit, by: clock)
+  }
+}
+
+extension HTTPRequest {
+  /// The fields in which requests must be equal to share a response that may be reused for no other request.
+  ///
+  /// These are all fields except for those that this cache evaluates itself for each request: conditions and `Cache-Control`.
+  /// Fields about the connection and about tracing count too, because an origin can respond to them.
+  var comparedFields: HTTPFields {
+    headerFields.filter { $0.name != .cacheControl && !ConfidentialFields.conditions.contains($0.name) }
   }
 }
 

@@ -18,8 +18,9 @@ extension ResourceManager {
   /// response. If no stored response is usable, and `.cacheOnly` or the request's `only-if-cached` forbids a request, the
   /// response is 504.
   ///
-  /// Simultaneous equal requests become one request to the origin (RFC 9111 §4): see ``Configuration/collapseTimeout``. Requests
-  /// that arrive before its response share the response, even if it states no lifetime.
+  /// Simultaneous requests become one request to the origin if its response may be reused for all of them (RFC 9111 §4): see
+  /// ``Configuration/collapseTimeout``. A response with `no-cache`, or without a lifetime, is shared only by requests with equal
+  /// fields.
   ///
   /// The options about values have no effect: executor, callback queue, accepted statuses, redirects and alternatives.
   ///

@@ -19,8 +19,10 @@ extension OriginRequest {
       reason == .stale || !ConfidentialFields.conditions.contains(where: { fields.contains($0) }),
       transaction.isSatisfiedByFreshResponse
     else { return nil }
-    let names = candidates.reduce(into: Set<HTTPField.Name>()) {
-      $0.formUnion(transaction.planner.sharingFields(of: $1.metadata))
+    let names = candidates.reduce(into: Set<HTTPField.Name>()) { names, candidate in
+      names.formUnion(request.validator?.selectingFields(of: candidate.metadata) ?? [])
+      // Without a stated lifetime, a response may be for one user.
+      if !candidate.metadata.wasFresh { names.insert(.cookie) }
     }
     guard !names.contains(.cookie) || !fields.contains(.cookie) else { return nil }
     // A field that the request does not have is left out, so the name does not change when the first response is stored.

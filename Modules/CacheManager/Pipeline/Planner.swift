@@ -73,13 +73,13 @@ struct Planner {
     }
   }
 
-  /// Returns the request fields in which requests must be equal to share one response.
+  /// Returns the request fields in which requests must be equal to share one response. Returns `nil` for all fields.
   ///
-  /// These are the fields that selected the response. If the response was not fresh when it arrived, `Cookie` is added: without a
-  /// stated lifetime, it may be for one user. Without a validator, no field selects.
-  func sharingFields(of metadata: StoredMetadata) -> [HTTPField.Name] {
-    let names = request.validator?.selectingFields(of: metadata) ?? []
-    return metadata.wasFresh ? names : names + [.cookie]
+  /// A response that was fresh when it arrived may be reused for every request with equal selecting fields (RFC 9111 §4.1).
+  /// Without a validator, no field selects. Any other response, such as one with `no-cache` or without a lifetime, may be reused
+  /// for no other request (§5.2.2.4). Only equal requests share it, because the origin cannot distinguish them.
+  func sharingFields(of metadata: StoredMetadata) -> [HTTPField.Name]? {
+    metadata.wasFresh ? request.validator?.selectingFields(of: metadata) ?? [] : nil
   }
 
   /// Returns the index of the stored response that the request selects, fresh or stale.

@@ -201,8 +201,8 @@ extension ResponseOperation {
     guard !request.invalidations.mayHaveMatched(transaction.cache.resource, since: coalescedResponse.logPosition),
       isEarly || candidate.metadata.freshness.isFresh(at: request.clock.now)
     else { return try await again(wait.again()) }
-    // A request with other cookies may get another response. Requests with equal cookies share one.
-    guard candidate.metadata.wasFresh || coalescedResponse.cookies == PendingRequest.cookies(of: request.head) else {
+    // This request learns that only equal requests share a response. Each set of equal requests sends one, all at the same time.
+    guard coalescedResponse.isShareable(with: request.head) else {
       return try await again(wait.again(knowing: planner.sharingFields(of: candidate.metadata)))
     }
     let plan =
@@ -258,8 +258,8 @@ struct CoalescingWait: Sendable {
   private let limit: Duration?
   /// The uptime at which the request stops waiting, or `nil` if it has not begun to wait.
   private var end: Duration?
-  /// The fields that are known to select a response of the resource.
-  private var selecting = Self.alwaysSelecting
+  /// The fields that are known to select a response of the resource, or `nil` if only requests with equal fields share one.
+  private var selecting: Set<HTTPField.Name>? = Self.alwaysSelecting
   /// The number of times that the request has started again.
   private var rounds = 0
 
@@ -280,24 +280,32 @@ struct CoalescingWait: Sendable {
   /// Returns the state of the same request after it has waited.
   ///
   /// - Parameters:
-  ///   - fields: The fields that selected a response that the request could not use.
+  ///   - fields: The fields that selected a response that the request could not use, or `nil` for all fields.
   ///   - counts: Whether the round counts, because there was a response. A round whose leader left does not count.
-  func again(knowing fields: [HTTPField.Name] = [], counts: Bool = true) -> CoalescingWait {
+  func again(knowing fields: [HTTPField.Name]? = [], counts: Bool = true) -> CoalescingWait {
     var next = self
-    next.selecting.formUnion(fields)
+    next.learn(fields)
     if counts { next.rounds += 1 }
     return next
+  }
+
+  private mutating func learn(_ fields: [HTTPField.Name]?) {
+    if let fields { selecting?.formUnion(fields) } else { selecting = nil }
   }
 
   /// Returns the key that is equal for requests that may share one response. These have the same resource and components, and
   /// equal selecting fields as far as those are known.
   func key(of load: ResolvedRequest, _ candidates: [Candidate]) -> CoalescingKey {
-    let names = candidates.reduce(into: selecting) { $0.formUnion(Planner(load).sharingFields(of: $1.metadata)) }
+    let known = candidates.reduce(into: self) { $0.learn(Planner(load).sharingFields(of: $1.metadata)) }
     var head = load.head
     if head.method != .get { head.method = .get }
-    // Most requests have none of these fields.
     let fields = load.head.headerFields
-    head.headerFields = names.contains(where: fields.contains) ? fields.filter { names.contains($0.name) } : [:]
+    if let names = known.selecting {
+      // Most requests have none of these fields.
+      head.headerFields = names.contains(where: fields.contains) ? fields.filter { names.contains($0.name) } : [:]
+    } else {
+      head.headerFields = load.head.comparedFields
+    }
     return CoalescingKey(load, head: head, timeout: load.timeout)
   }
 }
