@@ -31,6 +31,8 @@ public struct CacheSettings: Sendable {
     configuration.clock = clock
     if !collapses { configuration.collapseTimeout = nil }
     configuration.maximumBodyInMemory = Int64(memory / 16)
+    // Bodies that slow clients have not read yet use at most a third of the budget.
+    if memory > 0 { configuration.memoryBudget = memory }
     let memory = memory > 0 ? MemoryCache(limits: .init(cost: memory), clock: clock) : nil
     configuration.memory = memory
     var disk: DiskCache?

@@ -12,14 +12,20 @@ internal import Foundation
 /// Any reader that runs out of data pulls the next chunk for all readers. The first reader pulls chunks itself until a second
 /// reader joins. From then on a task of the body pulls the chunks. It suspends while no reader wants bytes.
 ///
-/// The bytes are held in memory if they fit. A larger body is read from the durable store's spool, so a slow reader neither
-/// stalls the other readers nor costs memory. When the last reader leaves, the transfer ends.
+/// A slow reader neither stalls the other readers nor costs memory that is not counted. It reads what it lags behind from the one
+/// copy that is collected for the memory store, or else from the durable store's spool. When the last reader leaves, the transfer
+/// ends.
+///
+/// A body of unknown length without a spool may outgrow memory. Readers therefore join it only once all of it has arrived. Then
+/// no reader can fall behind more than memory holds.
 final class SharedBody: Sendable {
   /// A running pull. ``end`` is sent when the pull has obtained a chunk, the end or an error.
   struct Pull: Sendable {
     let end = OneShotBroadcast<Void>()
     /// Whether the pull outlives the reader that began it.
     let isShielded: Bool
+    /// The reader that began the pull, which has read all earlier bytes or needs none of them.
+    let reader: Int
   }
 
   /// The next step of a reader.
@@ -34,10 +40,10 @@ final class SharedBody: Sendable {
   }
 
   private struct State {
-    /// All chunks, or `nil` if they are in the spool.
-    var retained: [Data]?
+    /// The first bytes, or `nil` if readers that lag behind read from the spool, or if no reader lags behind.
+    var collected: CollectedBytes?
+    /// The last chunk, which most readers need next.
     var latest = Data()
-    var chunks = 0
     var bytes: Int64 = 0
     var ending: Result<Void, CacheError>?
     var readers: Set<Int> = [0]
@@ -49,15 +55,33 @@ final class SharedBody: Sendable {
     /// The suspended pump, while no reader wants bytes.
     var idle: CheckedContinuation<Pull?, Never>?
 
+    /// Whether bytes have arrived that are not collected.
+    var isOutgrown: Bool { collected.map { $0.count < bytes } ?? true }
+
+    mutating func forgetIfOutgrown() { if isOutgrown { collected = nil } }
+
     /// Whether all bytes have arrived, judged by the announced length.
     func isWhole(_ length: Int64?) -> Bool {
       if case .success = ending { return true }
       return bytes == length
     }
+
+    /// Returns the running pull, or begins one.
+    mutating func joinPull(_ reader: Int) -> Step {
+      if let pull { return .wait(pull) }
+      let pull = Pull(isShielded: isFollowed, reader: reader)
+      self.pull = pull
+      return .pull(pull)
+    }
   }
+
+  /// The longest time that a request waits for all bytes of a body of unknown length.
+  private static let longestWait = Duration.milliseconds(500)
 
   /// The announced length in bytes.
   let length: Int64?
+  /// Whether a reader joins only once all bytes have arrived.
+  let isSharedWhole: Bool
   private let base: RecordingBody
   private let writer: (any EntryWriter)?
   private let executor: (any TaskExecutor)?
@@ -70,12 +94,14 @@ final class SharedBody: Sendable {
   ///   - writer: The writer that stores the bytes durably.
   ///   - executor: The executor of the pump, whose pulls outlive the readers that began them.
   init?(_ base: RecordingBody, writer: (any EntryWriter)?, on executor: (any TaskExecutor)?) {
-    guard base.fitsInMemory || writer != nil else { return nil }
+    let collected = base.fitsInMemory || writer == nil ? base.collected : nil
+    guard collected != nil || writer != nil else { return nil }
     self.base = base
     self.writer = writer
     self.executor = executor
     length = base.length
-    state = Lock(State(retained: base.fitsInMemory ? [] : nil))
+    isSharedWhole = base.length == nil && writer == nil
+    state = Lock(State(collected: collected))
   }
 
   var trailers: HTTPFields? { base.trailers }
@@ -83,16 +109,16 @@ final class SharedBody: Sendable {
   /// The body for the first reader, which is already counted.
   var first: ResourceBody { ResourceBody(length: length, source: SharedBodyReader(self, 0)) }
 
-  /// Adds a reader. Returns `nil` if all readers have left an incomplete body, if the body has failed, or if the pull does not
-  /// end within `limit`.
+  /// Adds a reader. Returns `nil` if all readers have left an incomplete body, if the body has failed or outgrown memory, or if
+  /// the reader would have to wait longer than `limit`.
   ///
   /// - Parameters:
-  ///   - limit: The time to wait for a pull that may end with the reader that began it.
+  ///   - limit: The time to wait for a pull that may end with the reader that began it, or for the whole body.
   ///   - clock: The clock that measures `limit`.
   func follow(within limit: Duration, by clock: any CacheClock) async -> ResourceBody? {
     let joined = state.withLock { state -> (id: Int, pull: Pull?)? in
       if case .failure = state.ending { return nil }
-      guard !state.readers.isEmpty || state.isWhole(length) else { return nil }
+      guard !state.readers.isEmpty || state.isWhole(length), !isSharedWhole || !state.isOutgrown else { return nil }
       state.isFollowed = true
       state.lastReader += 1
       state.readers.insert(state.lastReader)
@@ -100,17 +126,54 @@ final class SharedBody: Sendable {
     }
     guard let joined else { return nil }
     let reader = SharedBodyReader(self, joined.id)
-    if let pull = joined.pull, !pull.isShielded {
+    if isSharedWhole {
+      guard await isCollected(for: joined.id, within: min(limit, Self.longestWait), by: clock) else { return nil }
+    } else if let pull = joined.pull, !pull.isShielded {
       guard await pull.end.value(for: joined.id, within: limit, by: clock) != nil else { return nil }
       if case .failure = state.withLock({ $0.ending }) { return nil }
     }
     return ResourceBody(length: length, source: reader)
   }
 
+  /// Pulls until all bytes are in memory, whatever the pace of the other readers.
+  ///
+  /// - Returns: `false` if that does not happen within `limit`.
+  private func isCollected(for reader: Int, within limit: Duration, by clock: any CacheClock) async -> Bool {
+    // One timer for all pulls. A reader that has left ends its wait for a pull.
+    let timer = Task { [weak self] in
+      guard (try? await clock.sleep(for: limit)) != nil else { return }
+      self?.leave(reader)
+    }
+    defer { timer.cancel() }
+    while true {
+      let step: Step = state.withLock { state in
+        guard state.readers.contains(reader), !state.isOutgrown else { return .failed(.cancelled) }
+        switch state.ending {
+        case .success?: return .end
+        case .failure(let error)?: return .failed(error)
+        case nil: return state.joinPull(reader)
+        }
+      }
+      switch step {
+      case .end: return true
+      case .bytes, .spooled, .failed: return false
+      case .pull(let pull):
+        await run(pull)
+        guard await pull.end.value(for: reader) != nil else { return false }
+      case .wait(let pull):
+        guard await pull.end.value(for: reader) != nil else { return false }
+      }
+    }
+  }
+
   func leave(_ reader: Int) {
     let (pull, isLast, idle) = state.withLock { state in
       let isLast = state.readers.remove(reader) != nil && state.readers.isEmpty
-      defer { if isLast { state.idle = nil } }
+      defer {
+        if isLast { state.idle = nil }
+        // Only readers of a whole body can join after the last one has left.
+        if isLast, !state.isWhole(length) { state.collected = nil }
+      }
       return (state.pull, isLast, isLast ? state.idle : nil)
     }
     pull?.end.release(reader)
@@ -124,17 +187,17 @@ final class SharedBody: Sendable {
   ///
   /// - Parameters:
   ///   - reader: The reader.
-  ///   - chunks: The number of chunks that the reader has received.
   ///   - bytes: The number of bytes that the reader has read.
   ///   - isSpooled: Whether the reader reads from the spool.
-  func step(of reader: Int, after chunks: Int, _ bytes: Int64, isSpooled: Bool) -> Step {
+  func step(of reader: Int, after bytes: Int64, isSpooled: Bool) -> Step {
     state.withLock { state in
       guard state.readers.contains(reader) else { return .failed(.cancelled) }
-      if let retained = state.retained {
-        if chunks < retained.count { return .bytes(retained[chunks]) }
-      } else if bytes < state.bytes {
-        return !isSpooled && chunks == state.chunks - 1 ? .bytes(state.latest) : .spooled
+      if bytes < state.bytes {
+        if !isSpooled, bytes == state.bytes - Int64(state.latest.count) { return .bytes(state.latest) }
+        return state.collected?.bytes(from: bytes, upTo: state.bytes).map { .bytes($0) } ?? .spooled
       }
+      // Such a body has one reader, which has all bytes that were collected.
+      state.forgetIfOutgrown()
       // Only the first reader waits for the end after the last byte. Once it has left, the body may be cancelled, and a pull
       // would fail.
       if reader != 0, state.isWhole(length) { return .end }
@@ -143,10 +206,7 @@ final class SharedBody: Sendable {
       case .failure(let error)?: return .failed(error)
       case nil: break
       }
-      if let pull = state.pull { return .wait(pull) }
-      let pull = Pull(isShielded: state.isFollowed)
-      state.pull = pull
-      return .pull(pull)
+      return state.joinPull(reader)
     }
   }
 
@@ -192,10 +252,9 @@ final class SharedBody: Sendable {
       state.pull = nil
       switch result {
       case .success(let chunk?):
-        state.retained?.append(chunk)
         state.latest = chunk
-        state.chunks += 1
         state.bytes += Int64(chunk.count)
+        if state.readers == [pull.reader] { state.forgetIfOutgrown() }
       case .success(nil): state.ending = .success(())
       case .failure(let error): state.ending = .failure(error)
       }
@@ -213,7 +272,6 @@ final class SharedBody: Sendable {
 /// One reader of a ``SharedBody``.
 final class SharedBodyReader: ResourceBody.Source {
   private struct State {
-    var chunks = 0
     var bytes: Int64 = 0
     var spool: ResourceBody?
   }
@@ -238,13 +296,10 @@ final class SharedBodyReader: ResourceBody.Source {
 
   func next() async throws(CacheError) -> Data? {
     while true {
-      let (chunks, bytes, spool) = state.withLock { ($0.chunks, $0.bytes, $0.spool) }
-      switch shared.step(of: id, after: chunks, bytes, isSpooled: spool != nil) {
+      let (bytes, spool) = state.withLock { ($0.bytes, $0.spool) }
+      switch shared.step(of: id, after: bytes, isSpooled: spool != nil) {
       case .bytes(let chunk):
-        state.withLock { state in
-          state.chunks += 1
-          state.bytes += Int64(chunk.count)
-        }
+        state.withLock { $0.bytes += Int64(chunk.count) }
         return chunk
       case .spooled: return try await read(from: spool, after: bytes)
       case .end: return nil

@@ -84,7 +84,7 @@ public final class ResourceManager: Sendable {
     /// The largest body that a load accepts, in bytes. The load holds the body in memory.
     public var maximumBodySize: Int64 = 256 << 20
     /// The memory that loads may use at the same time, in bytes, for arriving bodies and for making values. A load over budget
-    /// waits, by priority, before it requests its body. If bodies grow beyond the budget, one at a time continues. See
+    /// waits, by priority, before it sends its request. If bodies grow beyond the budget, one at a time continues. See
     /// <doc:MemoryBudget> for the rules.
     public var memoryBudget = 256 << 20
     /// The largest body that `respond(to:)` holds in memory, in bytes. Larger bodies stream between the origin, the durable store
@@ -92,7 +92,7 @@ public final class ResourceManager: Sendable {
     public var maximumBodyInMemory: Int64 = 4 << 20
     /// The longest time that a request of `respond(to:)` waits for the response to an equal request, before it is sent to the
     /// origin itself (RFC 9111 §4). With `nil`, each request is sent at once. The wait ends with the head of that response. If a
-    /// body of unknown length has to be complete first, the wait ends with its last byte.
+    /// body of unknown length has to be complete first, the wait ends with its last byte, or half a second after the head.
     ///
     /// With a ``fleet``, any request waits for another process at most half as long, until the whole response is stored. With
     /// `nil`, no request waits for another process.

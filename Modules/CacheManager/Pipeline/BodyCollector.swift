@@ -15,8 +15,10 @@ struct BodyCollector: Sendable {
   private let reservation: MemoryReservation?
   /// The announced length in bytes.
   private let length: Int64?
-  /// The bytes, if the destination is memory. `nil` for another destination, or if a stream exceeds the limit for memory.
-  private(set) var data: Data?
+  /// The bytes, if the destination is memory.
+  private var data: Data?
+  /// The bytes of a stream, or `nil` if the memory store does not accept the stream, or the memory budget has no room for it.
+  private(set) var stream: CollectedBytes?
   /// The number of bytes collected.
   private(set) var count: Int64 = 0
 
@@ -30,10 +32,13 @@ struct BodyCollector: Sendable {
     self.reservation = reservation
     switch request.destination {
     case .memory: data = Data()
-    case .stream: data = Self.mayFitInMemory(length, request) ? Data() : nil
-    case .file, .store: data = nil
+    case .stream where Self.mayFitInMemory(length, request): stream = CollectedBytes(length: length, request.budget)
+    case .stream, .file, .store: break
     }
   }
+
+  /// The bytes, if they are collected in memory.
+  var bytes: Data? { stream?.data ?? data }
 
   /// Whether the memory store may accept a streamed body of this length. A body of unknown length (`nil`) may fit.
   static func mayFitInMemory(_ length: Int64?, _ request: ResolvedRequest) -> Bool {
@@ -44,8 +49,8 @@ struct BodyCollector: Sendable {
   func begin() async throws(CacheError) {
     if let length, length > limit { throw request.bodyTooLarge }
     switch request.destination {
-    case .stream: break
-    case .memory: try await reservation?.begin(announcing: length)
+    // These bytes take memory when they arrive.
+    case .stream, .memory: break
     case .store: try await reservation?.begin(holding: MemoryBudget.streamed)
     case .file(let file):
       try await reservation?.begin(holding: MemoryBudget.streamed)
@@ -56,35 +61,115 @@ struct BodyCollector: Sendable {
   /// Collects the next bytes.
   mutating func take(_ chunk: Data) async throws(CacheError) {
     guard count + Int64(chunk.count) <= limit else { throw request.bodyTooLarge }
+    if count == 0, request.destination.isMemory { try await reservation?.begin(announcing: length) }
     count += Int64(chunk.count)
     switch request.destination {
     case .memory:
       try await reservation?.grow(to: count, most: min(length ?? limit, limit))
       append(chunk)
-    case .stream: if count > request.maximumBodyInMemory { data = nil } else { append(chunk) }
+    case .stream: if count > request.maximumBodyInMemory || stream?.append(chunk) == false { stream = nil }
     case .file(let file): try await file.write(chunk)
     case .store: break
     }
   }
 
-  private mutating func append(_ chunk: Data) {
-    guard let isEmpty = data?.isEmpty else { return }
-    guard isEmpty else {
-      data?.append(chunk)
-      return
-    }
-    data = chunk
-    // The length is the server's claim, so it must not reserve a large buffer.
-    if let length, length > chunk.count { data?.reserveCapacity(Int(min(length, 64 << 20))) }
-  }
+  private mutating func append(_ chunk: Data) { data?.collect(chunk, of: length) }
 
   /// Completes the body at its destination.
   func finish() async throws(CacheError) {
     if case .file(let file) = request.destination { try await file.flush() }
-    reservation?.end(at: Int64(data?.count ?? 0), isTypical: request.destination.isMemory)
+    reservation?.end(at: Int64(data?.count ?? 0))
+    stream?.finish()
   }
 
   private var limit: Int64 { request.destination.isStream ? .max : request.maximumBodySize }
+}
+
+/// The bytes of a stream that are collected for the memory store. Readers of a ``SharedBody`` that lag behind read them too, so
+/// there is one copy. The memory budget counts it until the last owner releases it.
+final class CollectedBytes: Sendable {
+  private let length: Int64?
+  private let reservation: MemoryReservation
+  private let state = Lock(Data())
+
+  /// Returns `nil` if the memory budget has no room for the announced length. Bytes of a body of unknown length (`nil`) are
+  /// reserved as they arrive.
+  init?(length: Int64?, _ budget: MemoryBudget) {
+    guard let reservation = budget.streamReservation(holding: Int(clamping: length ?? 0)) else { return nil }
+    (self.length, self.reservation) = (length, reservation)
+  }
+
+  /// All bytes so far.
+  var data: Data { state.withLock { $0 } }
+
+  var count: Int { state.withLock { $0.count } }
+
+  /// Returns a copy of some of the bytes.
+  ///
+  /// - Parameters:
+  ///   - offset: The offset of the first byte.
+  ///   - end: The end of the bytes that the reader may read.
+  /// - Returns: `nil` if the first byte was not collected.
+  func bytes(from offset: Int64, upTo end: Int64) -> Data? {
+    state.withLock { data in
+      guard offset < data.count else { return nil }
+      let start = data.startIndex + Int(offset)
+      // A slice would share the storage, and the next append would then copy all bytes.
+      return data.subdata(in: start..<data.startIndex + Int(min(offset + Int64(MemoryBudget.streamed), end, Int64(data.count))))
+    }
+  }
+
+  /// - Returns: `false` if the memory budget has no room for the bytes, which are then not collected.
+  func append(_ chunk: Data) -> Bool {
+    guard reservation.growStream(to: count + chunk.count) else { return false }
+    state.withLock { $0.collect(chunk, of: length) }
+    return true
+  }
+
+  /// Returns the memory that the complete body does not need.
+  func finish() { reservation.end(at: Int64(count)) }
+}
+
+extension Data {
+  /// Appends the next bytes of a body.
+  fileprivate mutating func collect(_ chunk: Data, of length: Int64?) {
+    guard isEmpty else { return append(chunk) }
+    self = chunk
+    // The length is the server's claim, so it must not reserve a large buffer.
+    if let length, length > chunk.count { reserveCapacity(Int(Swift.min(length, 64 << 20))) }
+  }
+}
+
+/// A stored body in memory, or a part of it, as a stream. It is read in pieces, so each reader copies one piece at a time.
+final class StoredBytes: ResourceBody.Source {
+  /// The rest of the bytes, or `nil` if the body was cancelled.
+  private let rest: Lock<Data?>
+  /// The part of the memory budget that the bytes use, or `nil` if they belong to the memory store.
+  private let reservation: MemoryReservation?
+
+  init(_ data: Data, _ reservation: MemoryReservation? = nil) {
+    rest = Lock(data)
+    self.reservation = reservation
+  }
+
+  var trailers: HTTPFields? { nil }
+
+  func cancel() {
+    rest.withLock { $0 = nil }
+    reservation?.release()
+  }
+
+  func next() async throws(CacheError) -> Data? {
+    let piece = rest.withLock { rest -> Data? in
+      guard let left = rest else { return nil }
+      let piece = Data(left.prefix(MemoryBudget.streamed))
+      rest = left.count > piece.count ? left.dropFirst(piece.count) : Data()
+      return piece
+    }
+    guard let piece else { throw .cancelled }
+    if piece.isEmpty { reservation?.release() }
+    return piece.isEmpty ? nil : piece
+  }
 }
 
 /// The destination of a response's bytes.

@@ -111,8 +111,9 @@ extension OriginRequest {
       leader.grows(as: candidate, in: shared)
       return shared.first
     }
-    // Memory may still store the body, which is known at its end. If the length shows that it does not, nothing stores it.
-    if recording.length != nil { leader.endWithoutSharing(.success(candidate.metadata.response), isTypical: true) }
+    // Nothing can hold the bytes until all readers have them. The memory budget may have room for them later.
+    let isTypical = !BodyCollector.mayFitInMemory(recording.length, request)
+    leader.endWithoutSharing(.success(candidate.metadata.response), isTypical: isTypical)
     return alone
   }
 

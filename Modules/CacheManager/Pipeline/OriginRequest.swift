@@ -99,13 +99,14 @@ struct OriginRequest: Sendable {
     guard let downloader = request.downloader else {
       return .response(try await serveFallback(for: unservable(sent), sent: sent, requestTime: request.clock.now))
     }
-    // The body is opened before memory is reserved, because opening it may load something through this manager.
+    // The body is opened before the load waits for memory, because opening it may load something through this manager.
     let body = try await content.open()
     var reservation: MemoryReservation?
     if !request.destination.isStream {
       // Most loads find room, and an asynchronous call needs memory of its own.
-      reservation = request.budget.reserveWithoutWaiting(transaction.priority, upTo: expectedBody, isNested: request.isNested)
-      if reservation == nil { reservation = try await request.budget.reserve(transaction.priority, upTo: expectedBody) }
+      let host = sent.authority ?? ""
+      reservation = request.budget.startWithoutWaiting(host, transaction.priority, isNested: request.isNested)
+      if reservation == nil { reservation = try await request.budget.start(host, transaction.priority) }
     }
     let (requestTime, start) = (request.clock.now, request.clock.uptime)
     let transfer = request.observation == nil ? 0 : LoadObservation.makeTransferNumber()
@@ -161,11 +162,6 @@ struct OriginRequest: Sendable {
       request.observe(.transferEnded(url: url, metrics: ended, error: error, transfer: transfer))
     }
     response.body = ResourceBody(length: response.body.length, source: body)
-  }
-
-  /// The largest part of a collected body that is in memory at once, in bytes. A streamed body is not collected.
-  private var expectedBody: Int64 {
-    request.destination.isMemory ? request.maximumBodySize : Int64(MemoryBudget.streamed)
   }
 
   /// Calls the downloader. Loads that the downloader starts, for a token for example, must not wait for the memory that this load

@@ -49,10 +49,12 @@ final class RecordingBody: ResourceBody.Source {
 
   /// The announced length in bytes.
   var length: Int64? { base.length }
-  /// Whether the memory store may accept the whole body, judged by its length.
+  /// Whether the memory store may accept the whole body, judged by its length and by the memory budget.
   let mayFitInMemory: Bool
   /// Whether the memory store certainly accepts the whole body.
   var fitsInMemory: Bool { mayFitInMemory && base.length != nil }
+  /// The bytes of a stream that are collected in memory, or `nil` if they are not collected.
+  var collected: CollectedBytes? { state.withLock { $0.collector?.stream } }
 
   private let request: ResolvedRequest
   private let base: ResourceBody
@@ -77,10 +79,11 @@ final class RecordingBody: ResourceBody.Source {
     self.base = base
     self.storage = storage
     ticket = storage.map { $0.cache.ticket(for: $0.candidate) }
-    mayFitInMemory = storage != nil && BodyCollector.mayFitInMemory(base.length, request)
-    state = Lock(
-      State(
-        writer: writer, collector: BodyCollector(request, length: base.length, reservation), leader: leader, lease: lease))
+    let collector = BodyCollector(request, length: base.length, reservation)
+    mayFitInMemory =
+      storage != nil && BodyCollector.mayFitInMemory(base.length, request)
+      && (collector.stream != nil || !request.destination.isStream)
+    state = Lock(State(writer: writer, collector: collector, leader: leader, lease: lease))
   }
 
   deinit { abandon() }
@@ -122,10 +125,14 @@ final class RecordingBody: ResourceBody.Source {
     try await collect(chunk)
     let (writer, count, leader) = state.withLock { state in
       state.count += Int64(chunk.count)
-      let isStoredNowhere = state.collector?.data == nil && state.writer == nil
+      let isStoredNowhere = state.collector?.stream == nil && state.writer == nil
       return (state.writer, state.count, isStoredNowhere ? state.leader : nil)
     }
-    if let leader, let storage { leader.endWithoutSharing(.success(storage.candidate.metadata.response), isTypical: true) }
+    if let leader, let storage {
+      // A body for which the memory budget has no room now may have room later.
+      let isTypical = count > request.maximumBodyInMemory
+      leader.endWithoutSharing(.success(storage.candidate.metadata.response), isTypical: isTypical)
+    }
     if let length = base.length, count > length {
       cancel()
       throw CacheError(.malformedResponse, reason: "the body has more than the \(length) bytes that were announced")
@@ -216,7 +223,7 @@ final class RecordingBody: ResourceBody.Source {
       guard !state.isEnded else { return nil }
       defer { state.end() }
       return Ending(
-        writer: state.writer, leader: state.leader, lease: state.lease, data: state.collector?.data, count: state.count)
+        writer: state.writer, leader: state.leader, lease: state.lease, data: state.collector?.bytes, count: state.count)
     }
     guard let ending else { return }
     var recording = Recording(data: ending.data, count: ending.count)

@@ -176,7 +176,10 @@ extension ResponseOperation {
         return try await send(originRequest, sent, nil)
       case .growing(let candidate, let body):
         let left = wait.left(at: request.clock.uptime) ?? .zero
-        return try await follow(originRequest, sent, wait, pending.coalescedResponse(candidate, status: nil), isEarly: isEarly) {
+        let coalescedResponse = pending.coalescedResponse(candidate, status: nil)
+        return try await follow(
+          originRequest, sent, wait, coalescedResponse, isEarly: isEarly, startsAgain: !body.isSharedWhole
+        ) {
           await self.response(with: candidate, from: body, left)
         }
       case .stored(let candidate, let status):
@@ -190,10 +193,12 @@ extension ResponseOperation {
 
   /// Responds with the response to another request, if this one may use it.
   ///
-  /// - Parameter isEarly: Whether this request arrived before that response did. It then needs no validation of its own.
+  /// - Parameters:
+  ///   - isEarly: Whether this request arrived before that response did. It then needs no validation of its own.
+  ///   - startsAgain: Whether this request may wait for another one if the response cannot be read. Otherwise it is sent.
   private func follow(
     _ originRequest: OriginRequest, _ sent: HTTPRequest, _ wait: CoalescingWait,
-    _ coalescedResponse: PendingRequest.CoalescedResponse, isEarly: Bool,
+    _ coalescedResponse: PendingRequest.CoalescedResponse, isEarly: Bool, startsAgain: Bool = true,
     _ stored: () async throws(CacheError) -> TransactionResponse?
   ) async throws(CacheError) -> CachedResponse {
     let candidate = coalescedResponse.candidate
@@ -213,7 +218,7 @@ extension ResponseOperation {
     case .use:
       guard var response = try await stored() else {
         if Task.isCancelled { throw .cancelled }
-        return try await again(wait.again())
+        return startsAgain ? try await again(wait.again()) : try await send(originRequest, sent, nil)
       }
       response.status = originRequest.forwarded(coalescedResponse.status)
       response.status.isCollapsed = true

@@ -4,8 +4,10 @@ internal import CacheCore
 /// decision costs O(log n).
 ///
 /// No two claims wait for each other:
-/// - A claim for a place holds no memory.
-/// - A claim for a body holds a place. Places count only against other places, not against bodies.
+/// - A load that starts holds no memory. Its body takes memory as its bytes arrive, so a server that sends nothing, or little,
+///   blocks no other load.
+/// - A stream takes memory only if that is possible at once, and streams never hold more than half of the memory for bodies. A
+///   client that reads slowly therefore blocks no load.
 /// - Of the bodies that grow beyond the remaining budget, one at a time grows without limit. The others wait for its end, or for
 ///   room.
 /// - Of the claims for work, one at a time is always granted. A value between two steps needs no work, so it does not take this
@@ -14,9 +16,9 @@ struct MemoryAccounting {
   typealias Ticket = PriorityQueue.Ticket
 
   enum Claim: Equatable {
-    /// A place for a load that is about to request a body of this expected size.
-    case initial(Int)
-    /// A body of this size.
+    /// The start of a load, which waits until this number of bytes is available, and then holds none of them.
+    case start(Int)
+    /// The first bytes of a body.
     case body(Int)
     /// The growth of the body of a reservation.
     case growth(Int, reservation: Int)
@@ -26,25 +28,24 @@ struct MemoryAccounting {
 
   /// The memory that a reservation holds.
   struct Holding: Equatable {
-    var initial = 0
     var bodies = 0
+    /// The part of ``bodies`` that streams hold.
+    var streams = 0
     var work = 0
     var workers = 0
   }
 
   /// The queues in the order in which they are served. Claims that help loads to end come before claims that begin something.
-  private enum Stage: Int, CaseIterable { case work, growth, body, initial }
+  private enum Stage: Int, CaseIterable { case work, growth, body, start }
 
   /// The budget in bytes.
   let limit: Int
-  /// The part of the budget for bodies and places. The rest is for work.
+  /// The part of the budget for bodies. The rest is for work.
   let limitOfBodies: Int
-  /// The part of a body that is reserved before its bytes arrive, unless a larger body is expected.
+  /// The bytes that are available when a load starts, and the largest step in which the reservation of a body grows.
   let part: Int
   private(set) var held = Holding()
   private(set) var peak = 0
-  /// The expected size of a body of unknown length: about that of the last bodies.
-  private(set) var expectation: Int
   private var waiters: [Ticket: Claim] = [:]
   private var queues = [PriorityQueue](repeating: PriorityQueue(), count: Stage.allCases.count)
   /// The one reservation that may grow beyond the limit.
@@ -54,7 +55,6 @@ struct MemoryAccounting {
     self.limit = max(1, limit)
     limitOfBodies = self.limit - self.limit / 4
     part = limitOfBodies / 8
-    expectation = min(4 << 20, limitOfBodies)
   }
 
   var waiting: Int { waiters.count }
@@ -109,8 +109,8 @@ struct MemoryAccounting {
   /// - Parameter reservation: The reservation that ends, or `nil` if a part of it is returned.
   /// - Returns: The tickets that are granted now.
   mutating func giveBack(_ holding: Holding, endOf reservation: Int? = nil) -> [Ticket] {
-    held.initial -= holding.initial
     held.bodies -= holding.bodies
+    held.streams -= holding.streams
     held.work -= holding.work
     held.workers -= holding.workers
     // A body that is within the limit again loses its privilege: it may be slow, and another one fast.
@@ -133,15 +133,19 @@ struct MemoryAccounting {
     peak = max(peak, inUse)
   }
 
-  /// Records the size of a complete body.
-  mutating func learn(_ bytes: Int) {
-    let seen = min(max(bytes, 64 << 10), limitOfBodies)
-    expectation += (seen - expectation) / 8
+  /// Adds bytes of a stream, unless a load waits or the streams hold too much.
+  ///
+  /// - Returns: Whether the bytes were added. Otherwise nothing has changed.
+  mutating func takeForStream(_ bytes: Int) -> Bool {
+    guard waiters.isEmpty, bytes <= limitOfBodies / 2 - held.streams, hasSpace(for: bytes) else { return false }
+    held.streams += bytes
+    take(bytes)
+    return true
   }
 
   private static func stage(of claim: Claim) -> Stage {
     switch claim {
-    case .initial: .initial
+    case .start: .start
     case .body: .body
     case .growth: .growth
     case .work: .work
@@ -172,11 +176,9 @@ struct MemoryAccounting {
 
   private func fits(_ claim: Claim) -> Bool {
     switch claim {
-    case .initial(let bytes):
-      return held.initial + held.bodies == 0 || hasSpace(for: bytes, beside: held.initial)
-    case .body(let bytes):
-      // A claim that is larger than the limit is granted if nothing else is held.
-      return held.bodies == 0 || hasSpace(for: bytes)
+    case .start(let bytes), .body(let bytes):
+      // A claim that is larger than the limit is granted if no other load holds a body. Streams may hold theirs for long.
+      return held.bodies == held.streams || hasSpace(for: bytes)
     case .growth(let bytes, _):
       return hasSpace(for: bytes) || overdrawn == nil
     case .work(let bytes):
@@ -184,13 +186,11 @@ struct MemoryAccounting {
     }
   }
 
-  private func hasSpace(for bytes: Int, beside initial: Int = 0) -> Bool {
-    bytes <= limitOfBodies - held.bodies - initial && bytes <= limit - inUse - initial
-  }
+  private func hasSpace(for bytes: Int) -> Bool { bytes <= limitOfBodies - held.bodies && bytes <= limit - inUse }
 
   private mutating func grant(_ claim: Claim) {
     switch claim {
-    case .initial(let bytes): held.initial += bytes
+    case .start: break
     case .body(let bytes): held.bodies += bytes
     case .growth(let bytes, let reservation):
       if !hasSpace(for: bytes) { overdrawn = reservation }

@@ -10,9 +10,6 @@ final class MemoryBudget: Sendable {
     /// The waiting loads. They are resumed with `true` if the claim is granted, and with `false` if it is cancelled.
     var waiting: [MemoryAccounting.Ticket: CheckedContinuation<Bool, Never>] = [:]
 
-    /// The bytes that a body of at most this size is expected to need.
-    func expected(upTo most: Int64) -> Int { Int(min(Int64(accounting.expectation), max(most, 0))) }
-
     /// Removes and returns the continuations of the tickets that are already waiting. The other tickets check whether they are
     /// granted before they wait.
     mutating func continuations(of tickets: [MemoryAccounting.Ticket]) -> [CheckedContinuation<Bool, Never>] {
@@ -27,10 +24,13 @@ final class MemoryBudget: Sendable {
   /// The number of bytes that a load reserves if it passes bytes on without collecting them.
   static let streamed = 256 << 10
 
-  /// The part of a body that is reserved before its bytes arrive.
+  /// The largest part of a body that is reserved when its first byte arrives.
+  let first: Int
+  /// The largest step in which the reservation of a body grows.
   let part: Int
   private let limit: Int
   private let state: Lock<State>
+  private let hosts: HostSlots
 
   /// Creates a budget. An eighth of it is left for memory that is not counted: buffers of the engine, and memory that the
   /// allocator cannot return.
@@ -40,6 +40,8 @@ final class MemoryBudget: Sendable {
     self.limit = max(1, limit)
     let accounting = MemoryAccounting(limit: limit - limit / 8)
     part = accounting.part
+    first = min(Self.streamed, part)
+    hosts = HostSlots(max(16, part / max(1, first)))
     state = Lock(State(accounting: accounting))
   }
 
@@ -49,43 +51,57 @@ final class MemoryBudget: Sendable {
     }
   }
 
-  /// Reserves memory for a load that is about to request a body, or returns `nil` if the load must wait for it.
+  /// Returns an empty reservation for a load that is about to send its request, or `nil` if the load must wait.
   ///
   /// - Parameters:
-  ///   - most: The largest body that the load accepts, in bytes.
-  ///   - isNested: Whether a load that already has its reservation waits for this one. A nested load never waits, and reserves
-  ///     nothing.
-  func reserveWithoutWaiting(_ priority: LoadPriority, upTo most: Int64, isNested: Bool) -> MemoryReservation? {
-    let (number, expected, isGranted) = state.withLock { state in
-      let expected = state.expected(upTo: most)
-      guard isNested || state.accounting.grantWithoutWaiting(.initial(expected)) else { return (0, 0, false) }
-      state.lastReservation += 1
-      return (state.lastReservation, expected, true)
+  ///   - host: The host that receives the request.
+  ///   - isNested: Whether a load that has started waits for this one. A nested load starts at once.
+  func startWithoutWaiting(_ host: String, _ priority: LoadPriority, isNested: Bool) -> MemoryReservation? {
+    guard !isNested else { return reservation(holding: 0, priority) }
+    guard let slot = hosts.enterWithoutWaiting(host) else { return nil }
+    guard state.withLock({ $0.accounting.grantWithoutWaiting(.start(part)) }) else {
+      slot.leave()
+      return nil
     }
-    guard isGranted else { return nil }
-    return MemoryReservation(self, number, priority, expecting: expected, holding: .init(initial: isNested ? 0 : expected))
+    return reservation(holding: 0, priority, slot)
   }
 
-  /// Reserves memory for a load that is about to request a body, and waits for the memory if necessary.
+  /// Returns an empty reservation for a load that is about to send its request, once there is room for a body.
   ///
   /// - Throws: A cancellation of the calling task while it waits.
-  func reserve(_ priority: LoadPriority, upTo most: Int64) async throws(CacheError) -> MemoryReservation {
-    let (number, expected) = state.withLock { state in
-      state.lastReservation += 1
-      return (state.lastReservation, state.expected(upTo: most))
+  func start(_ host: String, _ priority: LoadPriority) async throws(CacheError) -> MemoryReservation {
+    // The slot comes first, so that loads which wait for a silent server do not wait before other loads.
+    let slot = try await hosts.enter(host, priority)
+    do throws(CacheError) {
+      try await claim(.start(part), priority)
+    } catch {
+      slot.leave()
+      throw error
     }
-    try await claim(.initial(expected), priority)
-    return MemoryReservation(self, number, priority, expecting: expected, holding: .init(initial: expected))
+    return reservation(holding: 0, priority, slot)
   }
 
+  /// Reserves memory for the bytes of a stream that are collected, or returns `nil` if there is no room. It never waits, because
+  /// the reader of a stream needs no collected bytes.
+  func streamReservation(holding bytes: Int) -> MemoryReservation? {
+    let number = state.withLock { state -> Int? in
+      guard state.accounting.takeForStream(bytes) else { return nil }
+      state.lastReservation += 1
+      return state.lastReservation
+    }
+    return number.map { MemoryReservation(self, $0, nil, holding: .init(bodies: bytes, streams: bytes)) }
+  }
+
+  fileprivate func takeForStream(_ bytes: Int) -> Bool { state.withLock { $0.accounting.takeForStream(bytes) } }
+
   /// Returns a reservation for bytes that are already in memory.
-  func reservation(holding bytes: Int, _ priority: LoadPriority? = nil) -> MemoryReservation {
+  func reservation(holding bytes: Int, _ priority: LoadPriority? = nil, _ slot: HostSlot? = nil) -> MemoryReservation {
     let number = state.withLock { state in
       state.lastReservation += 1
       state.accounting.take(bytes)
       return state.lastReservation
     }
-    return MemoryReservation(self, number, priority, expecting: bytes, holding: .init(bodies: bytes))
+    return MemoryReservation(self, number, priority, holding: .init(bodies: bytes), slot)
   }
 
   /// Makes a value, and reserves memory for the work. The memory of the value stays reserved until the value is released.
@@ -117,7 +133,7 @@ final class MemoryBudget: Sendable {
     }
     for continuation in next { continuation.resume(returning: true) }
     return ReservedValue(
-      value: value, reservation: MemoryReservation(self, number, nil, expecting: 0, holding: .init(work: bytes)))
+      value: value, reservation: MemoryReservation(self, number, nil, holding: .init(work: bytes)))
   }
 
   // MARK: Waiting
@@ -178,11 +194,8 @@ final class MemoryBudget: Sendable {
     for continuation in next { continuation.resume(returning: true) }
   }
 
-  func giveBack(_ holding: MemoryAccounting.Holding, endOf reservation: Int? = nil, learning size: Int? = nil) {
-    let next = state.withLock { state in
-      if let size { state.accounting.learn(size) }
-      return state.continuations(of: state.accounting.giveBack(holding, endOf: reservation))
-    }
+  func giveBack(_ holding: MemoryAccounting.Holding, endOf reservation: Int? = nil) {
+    let next = state.withLock { state in state.continuations(of: state.accounting.giveBack(holding, endOf: reservation)) }
     for continuation in next { continuation.resume(returning: true) }
   }
 }
@@ -194,40 +207,40 @@ final class MemoryBudget: Sendable {
 final class MemoryReservation: Sendable {
   private struct State {
     var holding: MemoryAccounting.Holding
+    /// The slot of a load without a body.
+    var slot: HostSlot?
     var isReleased = false
   }
 
   private let budget: MemoryBudget
   private let number: Int
   private let priority: LoadPriority?
-  private let expectation: Int
   private let state: Lock<State>
 
   init(
-    _ budget: MemoryBudget, _ number: Int, _ priority: LoadPriority?, expecting expectation: Int,
-    holding: MemoryAccounting.Holding = .init()
+    _ budget: MemoryBudget, _ number: Int, _ priority: LoadPriority?, holding: MemoryAccounting.Holding = .init(),
+    _ slot: HostSlot? = nil
   ) {
-    (self.budget, self.number, self.priority, self.expectation) = (budget, number, priority, expectation)
-    state = Lock(State(holding: holding))
+    (self.budget, self.number, self.priority) = (budget, number, priority)
+    state = Lock(State(holding: holding, slot: slot))
   }
 
   deinit { release() }
 
-  /// Reserves memory for a body whose head has arrived, and returns the memory that the load has held so far.
+  /// Reserves memory for a body whose first byte has arrived: for all of a small body, and for the beginning of a large one.
   ///
-  /// Reserves at most the expected size of a body, or a ``MemoryAccounting/part``. The announced length is only a claim: a server
-  /// that announces much and sends little must not block other loads.
+  /// The announced length is only a claim. A server that announces much and sends little must not block other loads.
   ///
   /// - Parameter length: The announced length in bytes, or `nil` if it is unknown.
   func begin(announcing length: Int64?) async throws(CacheError) {
-    let bytes = length.map { Int(clamping: min($0, Int64(clamping: max(expectation, budget.part)))) } ?? expectation
-    try await begin(holding: bytes)
+    try await begin(holding: Int(clamping: min(length ?? .max, Int64(budget.first))))
   }
 
   /// Reserves memory for a body that uses this number of bytes until its end.
   func begin(holding bytes: Int) async throws(CacheError) {
     try await budget.claim(.body(bytes), priority)
-    addGranted(bytes, instead: true)
+    add(.init(bodies: bytes))
+    leaveSlot()
   }
 
   /// Reserves memory for a body that is about to have this number of bytes.
@@ -241,36 +254,47 @@ final class MemoryReservation: Sendable {
     let wanted = max(Int(clamping: min(bytes, 1 << 40)), Int(clamping: min(Int64(clamping: held + min(held, budget.part)), most)))
     guard wanted > held else { return }
     try await budget.claim(.growth(wanted - held, reservation: number), priority)
-    addGranted(wanted - held, instead: false)
+    add(.init(bodies: wanted - held))
+  }
+
+  /// Reserves memory for a collected stream that is about to have this number of bytes, without waiting.
+  ///
+  /// - Returns: Whether the reservation suffices.
+  func growStream(to bytes: Int) -> Bool {
+    let held = state.withLock { $0.holding.bodies }
+    guard bytes > held else { return true }
+    for wanted in [held + min(held, budget.part), bytes] where wanted >= bytes {
+      guard budget.takeForStream(wanted - held) else { continue }
+      add(.init(bodies: wanted - held, streams: wanted - held))
+      return true
+    }
+    return false
   }
 
   /// Returns the memory that a complete body does not need.
-  ///
-  /// - Parameter isTypical: Whether the size of the body is a sample for the expected size of bodies.
-  func end(at bytes: Int64, isTypical: Bool = true) {
+  func end(at bytes: Int64) {
     let bytes = Int(clamping: bytes)
     let surplus = state.withLock { state in
-      let surplus = max(0, state.holding.bodies - bytes)
-      state.holding.bodies -= surplus
+      let bodies = max(0, state.holding.bodies - bytes)
+      let surplus = MemoryAccounting.Holding(bodies: bodies, streams: min(bodies, state.holding.streams))
+      state.holding.bodies -= surplus.bodies
+      state.holding.streams -= surplus.streams
       return surplus
     }
-    budget.giveBack(.init(bodies: surplus), learning: isTypical ? bytes : nil)
+    budget.giveBack(surplus)
+    leaveSlot()
   }
 
-  /// Adds a granted claim to the reservation, or returns it if the reservation was released in the meantime.
-  private func addGranted(_ bytes: Int, instead: Bool) {
-    let (back, isReleased) = state.withLock { state in
-      (settle(bytes, instead: instead, &state), state.isReleased)
+  /// Adds granted memory to the reservation, or returns it if the reservation was released in the meantime.
+  private func add(_ granted: MemoryAccounting.Holding) {
+    let isReleased = state.withLock { state in
+      if !state.isReleased {
+        state.holding.bodies += granted.bodies
+        state.holding.streams += granted.streams
+      }
+      return state.isReleased
     }
-    if back != MemoryAccounting.Holding() { budget.giveBack(back, endOf: isReleased ? number : nil) }
-  }
-
-  private func settle(_ bytes: Int, instead: Bool, _ state: inout State) -> MemoryAccounting.Holding {
-    guard !state.isReleased else { return MemoryAccounting.Holding(bodies: bytes) }
-    state.holding.bodies += bytes
-    guard instead else { return MemoryAccounting.Holding() }
-    defer { state.holding.initial = 0 }
-    return MemoryAccounting.Holding(initial: state.holding.initial)
+    if isReleased { budget.giveBack(granted, endOf: number) }
   }
 
   func release() {
@@ -279,5 +303,8 @@ final class MemoryReservation: Sendable {
       return state.isReleased ? nil : state.holding
     }
     if let holding, holding != .init() { budget.giveBack(holding, endOf: number) }
+    leaveSlot()
   }
+
+  private func leaveSlot() { state.withLock { $0.slot.take() }?.leave() }
 }

@@ -46,7 +46,11 @@ package final class PrioritySemaphore: Sendable {
     return try await body()
   }
 
-  private func enter(_ priority: LoadPriority, _ isContinuing: Bool) async -> Bool {
+  /// Takes a free slot, which ``leave()`` returns. Returns `false` if there is none.
+  func enterWithoutWaiting() -> Bool { state.withLock { $0.takeFree() } }
+
+  /// Waits for a slot, which ``leave()`` returns. Returns `false` if the calling task is cancelled while it waits.
+  func enter(_ priority: LoadPriority, _ isContinuing: Bool = false) async -> Bool {
     let ticket: PriorityQueue.Ticket? = state.withLock { state in
       guard !state.takeFree() else { return nil }
       state.lastTicket += 1
@@ -83,7 +87,7 @@ package final class PrioritySemaphore: Sendable {
     state.withLock { _ = $0.queue.raise(ticket, to: level) }
   }
 
-  private func leave() {
+  func leave() {
     let next: CheckedContinuation<Bool, Never>? = state.withLock { state in
       guard let ticket = state.queue.next() else {
         state.free += 1

@@ -60,11 +60,15 @@ extension TieredCache {
       var range: Range<Int64>?
       if case .range(let requested) = part { range = requested }
       guard let entry = try await entry(of: candidate, range: range, in: disk) else { return nil }
-      guard range == nil, let length = entry.body.length, length <= request.maximumBodyInMemory else {
+      guard range == nil, let length = entry.body.length, length <= request.maximumBodyInMemory,
+        let reservation = request.budget.streamReservation(holding: Int(length))
+      else {
         return Content(body: entry.body, source: .disk)
       }
       let data = try await bounded(entry.body).collect(limit: length)
-      return Content(body: ResourceBody(data), source: .disk, data: data)
+      guard data.count > MemoryBudget.streamed else { return Content(body: ResourceBody(data), source: .disk, data: data) }
+      let body = ResourceBody(length: length, source: StoredBytes(data, reservation))
+      return Content(body: body, source: .disk, data: data)
     } catch {
       return try unreadable(error)
     }
@@ -177,8 +181,10 @@ extension StoredReply.Content {
     case .whole: return ResourceBody(data)
     case .range(let range):
       let clamped = range.clamped(to: 0..<Int64(data.count))
-      // A copy does not keep the whole body alive.
-      return ResourceBody(Data(data[data.startIndex + Int(clamped.lowerBound)..<data.startIndex + Int(clamped.upperBound)]))
+      let bytes = data[data.startIndex + Int(clamped.lowerBound)..<data.startIndex + Int(clamped.upperBound)]
+      // A copy of a small part does not keep the whole body alive. Copies of large parts, for many readers, would exceed memory.
+      guard bytes.count > MemoryBudget.streamed else { return ResourceBody(Data(bytes)) }
+      return ResourceBody(length: Int64(bytes.count), source: StoredBytes(bytes))
     }
   }
 }

@@ -14,7 +14,6 @@ private final class Book {
   var inUse: Int { accounting.inUse }
   var peak: Int { accounting.peak }
   var waiting: Int { accounting.waiting }
-  var expectation: Int { accounting.expectation }
 
   func served(_ claim: MemoryAccounting.Claim, _ ticket: UInt64, level: LoadPriority.Level) -> [UInt64] {
     accounting.claim(claim, ticket, level: level)
@@ -28,7 +27,7 @@ private final class Book {
   @discardableResult
   func raise(_ ticket: UInt64, to level: LoadPriority.Level) -> [UInt64] { accounting.raise(ticket, to: level) }
   func withdraw(_ ticket: UInt64) -> [UInt64] { accounting.withdraw(ticket) }
-  func learn(_ bytes: Int) { accounting.learn(bytes) }
+  func takeForStream(_ bytes: Int) -> Bool { accounting.takeForStream(bytes) }
 
   func giveBack(_ holding: MemoryAccounting.Holding, endOf reservation: Int? = nil) -> [UInt64] {
     accounting.giveBack(holding, endOf: reservation)
@@ -40,35 +39,52 @@ struct MemoryAccountingTests {
   /// An accounting of 400 bytes, of which bodies may use 300.
   private let accounting = Book(limit: 400)
 
-  @Test("places are granted while there is room, and then by priority")
-  func initial() {
-    #expect(accounting.claim(.initial(200), 1, level: .normal))
-    #expect(!accounting.claim(.initial(150), 2, level: .low))
-    #expect(!accounting.claim(.initial(150), 3, level: .normal))
-    #expect(!accounting.claim(.initial(150), 4, level: .low))
-    accounting.raise(4, to: .high)
+  @Test("loads start while there is room, and then by priority, and hold nothing until their bodies arrive")
+  func starts() {
+    for ticket in UInt64(1)...100 { #expect(accounting.claim(.start(300), ticket, level: .normal)) }
+    #expect(accounting.inUse == 0)
+    #expect(accounting.claim(.body(200), 101, level: .normal))
+    #expect(!accounting.claim(.start(150), 102, level: .normal))
+    #expect(!accounting.claim(.start(150), 103, level: .low))
+    accounting.raise(103, to: .high)
 
-    #expect(accounting.giveBack(.init(initial: 200)) == [4, 3])
-    #expect(accounting.giveBack(.init(initial: 150)) == [2])
+    #expect(accounting.giveBack(.init(bodies: 200)) == [103, 102])
+  }
+
+  @Test("streams take memory at once or not at all, and never so much that loads cannot have bodies")
+  func streams() {
+    #expect(accounting.takeForStream(100))
+    #expect(!accounting.takeForStream(51))
+    #expect(accounting.takeForStream(50))
+    // No load has a body, so the first one starts whatever the streams hold.
+    #expect(accounting.claim(.start(300), 1, level: .normal))
+    #expect(accounting.claim(.body(100), 2, level: .normal))
+    #expect(!accounting.claim(.body(100), 3, level: .normal))
+    #expect(accounting.giveBack(.init(bodies: 50, streams: 50)) == [3])
+
+    #expect(!accounting.claim(.body(100), 4, level: .normal))
+    // Memory that becomes available is for the load that waits.
+    #expect(!accounting.takeForStream(1))
+    #expect(accounting.giveBack(.init(bodies: 200)) == [4])
+    #expect(accounting.giveBack(.init(bodies: 200, streams: 100)).isEmpty)
+    #expect(accounting.held == .init() && accounting.peak == 300)
   }
 
   @Test("a large claim is not overtaken, and a withdrawn claim admits the claims behind it")
   func headOfLine() {
-    #expect(accounting.claim(.initial(200), 1, level: .normal))
-    #expect(!accounting.claim(.initial(250), 2, level: .normal))
-    #expect(!accounting.claim(.initial(10), 3, level: .normal))
+    #expect(accounting.claim(.body(200), 1, level: .normal))
+    #expect(!accounting.claim(.start(250), 2, level: .normal))
+    #expect(!accounting.claim(.start(10), 3, level: .normal))
 
     #expect(accounting.withdraw(2) == [3])
     #expect(accounting.waiting == 0)
   }
 
-  @Test("a body counts against bodies and not against places, and is granted before places")
+  @Test("a body that has arrived is granted before loads that start")
   func bodies() {
-    for ticket in 1...3 { #expect(accounting.claim(.initial(100), UInt64(ticket), level: .normal)) }
     #expect(accounting.claim(.body(250), 4, level: .normal))
     #expect(!accounting.claim(.body(100), 5, level: .normal))
-    #expect(!accounting.claim(.initial(1), 6, level: .veryHigh))
-    #expect(accounting.giveBack(.init(initial: 300)).isEmpty)
+    #expect(!accounting.claim(.start(1), 6, level: .veryHigh))
 
     #expect(accounting.giveBack(.init(bodies: 250)) == [5, 6])
     #expect(accounting.peak == 250)
@@ -121,18 +137,18 @@ struct MemoryAccountingTests {
 
   @Test("a claim that becomes urgent and fits is granted at once, with all claims that can then be granted")
   func turns() {
-    #expect(accounting.claim(.initial(200), 1, level: .normal))
-    #expect(!accounting.claim(.initial(250), 2, level: .normal))
-    #expect(!accounting.claim(.initial(50), 3, level: .low))
+    #expect(accounting.claim(.body(200), 1, level: .normal))
+    #expect(!accounting.claim(.body(250), 2, level: .normal))
+    #expect(!accounting.claim(.body(50), 3, level: .low))
     #expect(accounting.raise(3, to: .high) == [3])
-    #expect(accounting.giveBack(.init(initial: 250)) == [2])
-    #expect(accounting.giveBack(.init(initial: 250)).isEmpty)
+    #expect(accounting.giveBack(.init(bodies: 250)) == [2])
+    #expect(accounting.giveBack(.init(bodies: 250)).isEmpty)
 
     // This queue has served three claims. Every eighth turn goes to the oldest one.
-    for ticket in UInt64(4)...6 { #expect(accounting.claim(.initial(10), ticket, level: .normal)) }
-    #expect(!accounting.claim(.initial(280), 7, level: .high))
-    #expect(accounting.served(.initial(5), 8, level: .veryHigh) == [8])
-    #expect(accounting.giveBack(.init(initial: 35)) == [7])
+    for ticket in UInt64(4)...6 { #expect(accounting.claim(.body(10), ticket, level: .normal)) }
+    #expect(!accounting.claim(.body(280), 7, level: .high))
+    #expect(accounting.served(.body(5), 8, level: .veryHigh) == [8])
+    #expect(accounting.giveBack(.init(bodies: 35)) == [7])
   }
 
   @Test("the first piece of work is always granted, and others wait while there is no room")
@@ -146,23 +162,12 @@ struct MemoryAccountingTests {
     #expect(accounting.giveBack(.init(bodies: 300)) == [4])
   }
 
-  @Test("the expected size of a body follows the last bodies, within bounds")
-  func expectation() {
-    let accounting = Book(limit: 400 << 20)
-    #expect(accounting.expectation == 4 << 20)
-    for _ in 0..<100 { accounting.learn(8 << 20) }
-    #expect((7 << 20...8 << 20).contains(accounting.expectation))
-    for _ in 0..<100 { accounting.learn(0) }
-    #expect((64 << 10...65 << 10).contains(accounting.expectation))
-    for _ in 0..<200 { accounting.learn(.max) }
-    #expect((290 << 20...300 << 20).contains(accounting.expectation))
-  }
-
-  /// A load, from its place to its end.
+  /// A load, from its start to its end.
   private struct Load {
     var steps: [MemoryAccounting.Claim]
     var held = MemoryAccounting.Holding()
     var awaited: UInt64?
+    var hasEnded = false
   }
 
   @Test("claims in any order all end, within the budget except for one body and one value", arguments: UInt64(1)...40)
@@ -175,22 +180,22 @@ struct MemoryAccountingTests {
       let growth = MemoryAccounting.Claim.growth(size / 2 + 1, reservation: number)
       let grown = number % 3 == 0 ? [growth, growth, growth] : []
       let work = number % 2 == 0 ? [MemoryAccounting.Claim.work(Int.random(in: 0...500, using: &random))] : []
-      return Load(steps: [.initial(50), .body(size)] + grown + work)
+      return Load(steps: [.start(50), .body(size)] + grown + work)
     }
     var (ticket, ended) = (UInt64(0), 0)
     let largest = 3_000 + 3 * 1_501 + 500
     while ended < loads.count {
       let waiting = loads.compactMap(\.awaited)
       if let late = waiting.randomElement(using: &random), let level = LoadPriority.Level.allCases.randomElement(using: &random) {
-        arrive(accounting.raise(late, to: level), &loads, accounting)
+        arrive(accounting.raise(late, to: level), &loads)
       }
-      let ready = loads.indices.filter { loads[$0].awaited == nil && loads[$0].held.initial >= 0 }
+      let ready = loads.indices.filter { loads[$0].awaited == nil && !loads[$0].hasEnded }
       let number = try #require(ready.randomElement(using: &random), "everybody waits")
       guard let step = loads[number].steps.first else {
         let holding = loads[number].held
-        loads[number].held.initial = -1
+        loads[number].hasEnded = true
         ended += 1
-        arrive(accounting.giveBack(holding, endOf: number), &loads, accounting)
+        arrive(accounting.giveBack(holding, endOf: number), &loads)
         continue
       }
       if Int.random(in: 0..<20, using: &random) == 0 {
@@ -200,27 +205,22 @@ struct MemoryAccountingTests {
       ticket += 1
       loads[number].awaited = ticket
       let level = try #require(LoadPriority.Level.allCases.randomElement(using: &random))
-      arrive(accounting.served(step, ticket, level: level), &loads, accounting)
+      arrive(accounting.served(step, ticket, level: level), &loads)
       #expect(accounting.inUse <= limit + largest)
     }
     #expect(accounting.held == .init() && accounting.waiting == 0)
   }
 
-  private func arrive(_ tickets: [UInt64], _ loads: inout [Load], _ accounting: Book) {
-    var back: [MemoryAccounting.Holding] = []
+  private func arrive(_ tickets: [UInt64], _ loads: inout [Load]) {
     for ticket in tickets {
       guard let number = loads.firstIndex(where: { $0.awaited == ticket }) else { continue }
       loads[number].awaited = nil
       switch loads[number].steps.removeFirst() {
-      case .initial(let bytes): loads[number].held.initial = bytes
-      case .body(let bytes):
-        back.append(.init(initial: loads[number].held.initial))
-        loads[number].held.initial = 0
-        loads[number].held.bodies = bytes
+      case .start: break
+      case .body(let bytes): loads[number].held.bodies = bytes
       case .growth(let bytes, _): loads[number].held.bodies += bytes
       case .work(let bytes): (loads[number].held.work, loads[number].held.workers) = (bytes, 1)
       }
     }
-    for holding in back { arrive(accounting.giveBack(holding), &loads, accounting) }
   }
 }

@@ -6,7 +6,8 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// Tests with a memory budget of 400,000 bytes, of which bodies may use 300,000.
+/// Tests with a memory budget of 400,000 bytes, of which bodies may use 262,500. Loads start while 32,812 bytes are available,
+/// and a body reserves up to as many with its first byte.
 @Suite("A memory budget")
 struct MemoryBudgetTests {
   private let fixture: ManagerFixture
@@ -25,8 +26,10 @@ struct MemoryBudgetTests {
     ProcessingExecutor(queue: DispatchQueue(label: "held", attributes: .concurrent))
   }
 
-  private func serve(_ path: String, bytes: Int, _ change: (ScriptedResponse) -> ScriptedResponse = { $0 }) throws -> URL {
-    let url = try fixture.url(path)
+  private func serve(
+    _ path: String, bytes: Int, of host: String = "example.com", _ change: (ScriptedResponse) -> ScriptedResponse = { $0 }
+  ) throws -> URL {
+    let url = try #require(URL(string: "https://\(host)\(path)"))
     network.respond(to: url, with: change(.ok(Data(count: bytes))))
     return url
   }
@@ -39,14 +42,16 @@ struct MemoryBudgetTests {
     try await Turns.until { manager.memoryUse.inUse == 0 && manager.memoryUse.waiting == 0 }
   }
 
-  /// Makes the manager expect small bodies.
-  private func teach() async throws {
-    for number in 0..<30 { _ = try await load(serve("/small/\(number)", bytes: 1_000)).value }
+  /// Starts a load that receives 240,000 bytes and then waits at the gate, so that no other load can start.
+  private func fill(_ gate: Gate) async throws -> Task<Int, any Error> {
+    let load = load(try serve("/first", bytes: 250_000) { $0.chunked(by: 240_000).bodyHeld(by: gate) })
+    gate.letThrough()
+    try await Turns.until { manager.memoryUse.inUse == 240_000 }
+    return load
   }
 
   @Test("many simultaneous loads stay within the budget, and all of them end", arguments: [true, false])
   func bounded(statesLength: Bool) async throws {
-    try await teach()
     let gate = Gate()
     let urls = try (0..<200).map { number in
       try serve("/\(number)", bytes: 50_000) {
@@ -56,59 +61,85 @@ struct MemoryBudgetTests {
     }
     let sizes = try await withThrowingTaskGroup(of: Int.self) { group in
       for url in urls { group.addTask { try await load(url).value } }
-      try await Turns.until { manager.memoryUse.inUse >= 150_000 }
+      await gate.arrived(16)
+      #expect(manager.memoryUse.inUse == 0)
       gate.open()
       return try await group.reduce(into: []) { $0.append($1) }
     }
     #expect(sizes == [Int](repeating: 50_000, count: 200))
-    #expect(manager.memoryUse.peak <= 300_000)
+    #expect(manager.memoryUse.peak <= 262_500 + 50_000)
     try await expectNothingLeft()
   }
 
-  @Test("a load over budget sends no request until a body has been delivered, and the highest priority is next")
+  @Test(
+    "loads that wait for silent servers hold no memory, loads from other servers do not wait for them, and all of them end",
+    arguments: [true, false])
+  func silent(sendsHead: Bool) async throws {
+    let gate = Gate()
+    let silent = try (0..<100).map { number in
+      load(
+        try serve("/\(number)", bytes: 50_000, of: "silent\(number % 3).example.com") {
+          sendsHead ? $0.bodyHeld(by: gate) : $0.held(by: gate)
+        })
+    }
+    // Sixteen loads of each server have sent their requests.
+    await gate.arrived(48)
+    #expect(manager.memoryUse.inUse == 0 && manager.memoryUse.waiting == 0)
+    #expect(try await load(serve("/other", bytes: 200_000)).value == 200_000)
+    silent[0].cancel()
+    silent[99].cancel()
+    for number in [0, 99] { await #expect(throws: CacheError.self) { try await silent[number].value } }
+    gate.open()
+    for load in silent[1..<99] { #expect(try await load.value == 50_000) }
+    try await expectNothingLeft()
+  }
+
+  @Test("a load over budget sends no request until there is room for a body")
   func admission() async throws {
     let gate = Gate()
-    let first = load(try serve("/first", bytes: 250_000) { $0.bodyHeld(by: gate) })
-    await gate.arrived()
+    let first = try await fill(gate)
     let low = load(try serve("/low", bytes: 250_000), .low)
     try await Turns.until { manager.memoryUse.waiting == 1 }
     let high = load(try serve("/high", bytes: 250_000), .high)
     try await Turns.until { manager.memoryUse.waiting == 2 }
     #expect(network.requests.map(\.path) == ["/first"])
-    #expect(manager.memoryUse.inUse == 250_000)
 
     gate.open()
-    _ = try await (first.value, low.value, high.value)
+    for load in [first, low, high] { #expect(try await load.value == 250_000) }
 
-    #expect(network.requests.map(\.path) == ["/first", "/high", "/low"])
-    #expect(manager.memoryUse.peak == 250_000)
+    #expect(manager.memoryUse.peak <= 262_500 + 250_000)
     try await expectNothingLeft()
   }
 
-  @Test("a waiting load that becomes urgent overtakes earlier loads")
+  @Test("a body that waits for memory and becomes urgent overtakes earlier bodies")
   func raised() async throws {
-    let gate = Gate()
-    let first = load(try serve("/first", bytes: 250_000) { $0.bodyHeld(by: gate) })
-    await gate.arrived()
-    let other = load(try serve("/other", bytes: 250_000), .normal)
-    try await Turns.until { manager.memoryUse.waiting == 1 }
-    let url = try serve("/raised", bytes: 250_000)
-    let low = load(url, .low)
+    let (gate, small, bodies) = (Gate(), Gate(), Gate())
+    let held = load(try serve("/small", bytes: 20_000) { $0.chunked(by: 10_000).bodyHeld(by: small) })
+    let url = try serve("/raised", bytes: 20_000) { $0.bodyHeld(by: bodies) }
+    let (other, low) = (load(try serve("/other", bytes: 30_000) { $0.bodyHeld(by: bodies) }), load(url, .low))
+    await small.arrived()
+    await bodies.arrived(2)
+    // The bodies of `/first` and `/small` leave room for none of the others.
+    let first = try await fill(gate)
+    small.letThrough()
+    try await Turns.until { manager.memoryUse.inUse == 260_000 }
+    bodies.open()
     try await Turns.until { manager.memoryUse.waiting == 2 }
     let high = load(url, .high)
     try await Turns.until { fixture.observer.joins == 1 }
 
+    small.open()
+    // The room suffices for the urgent body alone.
+    for load in [held, low, high] { #expect(try await load.value == 20_000) }
+    #expect(manager.memoryUse.waiting == 1)
     gate.open()
-    _ = try await (first.value, other.value, low.value, high.value)
-
-    #expect(network.requests.map(\.path) == ["/first", "/raised", "/other"])
+    #expect(try await [first.value, other.value] == [250_000, 30_000])
+    try await expectNothingLeft()
   }
 
   @Test("a load that is cancelled while it waits sends no request and blocks no other load")
   func cancelled() async throws {
-    let gate = Gate()
-    let first = load(try serve("/first", bytes: 200_000) { $0.bodyHeld(by: gate) })
-    await gate.arrived()
+    let first = try await fill(Gate())
     let cancelled = load(try serve("/cancelled", bytes: 250_000))
     try await Turns.until { manager.memoryUse.waiting == 1 }
     let next = load(try serve("/next", bytes: 250_000))
@@ -143,29 +174,30 @@ struct MemoryBudgetTests {
 
   @Test("bodies that are reserved in parts stay within the budget, except for one")
   func large() async throws {
-    try await teach()
     let gate = Gate()
     let loads = try (0..<60).map { load(try serve("/\($0)", bytes: 150_000) { $0.chunked(by: 7_000).bodyHeld(by: gate) }) }
     await gate.arrived(3)
     gate.open()
     for load in loads { #expect(try await load.value == 150_000) }
-    #expect(manager.memoryUse.peak <= 300_000 + 150_000)
+    #expect(manager.memoryUse.peak <= 262_500 + 150_000)
     try await expectNothingLeft()
   }
 
-  @Test("a server that announces much and sends nothing blocks neither later loads nor disk reads")
+  @Test("a server that announces much and sends little blocks neither later loads nor disk reads")
   func slow() async throws {
     let stored = try serve("/stored", bytes: 250_000) { _ in .ok(Data(count: 250_000), cacheControl: "max-age=60") }
     _ = try await load(stored).value
-    try await teach()
     fixture.restart()
     let gate = Gate()
-    var slow: [Task<Int, any Error>] = []
-    for bytes in [1_000_000, 250_000] {
-      slow.append(load(try serve("/\(bytes)", bytes: bytes) { $0.bodyHeld(by: gate) }))
-      try await Turns.until { gate.arrivals == slow.count }
+    let sizes = [1_000_000, 250_000] + [Int](repeating: 100_000, count: 20)
+    let slow = try sizes.enumerated().map { number, bytes in
+      load(try serve("/\(number)", bytes: bytes, of: "slow.example.com") { $0.chunked(by: 1_000).bodyHeld(by: gate) })
     }
-    #expect(manager.memoryUse.inUse <= 2 * 75_000)
+    await gate.arrived(16)
+    gate.letThrough(2)
+    // Two bodies have begun, so two more requests were sent.
+    await gate.arrived(16 + 2 + 2)
+    #expect(manager.memoryUse.inUse <= 2 * 32_812)
 
     let done = Counter()
     let quick = try ((0..<20).map { try serve("/quick/\($0)", bytes: 10_000) } + [stored]).map { url in
@@ -177,25 +209,26 @@ struct MemoryBudgetTests {
     }
     try await Turns.until { done.value == quick.count }
     for load in quick { _ = try await load.value }
-    #expect(gate.held == 2)
+    #expect(gate.held == 16 + 2)
 
     gate.open()
-    #expect(try await [slow[0].value, slow[1].value] == [1_000_000, 250_000])
+    for (load, bytes) in zip(slow, sizes) { #expect(try await load.value == bytes) }
     try await expectNothingLeft()
   }
 
   @Test("joined loads of any form use one reservation")
   func joined() async throws {
     let gate = Gate()
-    let url = try serve("/first", bytes: 250_000) { $0.bodyHeld(by: gate) }
+    let url = try serve("/first", bytes: 250_000) { $0.chunked(by: 200_000).bodyHeld(by: gate) }
     let text = ResourceTransform<String>(id: "text", cost: { $0.utf8.count }) { body, _ throws(CacheError) in
       "\(try await body.collect().count)"
     }
     let loads = (0..<5).map { _ in load(url) }
     let texts = (0..<5).map { _ in Task { try await fixture.load(text, at: url).value } }
-    await gate.arrived()
+    gate.letThrough()
+    await gate.arrived(2)
     try await Turns.until { fixture.observer.joins == 9 }
-    #expect(manager.memoryUse.inUse == 250_000 && manager.memoryUse.waiting == 0)
+    #expect(manager.memoryUse.inUse == 200_000 && manager.memoryUse.waiting == 0)
     gate.open()
     for load in loads { #expect(try await load.value == 250_000) }
     for text in texts { #expect(try await text.value == "250000") }
@@ -253,7 +286,7 @@ struct MemoryBudgetTests {
     #expect(gate.arrivals == 1)
     gate.open()
     for value in values { #expect(try await value.value == 1_000) }
-    #expect(fixture.manager.memoryUse.peak <= 253_000)
+    #expect(fixture.manager.memoryUse.peak <= 253_000 + 3 * 8)
     try await Turns.until { fixture.manager.memoryUse.inUse == 0 }
   }
 

@@ -15,7 +15,7 @@ struct WaiterPriorityTests {
       let priority = number == 0 ? LoadPriority(.normal) : shared
       waiters.append(
         Task {
-          let share = try await budget.reserve(priority, upTo: 500)
+          let share = try await budget.start("host \(number)", priority)
           order.append("\(number)")
           share.release()
         })
