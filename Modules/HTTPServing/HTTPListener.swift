@@ -81,6 +81,12 @@ private struct ConnectionSetup: ServerChildChannel {
 
   let responder: any HTTPResponder
   let settings: ConnectionSettings
+  private let freedMemory = FreedMemory()
+
+  init(responder: any HTTPResponder, settings: ConnectionSettings) {
+    self.responder = responder
+    self.settings = settings
+  }
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
     channel.eventLoop.makeCompletedFuture {
@@ -98,6 +104,7 @@ private struct ConnectionSetup: ServerChildChannel {
     } onCancel: {
       value.channel.close(promise: nil)
     }
+    freedMemory.connectionEnded(on: value.channel.eventLoop)
   }
 }
 #endif
