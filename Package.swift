@@ -124,6 +124,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.81.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
+    .package(url: "https://github.com/apple/swift-nio-http2", from: "1.36.0"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
@@ -161,6 +162,8 @@ let package = Package(
         product("NIOCore", of: "swift-nio", trait: "AsyncHTTP"),
         product("NIOPosix", of: "swift-nio", trait: "AsyncHTTP"),
         product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP"),
+        product("NIOHPACK", of: "swift-nio-http2", trait: "AsyncHTTP"),
+        product("NIOHTTP2", of: "swift-nio-http2", trait: "AsyncHTTP"),
         product("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTP"),
       ]),
     .systemLibrary(

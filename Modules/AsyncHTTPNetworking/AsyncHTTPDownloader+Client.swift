@@ -5,8 +5,8 @@ internal import NIOCore
 internal import NIOSSL
 
 extension AsyncHTTPDownloader.Configuration {
-  /// The client's configuration. It disables redirects, decoding and connection retries. It counts connections and checks the
-  /// addresses of their peers.
+  /// The client's configuration. It disables redirects, decoding and connection retries. It counts connections, checks
+  /// the addresses of their peers, and guards against their responses.
   func client(counting connections: ConnectionCount) throws(CacheError) -> HTTPClient.Configuration {
     var client = HTTPClient.Configuration()
     client.redirectConfiguration = .disallow
@@ -30,12 +30,16 @@ extension AsyncHTTPDownloader.Configuration {
     client.http1_1ConnectionDebugInitializer = { channel in
       do {
         try ExactTarget.install(in: channel)
+        try ResponseGuard.install(in: channel)
         return initializer(channel)
       } catch {
         return channel.eventLoop.makeFailedFuture(error)
       }
     }
     client.http2ConnectionDebugInitializer = initializer
+    client.http2StreamChannelDebugInitializer = { channel in
+      channel.eventLoop.makeCompletedFuture { try ResponseGuard.install(inStream: channel) }
+    }
     return client
   }
 }

@@ -16,7 +16,10 @@ struct ReceivedHead: Sendable {
   ///   - version: The version of the protocol.
   ///   - headers: The received headers.
   ///   - method: The method of the request. A response to HEAD has no body.
-  init(status: Int, version: HTTPVersion, headers: HTTPHeaders, method: HTTPRequest.Method) {
+  /// - Throws: `CacheError.Code.malformedResponse` for a status that is none, which traps in HTTPTypes. ``ResponseGuard`` is only
+  ///   in the connections of the downloader's own client.
+  init(status: Int, version: HTTPVersion, headers: HTTPHeaders, method: HTTPRequest.Method) throws(CacheError) {
+    if let error = ResponseGuard.refusal(ofStatus: status) { throw error }
     let fields = HTTPFields(received: headers)
     response = HTTPResponse(status: HTTPResponse.Status(code: status), headerFields: fields)
     protocolName = version.major == 2 ? "h2" : "http/\(version.major).\(version.minor)"

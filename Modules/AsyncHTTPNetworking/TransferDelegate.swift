@@ -33,8 +33,13 @@ final class TransferDelegate: HTTPClientResponseDelegate {
   }
 
   func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
-    transfer.receive(
-      ReceivedHead(status: Int(head.status.code), version: head.version, headers: head.headers, method: plain.method))
+    do throws(CacheError) {
+      transfer.receive(
+        try ReceivedHead(
+          status: Int(head.status.code), version: head.version, headers: head.headers, method: plain.method))
+    } catch {
+      transfer.fail(error)
+    }
     return task.eventLoop.makeSucceededVoidFuture()
   }
 

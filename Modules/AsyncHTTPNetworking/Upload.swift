@@ -24,7 +24,7 @@ struct Upload: Sendable {
       let response = try await client.execute(request, deadline: .distantFuture)
       guard response.history.count <= 1 else { return transfer.fail(.followsRedirects) }
       transfer.receive(
-        ReceivedHead(
+        try ReceivedHead(
           status: Int(response.status.code), version: response.version, headers: response.headers, method: method))
       let eventLoop = client.eventLoopGroup.any()
       for try await bytes in response.body {

@@ -12,9 +12,9 @@ import Testing
 struct TransferStateTests {
   private static func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .seconds(1_000 + seconds) }
 
-  private static func head(length: Int?) -> ReceivedHead {
+  private static func head(length: Int?) throws -> ReceivedHead {
     let headers: HTTPHeaders = length.map { ["Content-Length": "\($0)"] } ?? [:]
-    return ReceivedHead(status: 200, version: .http1_1, headers: headers, method: .get)
+    return try ReceivedHead(status: 200, version: .http1_1, headers: headers, method: .get)
   }
 
   /// Returns a transfer that was sent at second 0 and waits for its head.
@@ -38,7 +38,7 @@ struct TransferStateTests {
   @Test("bytes received before a failure are returned before the error, but not after a cancellation")
   func bytesBeforeTheError() throws {
     var state = Self.sent()
-    _ = state.receive(Self.head(length: 10), at: Self.at(0))
+    _ = state.receive(try Self.head(length: 10), at: Self.at(0))
     _ = Self.receive(4, at: Self.at(0), in: &state)
     _ = state.finish(at: Self.at(0))
     var cancelled = state
@@ -50,7 +50,7 @@ struct TransferStateTests {
   }
 
   @Test("a server that is silent before the head fails at the idle timeout")
-  func silentBeforeHead() {
+  func silentBeforeHead() throws {
     var state = Self.sent()
     let early = state.checkTimeouts(at: Self.at(9))
     #expect(early.end == nil)
@@ -61,7 +61,7 @@ struct TransferStateTests {
   }
 
   @Test("before the request is sent, silence is limited by the client only")
-  func connecting() {
+  func connecting() throws {
     var state = TransferState(limits: TransferLimits(idle: .seconds(10)), calledAt: Self.at(0))
     _ = state.start(at: Self.at(0))
     #expect(state.checkTimeouts(at: Self.at(50)).end == nil)
@@ -72,7 +72,7 @@ struct TransferStateTests {
   @Test("every byte restarts the idle timeout")
   func activity() async throws {
     var state = Self.sent()
-    _ = state.receive(Self.head(length: 1_000), at: Self.at(9))
+    _ = state.receive(try Self.head(length: 1_000), at: Self.at(9))
     await withUnsafeContinuation { (waiter: Transfer.Waiter) in
       #expect(state.awaitBytes(waiter, at: Self.at(9)).0 == .waiting)
       #expect(state.checkTimeouts(at: Self.at(12)).due == Self.at(19))
@@ -82,9 +82,9 @@ struct TransferStateTests {
   }
 
   @Test("time without a reader does not count, and the idle timeout restarts with the next read")
-  func slowReader() async {
+  func slowReader() async throws {
     var state = Self.sent()
-    _ = state.receive(Self.head(length: 1_000), at: Self.at(1))
+    _ = state.receive(try Self.head(length: 1_000), at: Self.at(1))
     let unread = state.checkTimeouts(at: Self.at(100))
     #expect(unread.end == nil)
     #expect(unread.due == nil)
@@ -99,7 +99,7 @@ struct TransferStateTests {
   }
 
   @Test("time in which the request body is not ready does not count")
-  func slowUpload() {
+  func slowUpload() throws {
     var state = Self.sent()
     _ = state.produces(true, at: Self.at(1))
     #expect(state.checkTimeouts(at: Self.at(50)).end == nil)
@@ -108,16 +108,16 @@ struct TransferStateTests {
   }
 
   @Test("the total limit counts from the call, regardless of the slow side")
-  func total() {
+  func total() throws {
     var state = Self.sent(idle: 10, total: 30)
-    _ = state.receive(Self.head(length: nil), at: Self.at(1))
+    _ = state.receive(try Self.head(length: nil), at: Self.at(1))
     #expect(state.checkTimeouts(at: Self.at(10)).due == Self.at(30))
     #expect(state.checkTimeouts(at: Self.at(30)).end != nil)
     #expect(error(of: &state)?.reason == "the response was not complete after 30 s")
   }
 
   @Test("a queued request may wait as long as others make progress")
-  func queue() {
+  func queue() throws {
     var state = TransferState(limits: TransferLimits(idle: .seconds(10)), calledAt: Self.at(0))
     let lastProgress = Lock(Self.at(0))
     _ = state.enqueue(progress: { lastProgress.withLock { $0 } }, at: Self.at(0))
@@ -131,11 +131,11 @@ struct TransferStateTests {
   }
 
   @Test("the time in the queue is measured")
-  func queued() {
+  func queued() throws {
     var state = TransferState(limits: TransferLimits(idle: .seconds(10)), calledAt: Self.at(0))
     _ = state.enqueue(progress: { Self.at(0) }, at: Self.at(0))
     #expect(state.start(at: Self.at(3)).0)
-    _ = state.receive(Self.head(length: 0), at: Self.at(5))
+    _ = state.receive(try Self.head(length: 0), at: Self.at(5))
     _ = state.finish(at: Self.at(6))
     #expect(state.metrics.queued == .seconds(3))
     #expect(state.metrics.timeToHead == .seconds(2))
@@ -146,7 +146,7 @@ struct TransferStateTests {
   @Test("unread bytes make the sender wait until they are read")
   func backPressure() throws {
     var state = Self.sent()
-    _ = state.receive(Self.head(length: nil), at: Self.at(0))
+    _ = state.receive(try Self.head(length: nil), at: Self.at(0))
     let loop = MultiThreadedEventLoopGroup.singleton.any()
     let first = state.receive(ByteBuffer(repeating: 1, count: 99), at: Self.at(1)) { loop.makePromise() }
     #expect(first.0 == nil)
@@ -162,7 +162,7 @@ struct TransferStateTests {
   @Test("an end before the announced length is a truncated body with both numbers, and excess bytes are an error")
   func lengths() throws {
     var short = Self.sent()
-    _ = short.receive(Self.head(length: 10), at: Self.at(0))
+    _ = short.receive(try Self.head(length: 10), at: Self.at(0))
     _ = Self.receive(4, at: Self.at(0), in: &short)
     #expect(short.finish(at: Self.at(0)).end != nil)
     #expect(try short.take(at: Self.at(0)).0?.get()?.count == 4)
@@ -170,13 +170,13 @@ struct TransferStateTests {
     #expect(error(of: &short)?.reason == "the body ended after 4 of 10 bytes")
 
     var long = Self.sent()
-    _ = long.receive(Self.head(length: 3), at: Self.at(0))
+    _ = long.receive(try Self.head(length: 3), at: Self.at(0))
     #expect(Self.receive(4, at: Self.at(0), in: &long).end != nil)
     #expect(error(of: &long)?.code == .malformedResponse)
   }
 
   @Test("a transfer that is cancelled before its request can be stopped stops it later")
-  func latchedStop() {
+  func latchedStop() throws {
     var state = Self.sent()
     #expect(state.cancel().end?.hadSlot == true)
     #expect(state.launched {}.stop != nil)
@@ -184,7 +184,7 @@ struct TransferStateTests {
   }
 
   @Test("the last attempt is stopped, and not the first one whose stop closure arrived late")
-  func lateStop() {
+  func lateStop() throws {
     var state = TransferState(limits: TransferLimits(idle: .seconds(10), attempts: 3), calledAt: Self.at(0))
     _ = state.start(at: Self.at(0))
     #expect(state.sendAgain(after: ChannelError.eof) == true)
@@ -197,7 +197,7 @@ struct TransferStateTests {
   }
 
   @Test("a request that meets a lost reused connection is sent again up to the limit, but not after the head")
-  func sendingAgain() {
+  func sendingAgain() throws {
     let limits = TransferLimits(idle: .seconds(10), attempts: 3)
     var state = TransferState(limits: limits, calledAt: Self.at(0))
     _ = state.start(at: Self.at(0))
@@ -230,20 +230,20 @@ struct TransferStateTests {
     var responded = TransferState(limits: limits, calledAt: Self.at(0))
     _ = responded.start(at: Self.at(0))
     _ = responded.sent(overReusedConnection: true, at: Self.at(0))
-    _ = responded.receive(Self.head(length: 3), at: Self.at(0))
+    _ = responded.receive(try Self.head(length: 3), at: Self.at(0))
     #expect(responded.sendAgain(after: ChannelError.eof) == false)
   }
 
   @Test("a complete body can be cancelled while it is unread")
-  func cancelledWhole() {
+  func cancelledWhole() throws {
     var state = Self.sent()
-    _ = state.receive(Self.head(length: 3), at: Self.at(0))
+    _ = state.receive(try Self.head(length: 3), at: Self.at(0))
     _ = Self.receive(3, at: Self.at(0), in: &state)
     _ = state.finish(at: Self.at(0))
     _ = state.fail(CacheError(.other, reason: "too late"))
     #expect(error(of: &state) == nil)
     var other = Self.sent()
-    _ = other.receive(Self.head(length: 3), at: Self.at(0))
+    _ = other.receive(try Self.head(length: 3), at: Self.at(0))
     _ = Self.receive(3, at: Self.at(0), in: &other)
     _ = other.finish(at: Self.at(0))
     _ = other.cancel()

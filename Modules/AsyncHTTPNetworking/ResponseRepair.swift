@@ -1,0 +1,309 @@
+#if AsyncHTTP
+internal import CacheCore
+internal import NIOCore
+
+/// Rewrites the forms of an HTTP/1 response that RFC 9112 tells a client to accept or to repair, and that SwiftNIO's parser
+/// refuses or ignores:
+/// - folded field lines (§5.2), blanks before a colon (§5.1) and after a chunk size (§7.1.1)
+/// - blanks around a length or a transfer coding, empty members of their lists, and a length that is repeated (§6.3)
+///
+/// It only removes or replaces bytes that have no meaning. Everything else reaches the parser unchanged, which judges it. What the
+/// parser would accept but not undo (`gzip, chunked`) is refused here.
+///
+/// A value without a connection. ``ResponseRepairHandler`` feeds it.
+struct ResponseRepair {
+  private enum Stage {
+    /// No part of the rest of the connection's bytes is rewritten, until the next request.
+    case rest
+    case statusLine
+    case fields
+    case trailers
+    case chunkSize
+    case chunk(left: Int)
+    case chunkEnd
+  }
+
+  /// The maximum number of bytes of a line that are held back. The parser's own limit is lower.
+  private static let lineLimit = 128 << 10
+
+  private var stage = Stage.rest
+  /// The start of a line whose end, or whose continuation, has not arrived.
+  private var held = ByteBuffer()
+
+  private var isHead = false
+  private var isInterim = false
+  private var hasBody = true
+  private var isChunked = false
+  private var length: Int?
+
+  /// Expects a response.
+  ///
+  /// - Parameter isHead: Whether the request has the method HEAD, so that the response has no body.
+  mutating func expectResponse(isHead: Bool) {
+    self.isHead = isHead
+    startHead()
+  }
+
+  private mutating func startHead() {
+    stage = .statusLine
+    (isInterim, hasBody, isChunked, length) = (false, !isHead, false, nil)
+  }
+
+  /// Returns the bytes for the parser, or `nil` if there are none yet.
+  mutating func repair(_ received: ByteBuffer) throws(CacheError) -> ByteBuffer? {
+    if case .rest = stage { return received }
+    var input = received
+    if held.readableBytes > 0 {
+      held.writeImmutableBuffer(received)
+      input = held
+      held = ByteBuffer()
+    }
+    var edits: [(lines: Range<Int>, replacement: [UInt8])] = []
+    var position = 0
+    let bytes = input.readableBytesView
+    let start = bytes.startIndex
+    while position < bytes.count {
+      if case .rest = stage { break }
+      if case .chunk(let left) = stage {
+        let count = min(left, bytes.count - position)
+        position += count
+        stage = left == count ? .chunkEnd : .chunk(left: left - count)
+        continue
+      }
+      let line = bytes[(start + position)...]
+      guard let end = lineEnd(in: line) else { break }
+      if let replacement = try pass(line[..<end]) { edits.append((position..<(end - start), replacement)) }
+      position = end - start
+    }
+    if case .rest = stage { position = bytes.count }
+    if position < bytes.count {
+      held = ByteBuffer(bytes[(start + position)...])
+      guard held.readableBytes <= Self.lineLimit else {
+        throw CacheError(.malformedResponse, reason: "a line of the response is too large")
+      }
+    }
+    guard position > 0 else { return nil }
+    let output = input.getSlice(at: input.readerIndex, length: position) ?? input
+    return edits.isEmpty ? output : Self.apply(edits, to: output)
+  }
+
+  /// Takes the bytes that are held back, because no more will arrive.
+  mutating func takeHeld() -> ByteBuffer? {
+    defer { held = ByteBuffer() }
+    return held.readableBytes > 0 ? held : nil
+  }
+
+  private static func apply(_ edits: [(lines: Range<Int>, replacement: [UInt8])], to input: ByteBuffer) -> ByteBuffer {
+    let bytes = input.readableBytesView
+    var output = ByteBuffer()
+    output.reserveCapacity(bytes.count)
+    var position = 0
+    for edit in edits {
+      output.writeBytes(bytes[(bytes.startIndex + position)..<(bytes.startIndex + edit.lines.lowerBound)])
+      output.writeBytes(edit.replacement)
+      position = edit.lines.upperBound
+    }
+    output.writeBytes(bytes[(bytes.startIndex + position)...])
+    return output
+  }
+
+  // MARK: Lines
+
+  /// The end of the line that starts here, after its line break, or `nil` if it is not known yet. A field line ends where no
+  /// continuation follows.
+  private func lineEnd(in line: ByteBufferView) -> Int? {
+    // Not HTTP, and perhaps without a line break. The parser refuses it now.
+    guard canBegin(line) else { return line.endIndex }
+    var search = line
+    while let feed = search.firstIndex(of: .lf) {
+      let next = feed + 1
+      guard isFoldable, !isEmpty(line[..<next]) else { return next }
+      guard next < line.endIndex else { return nil }
+      guard line[next].isBlank else { return next }
+      search = line[next...]
+    }
+    return nil
+  }
+
+  private func canBegin(_ line: ByteBufferView) -> Bool {
+    switch stage {
+    case .statusLine: line.first == .cr || line.first == .lf || line.starts(with: "HTTP/".utf8.prefix(line.count))
+    case .chunkSize: line.first?.hexDigit != nil
+    case .chunkEnd: line.first == .lf || line.first == .cr && line.dropFirst().first.map { $0 == .lf } ?? true
+    case .rest, .fields, .trailers, .chunk: true
+    }
+  }
+
+  private var isFoldable: Bool {
+    switch stage {
+    case .fields, .trailers: true
+    case .rest, .statusLine, .chunkSize, .chunk, .chunkEnd: false
+    }
+  }
+
+  private func isEmpty(_ line: ByteBufferView) -> Bool {
+    line.last == .lf && (line.count == 1 || line.count == 2 && line.first == .cr)
+  }
+
+  /// Passes a complete line with its line break. Returns its replacement, or `nil` if it stays.
+  private mutating func pass(_ line: ByteBufferView) throws(CacheError) -> [UInt8]? {
+    switch stage {
+    case .statusLine:
+      // The parser skips empty lines before a response.
+      guard !isEmpty(line) else { return nil }
+      passStatus(line)
+    case .fields:
+      guard isEmpty(line) else { return try field(line) }
+      if isInterim { startHead() } else { stage = isChunked && hasBody ? .chunkSize : .rest }
+    case .trailers:
+      guard isEmpty(line) else { return Field(line).repaired }
+      stage = .rest
+    case .chunkSize: return chunkSize(line)
+    case .chunkEnd: stage = isEmpty(line) ? .chunkSize : .rest
+    case .rest, .chunk: break
+    }
+    return nil
+  }
+
+  private mutating func passStatus(_ line: ByteBufferView) {
+    let code = line.dropFirst("HTTP/1.1 ".utf8.count).prefix(3)
+    guard line.starts(with: "HTTP/".utf8), code.count == 3, let status = code.decimal else { return stage = .rest }
+    isInterim = (100...199).contains(status) && status != 101
+    hasBody = !isHead && status >= 200 && status != 204 && status != 304
+    stage = .fields
+  }
+
+  private mutating func chunkSize(_ line: ByteBufferView) -> [UInt8]? {
+    let digits = line.prefix { $0.hexDigit != nil }
+    // A size of more digits is the parser's to judge.
+    guard (1...15).contains(digits.count) else {
+      stage = .rest
+      return nil
+    }
+    let size = digits.reduce(0) { $0 << 4 | Int($1.hexDigit ?? 0) }
+    stage = size == 0 ? .trailers : .chunk(left: size)
+    // Blanks may surround an extension too. A recipient ignores an extension that it does not know (RFC 9112 §7.1.1).
+    let rest = line[digits.endIndex...]
+    let next = rest.drop(while: \.isBlank).first
+    guard rest.contains(where: \.isBlank), next == .cr || next == UInt8(ascii: ";"), rest.firstIndex(of: .cr) == line.endIndex - 2
+    else { return nil }
+    return Array(digits) + [.cr, .lf]
+  }
+
+  // MARK: Fields
+
+  private mutating func field(_ line: ByteBufferView) throws(CacheError) -> [UInt8]? {
+    let field = Field(line)
+    if field.isNamed("content-length") { return try lengthField(field) }
+    if field.isNamed("transfer-encoding") { return try codingField(field) }
+    return field.repaired
+  }
+
+  /// Reduces equal lengths to one (RFC 9112 §6.3, item 5). The parser judges a value that is no length.
+  private mutating func lengthField(_ field: Field) throws(CacheError) -> [UInt8]? {
+    let values = field.members.map(\.decimal)
+    guard let first = values.first, let value = first else { return field.repaired }
+    guard values.allSatisfy({ $0 == value }), length == nil || length == value else {
+      throw CacheError(.malformedResponse, reason: "the response is not HTTP: it has two different lengths")
+    }
+    defer { length = value }
+    return length == nil ? field.replacement(value: String(value)) : []
+  }
+
+  /// Leaves one `chunked` in the spelling of the parser, which reads the rest of the connection for every other coding.
+  private mutating func codingField(_ field: Field) throws(CacheError) -> [UInt8]? {
+    // "identity" is the absence of a coding (RFC 2616 §3.6).
+    let codings = field.members.map { String(decoding: $0, as: UTF8.self).lowercased() }.filter { $0 != "identity" }
+    guard !codings.isEmpty else { return [] }
+    guard codings == ["chunked"], !isChunked else { throw .unknownTransferCoding(codings.joined(separator: ", ")) }
+    isChunked = true
+    return field.replacement(value: "chunked")
+  }
+}
+
+/// A field line with its line break, and its continuations.
+private struct Field {
+  private let line: ByteBufferView
+  private let colon: Int
+
+  init(_ line: ByteBufferView) {
+    self.line = line
+    colon = line.firstIndex(of: UInt8(ascii: ":")) ?? line.startIndex
+  }
+
+  /// The name without the blanks that may follow it. Blanks before it are an error that the parser reports.
+  private var name: ByteBufferView { line[..<colon].droppingLastBlanks() }
+
+  /// Returns whether the field has a name, in lower case.
+  func isNamed(_ other: String) -> Bool {
+    let name = name
+    return name.count == other.utf8.count && zip(name, other.utf8).allSatisfy { $0 | 0x20 == $1 }
+  }
+
+  private var isFolded: Bool { line.firstIndex(of: .lf).map { $0 + 1 } != line.endIndex }
+
+  /// The value in one line (RFC 9112 §5.2).
+  private var value: [UInt8] {
+    let lines = line[colon...].dropFirst().split(separator: .lf)
+    return Array(lines.map { ($0.last == .cr ? $0.dropLast() : $0).trimmingBlanks() }.joined(separator: [UInt8(ascii: " ")]))
+  }
+
+  /// The members of the value as a list, without empty ones (RFC 9110 §5.6.1).
+  var members: [ArraySlice<UInt8>] {
+    value.split(separator: UInt8(ascii: ",")).map { $0.trimmingBlanks() }.filter { !$0.isEmpty }
+  }
+
+  /// The line without continuations and without blanks before the colon, or `nil` if it has neither.
+  var repaired: [UInt8]? {
+    guard colon > line.startIndex, isFolded || line[colon - 1].isBlank else { return nil }
+    return Array(name) + [UInt8(ascii: ":"), UInt8(ascii: " ")] + value + [.cr, .lf]
+  }
+
+  /// The line with another value, or `nil` if the line already has it in the parser's form.
+  func replacement(value new: String) -> [UInt8]? {
+    let form = [UInt8](": \(new)\r\n".utf8)
+    return line[colon...].elementsEqual(form) && repaired == nil ? nil : Array(name) + form
+  }
+}
+
+extension CacheError {
+  /// The error for a body in a form that nothing undoes.
+  static func unknownTransferCoding(_ codings: String) -> CacheError {
+    CacheError(.malformedResponse, reason: "the transfer coding '\(codings)' is not supported")
+  }
+}
+
+extension UInt8 {
+  fileprivate static let cr: UInt8 = 13
+  fileprivate static let lf: UInt8 = 10
+
+  fileprivate var isBlank: Bool { self == 32 || self == 9 }
+
+  fileprivate var hexDigit: UInt8? {
+    switch self {
+    case 48...57: self - 48
+    case 65...70: self - 55
+    case 97...102: self - 87
+    default: nil
+    }
+  }
+}
+
+extension Collection<UInt8> {
+  /// The number that at most 18 digits are, or `nil` if there is none.
+  fileprivate var decimal: Int? {
+    guard !isEmpty, count <= 18, allSatisfy({ (48...57).contains($0) }) else { return nil }
+    return reduce(0) { $0 * 10 + Int($1 - 48) }
+  }
+}
+
+extension BidirectionalCollection<UInt8> where SubSequence == Self {
+  fileprivate func droppingLastBlanks() -> Self {
+    var rest = self
+    while rest.last?.isBlank == true { rest = rest.dropLast() }
+    return rest
+  }
+
+  fileprivate func trimmingBlanks() -> Self { drop { $0.isBlank }.droppingLastBlanks() }
+}
+#endif

@@ -1,0 +1,121 @@
+#if AsyncHTTP
+import Foundation
+import NIOCore
+import NIOPosix
+import NIOSSL
+import Testing
+
+/// A server with TLS that sends HTTP/2 frames as a test writes them, so that they need not be valid (RFC 9113 §4.1).
+final class HTTP2Server: Sendable {
+  /// A frame of the response.
+  enum Frame: Sendable {
+    /// A header block of these fields.
+    case headers([(String, String)], endsStream: Bool = false)
+    case data(String, endsStream: Bool = false)
+  }
+
+  let url: URL
+  private let channel: any Channel
+
+  private init(_ channel: any Channel, url: URL) {
+    self.channel = channel
+    self.url = url
+  }
+
+  /// Starts a server that sends the frames in response to each request.
+  static func start(_ frames: [Frame]) async throws -> HTTP2Server {
+    var tls = TLSConfiguration.makeServerConfiguration(
+      certificateChain: try NIOSSLCertificate.fromPEMBytes(Array(certificate.utf8)).map { .certificate($0) },
+      privateKey: .privateKey(try NIOSSLPrivateKey(bytes: Array(key.utf8), format: .pem)))
+    tls.applicationProtocols = ["h2"]
+    let context = try NIOSSLContext(configuration: tls)
+    let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .serverChannelOption(.backlog, value: 16)
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+          try channel.pipeline.syncOperations.addHandler(Responder(frames))
+        }
+      }
+      .bind(host: "127.0.0.1", port: 0).get()
+    let port = try #require(channel.localAddress?.port)
+    return HTTP2Server(channel, url: try #require(URL(string: "https://localhost:\(port)/")))
+  }
+
+  func stop() async throws { try await channel.close() }
+
+  private final class Responder: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let frames: [Frame]
+    private var received = ByteBuffer()
+    private var hasPreface = false
+
+    init(_ frames: [Frame]) { self.frames = frames }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      received.writeImmutableBuffer(unwrapInboundIn(data))
+      if !hasPreface {
+        guard received.readSlice(length: 24) != nil else { return }
+        hasPreface = true
+        write([], type: 4, flags: 0, stream: 0, context)
+      }
+      while let head = received.getBytes(at: received.readerIndex, length: 9) {
+        let length = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
+        guard received.readSlice(length: 9 + length) != nil else { break }
+        let stream = head[5...].reduce(0) { $0 << 8 | UInt32($1) }
+        // The client's settings are acknowledged, and its header block is the request.
+        if head[3] == 4, head[4] & 1 == 0 { write([], type: 4, flags: 1, stream: 0, context) }
+        if head[3] == 1 { respond(on: stream, context) }
+      }
+      context.flush()
+    }
+
+    private func respond(on stream: UInt32, _ context: ChannelHandlerContext) {
+      for frame in frames {
+        switch frame {
+        case .headers(let fields, let endsStream):
+          // Literals without indexing and without Huffman coding (RFC 7541 §6.2.2).
+          let block: [UInt8] = fields.flatMap { name, value in [UInt8(0)] + Self.literal(name) + Self.literal(value) }
+          write(block, type: 1, flags: endsStream ? 5 : 4, stream: stream, context)
+        case .data(let text, let endsStream):
+          write(Array(text.utf8), type: 0, flags: endsStream ? 1 : 0, stream: stream, context)
+        }
+      }
+    }
+
+    private static func literal(_ text: String) -> [UInt8] { [UInt8(text.utf8.count)] + Array(text.utf8) }
+
+    private func write(_ payload: [UInt8], type: UInt8, flags: UInt8, stream: UInt32, _ context: ChannelHandlerContext) {
+      var buffer = ByteBuffer()
+      buffer.writeBytes([UInt8(payload.count >> 16), UInt8(payload.count >> 8 & 0xFF), UInt8(payload.count & 0xFF), type, flags])
+      buffer.writeInteger(stream)
+      buffer.writeBytes(payload)
+      context.write(wrapOutboundOut(buffer), promise: nil)
+    }
+  }
+
+  // For "localhost", signed by itself, until 2126.
+  private static let certificate = """
+    -----BEGIN CERTIFICATE-----
+    MIIBmzCCAUGgAwIBAgIUPOPbT/YExp+fauAq3n5HHSTH3zUwCgYIKoZIzj0EAwIw
+    FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyNzE5MDYyNVoYDzIxMjYxMTAz
+    MTkwNjI1WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+    PQMBBwNCAAQF8lOzNQFpF8i3z5++wWRsCGU1l/DG0dWepfhfjX4fBGH76jfKjabK
+    Z0JqY5OtUTVcdIuyKNizY2PrZ3QVnmlgo28wbTAdBgNVHQ4EFgQU/LxdGMDCXIv4
+    dgBjS9ay+/AWRHowHwYDVR0jBBgwFoAU/LxdGMDCXIv4dgBjS9ay+/AWRHowDwYD
+    VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+    zj0EAwIDSAAwRQIhAPSkGefA+HmCV381Fi7FSxuQ0k5VLvLyD/0hcsqyFaxOAiB0
+    wJ22jkZMMI2m9Kj2bGAeqx0wD/7F7/nvv12l8uQ+ng==
+    -----END CERTIFICATE-----
+    """
+  private static let key = """
+    -----BEGIN PRIVATE KEY-----
+    MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgylHewkj9+ZN2yE7z
+    DXjMEPF508UyyDVfHCuWbaozP9qhRANCAAQF8lOzNQFpF8i3z5++wWRsCGU1l/DG
+    0dWepfhfjX4fBGH76jfKjabKZ0JqY5OtUTVcdIuyKNizY2PrZ3QVnmlg
+    -----END PRIVATE KEY-----
+    """
+}
+#endif
