@@ -44,6 +44,13 @@ func product(_ name: String, of package: String, trait: String) -> Target.Depend
   .product(name: name, package: package, condition: .when(traits: [trait]))
 }
 
+/// The traits of the tool. Apple platforms have their own URLSession. Elsewhere it ends the process on some valid responses.
+#if os(macOS)
+let toolTraits: Set<String> = ["Origin"]
+#else
+let toolTraits: Set<String> = ["Origin", "AsyncHTTP"]
+#endif
+
 /// libvips, which decodes images on Linux. Apple platforms use ImageIO.
 let vips: Target.Dependency = .target(name: "CVIPS", condition: .when(platforms: [.linux]))
 
@@ -104,8 +111,8 @@ let package = Package(
     .trait(name: "OpenCombine", description: "CacheCombine has publishers where there is no Combine (OpenCombine)"),
     .trait(name: "VIPS", description: "ImageCodecs has an engine on Linux (the system's libvips)"),
     .trait(
-      name: "Tool", description: "etagere, the command-line tool (swift-argument-parser); on Linux, enable AsyncHTTP too",
-      enabledTraits: ["Origin"]),
+      name: "Tool", description: "etagere, the command-line tool (swift-argument-parser; on Linux with AsyncHTTP)",
+      enabledTraits: toolTraits),
     .trait(
       name: "Thumbnails", description: "The example Thumbnails, thumbnails of folders and URLs (swift-argument-parser)",
       enabledTraits: ["AsyncHTTP", "ContentDecoding", "VIPS"]),

@@ -35,7 +35,8 @@ extension ResourceManager.Configuration {
   ///   - memoryLimit: The size limit of the memory store in bytes.
   ///   - downloader: The downloader, or `nil` for `SessionDownloader().resuming(.standard).retrying(.brief)`. The default resumes
   ///     interrupted bodies and retries up to twice after errors that may be temporary. Pass a `SessionDownloader()` to disable
-  ///     both.
+  ///     both. On Linux, `URLSession` ends the process on some valid responses, so pass an `AsyncHTTPDownloader` there. The
+  ///     default's first request says so on standard error.
   ///   - clock: The clock of the manager, the stores, the default downloader, and its retries. Tests pass a `ManualClock`.
   /// - Throws: `CacheError` with path and reason if the folder cannot be used.
   public static func standard(
@@ -44,8 +45,7 @@ extension ResourceManager.Configuration {
   ) throws(CacheError) -> Self {
     var configuration = Self()
     configuration.clock = clock
-    configuration.downloader =
-      downloader ?? SessionDownloader(clock: clock).resuming(.standard, clock: clock).retrying(.brief, clock: clock)
+    configuration.downloader = downloader ?? session(clock).resuming(.standard, clock: clock).retrying(.brief, clock: clock)
     configuration.schemeHandlers = ["file": FileDownloader(), "data": DataURLDownloader()]
     configuration.memory = MemoryCache(limits: .init(cost: memoryLimit, includesOverhead: true), clock: clock)
     configuration.validator = ETagValidator()
@@ -58,6 +58,14 @@ extension ResourceManager.Configuration {
       configuration.validator = ETagValidator(digestSecret: DigestSecret(bytes: disk.digestSecret) ?? .random())
     }
     return configuration
+  }
+
+  private static func session(_ clock: any CacheClock) -> any Downloader {
+    #if canImport(Darwin)
+    return SessionDownloader(clock: clock)
+    #else
+    return DefaultDownloader(SessionDownloader(clock: clock))
+    #endif
   }
 }
 

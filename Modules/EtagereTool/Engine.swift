@@ -3,16 +3,18 @@ import Etagere
 
 #if AsyncHTTP && !canImport(Darwin)
 import AsyncHTTPNetworking
+#elseif !canImport(Darwin)
+#error("the tool needs the trait AsyncHTTP on this platform, because URLSession ends the process on some valid responses")
 #endif
 
 /// The downloader of the tool.
 ///
-/// On Linux with the trait `AsyncHTTP`, it is the engine for servers. That engine does not decode bodies, so it is wrapped in a
-/// downloader that asks for compressed responses and decodes them. Without the trait, `URLSession` loads and decodes. On Linux,
-/// Foundation traps if a server closes the connection in the middle of a header section, so that build is for trusted servers.
+/// On Linux it is the engine for servers, because `URLSession` ends the process on some valid responses there. That engine does not
+/// decode bodies, so it is wrapped in a downloader that asks for compressed responses and decodes them. On Apple platforms,
+/// `URLSession` loads and decodes.
 enum Engine {
   static func make() -> any Downloader {
-    #if AsyncHTTP && !canImport(Darwin)
+    #if !canImport(Darwin)
     var configuration = AsyncHTTPDownloader.Configuration()
     configuration.connectionsPerHost = 6
     configuration.userAgent = userAgent

@@ -61,7 +61,7 @@ import Foundation
 @main
 struct EtagereCommand {
   static func main() {
-    let message = "etagere: the trait Tool is missing: swift build --traits Tool,AsyncHTTP\n"
+    let message = "etagere: the trait Tool is missing: swift build --traits Tool\n"
     try? FileHandle.standardError.write(contentsOf: Data(message.utf8))
     exit(69)  // EX_UNAVAILABLE
   }

@@ -13,7 +13,11 @@ struct RetryTests {
   func composed() throws {
     let retrying = try #require(try ResourceManager.Configuration.standard(folder: nil).downloader as? RetryingDownloader)
     let resuming = try #require(retrying.base as? ResumingDownloader)
+    #if canImport(Darwin)
     #expect(resuming.base is SessionDownloader)
+    #else
+    #expect((resuming.base as? DefaultDownloader)?.base is SessionDownloader)
+    #endif
     #expect(retrying.policy.maximumAttempts == RetryPolicy.brief.maximumAttempts)
     #expect(resuming.policy.maximumAttempts == RetryPolicy.standard.maximumAttempts)
 
