@@ -1,5 +1,5 @@
 #if AsyncHTTP
-internal import AsyncHTTPClient
+public import AsyncHTTPClient
 internal import CacheCore
 internal import NIOCore
 internal import NIOSSL
@@ -30,17 +30,42 @@ extension AsyncHTTPDownloader.Configuration {
     client.http1_1ConnectionDebugInitializer = { channel in
       do {
         try ExactTarget.install(in: channel)
-        try ResponseGuard.install(in: channel)
         return initializer(channel)
       } catch {
         return channel.eventLoop.makeFailedFuture(error)
       }
     }
     client.http2ConnectionDebugInitializer = initializer
-    client.http2StreamChannelDebugInitializer = { channel in
-      channel.eventLoop.makeCompletedFuture { try ResponseGuard.install(inStream: channel) }
-    }
+    AsyncHTTPDownloader.guardResponses(of: &client)
     return client
+  }
+}
+
+extension AsyncHTTPDownloader {
+  /// Makes the connections of a client of your own repair and refuse malformed responses as the downloader's own client does.
+  ///
+  /// Without it, a response with a status below 100 ends the process (async-http-client 1.37). The article <doc:AsyncHTTPNetworking>
+  /// lists the forms.
+  ///
+  /// ```swift
+  /// var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+  /// AsyncHTTPDownloader.guardResponses(of: &configuration)
+  /// let client = HTTPClient(configuration: configuration)
+  /// ```
+  ///
+  /// - Parameter configuration: The configuration, whose `http1_1ConnectionDebugInitializer` and
+  ///   `http2StreamChannelDebugInitializer` are wrapped. Set your own ones before.
+  public static func guardResponses(of configuration: inout HTTPClient.Configuration) {
+    let (connection, stream) =
+      (configuration.http1_1ConnectionDebugInitializer, configuration.http2StreamChannelDebugInitializer)
+    configuration.http1_1ConnectionDebugInitializer = { channel in
+      let installed = channel.eventLoop.makeCompletedFuture { try ResponseGuard.install(in: channel) }
+      return connection.map { initialize in installed.flatMap { initialize(channel) } } ?? installed
+    }
+    configuration.http2StreamChannelDebugInitializer = { channel in
+      let installed = channel.eventLoop.makeCompletedFuture { try ResponseGuard.install(inStream: channel) }
+      return stream.map { initialize in installed.flatMap { initialize(channel) } } ?? installed
+    }
   }
 }
 

@@ -89,8 +89,8 @@ public final class AsyncHTTPDownloader: Downloader {
   /// - `decompression` must be `.disabled`, its default.
   /// - `httpVersion` should be `.http1Only` if requests have bodies. async-http-client 1.37 terminates the process if a server
   ///   responds over HTTP/2 before it has read the request body, and then resets the stream.
-  /// - Its connections do not refuse a status below 100, which terminates the process too. Use it only for servers that you
-  ///   control: see <doc:AsyncHTTPNetworking>.
+  /// - ``guardResponses(of:)`` must have been applied to it. Otherwise a response with a status below 100 terminates the process
+  ///   too.
   ///
   /// With the default of `connectionPool.retryConnectionEstablishment`, `true`, a refused connection is reported only after
   /// the connect timeout.

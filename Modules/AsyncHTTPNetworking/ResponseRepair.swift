@@ -225,19 +225,18 @@ struct ResponseRepair {
 private struct Field {
   private let line: ByteBufferView
   private let colon: Int
+  /// The name without the blanks that may follow it. Blanks before it are an error that the parser reports.
+  private let name: ByteBufferView
 
   init(_ line: ByteBufferView) {
     self.line = line
     colon = line.firstIndex(of: UInt8(ascii: ":")) ?? line.startIndex
+    name = line[..<colon].droppingLastBlanks()
   }
-
-  /// The name without the blanks that may follow it. Blanks before it are an error that the parser reports.
-  private var name: ByteBufferView { line[..<colon].droppingLastBlanks() }
 
   /// Returns whether the field has a name, in lower case.
   func isNamed(_ other: String) -> Bool {
-    let name = name
-    return name.count == other.utf8.count && zip(name, other.utf8).allSatisfy { $0 | 0x20 == $1 }
+    name.count == other.utf8.count && zip(name, other.utf8).allSatisfy { $0 | 0x20 == $1 }
   }
 
   private var isFolded: Bool { line.firstIndex(of: .lf).map { $0 + 1 } != line.endIndex }
@@ -255,7 +254,7 @@ private struct Field {
 
   /// The line without continuations and without blanks before the colon, or `nil` if it has neither.
   var repaired: [UInt8]? {
-    guard colon > line.startIndex, isFolded || line[colon - 1].isBlank else { return nil }
+    guard colon > line.startIndex, name.endIndex < colon || isFolded else { return nil }
     return Array(name) + [UInt8(ascii: ":"), UInt8(ascii: " ")] + value + [.cr, .lf]
   }
 

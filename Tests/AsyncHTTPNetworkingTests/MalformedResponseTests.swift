@@ -1,9 +1,11 @@
 #if AsyncHTTP && Origin
+import AsyncHTTPClient
 import AsyncHTTPNetworking
 import CacheCore
 import Foundation
 import HTTPTypes
 import LoopbackOrigin
+import NIOCore
 import Testing
 
 @Suite("Responses that are not quite HTTP", .timeLimit(.minutes(30)))
@@ -62,6 +64,25 @@ struct MalformedResponseTests {
       let request = try fixture.request("/raw", method: .post, body: ResourceBody(Data("body".utf8)))
       #expect(await fixture.failure(of: request)?.code == .malformedResponse)
     }
+  }
+
+  @Test("a guarded client of the caller refuses an invalid status, and calls its own initializer")
+  func ownClient() async throws {
+    let initialized = Lock(0)
+    var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+    configuration.http1_1ConnectionDebugInitializer = { channel in
+      initialized.withLock { $0 += 1 }
+      return channel.eventLoop.makeSucceededVoidFuture()
+    }
+    AsyncHTTPDownloader.guardResponses(of: &configuration)
+    let client = HTTPClient(configuration: configuration)
+    try await Fixture.run(AsyncHTTPDownloader(client: client)) { fixture async throws in
+      fixture.origin.setRoute("/raw", .fault(.raw(Data("HTTP/1.1 099 X\r\nContent-Length: 2\r\n\r\nok".utf8))))
+      let request = try fixture.request("/raw")
+      #expect(await fixture.failure(of: request)?.code == .malformedResponse)
+    }
+    try await client.shutdown()
+    #expect(initialized.withLock { $0 } == 1)
   }
 
   @Test(
