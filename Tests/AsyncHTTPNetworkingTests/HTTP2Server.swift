@@ -22,8 +22,8 @@ final class HTTP2Server: Sendable {
     self.url = url
   }
 
-  /// Starts a server that sends the frames in response to each request.
-  static func start(_ frames: [Frame]) async throws -> HTTP2Server {
+  /// Starts a server that sends the frames in response to each request, and then may close the connection.
+  static func start(_ frames: [Frame], closes: Bool = false) async throws -> HTTP2Server {
     var tls = TLSConfiguration.makeServerConfiguration(
       certificateChain: try NIOSSLCertificate.fromPEMBytes(Array(certificate.utf8)).map { .certificate($0) },
       privateKey: .privateKey(try NIOSSLPrivateKey(bytes: Array(key.utf8), format: .pem)))
@@ -34,7 +34,7 @@ final class HTTP2Server: Sendable {
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
-          try channel.pipeline.syncOperations.addHandler(Responder(frames))
+          try channel.pipeline.syncOperations.addHandler(Responder(frames, closes: closes))
         }
       }
       .bind(host: "127.0.0.1", port: 0).get()
@@ -49,10 +49,11 @@ final class HTTP2Server: Sendable {
     typealias OutboundOut = ByteBuffer
 
     private let frames: [Frame]
+    private let closes: Bool
     private var received = ByteBuffer()
     private var hasPreface = false
 
-    init(_ frames: [Frame]) { self.frames = frames }
+    init(_ frames: [Frame], closes: Bool) { (self.frames, self.closes) = (frames, closes) }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
       received.writeImmutableBuffer(unwrapInboundIn(data))
@@ -67,7 +68,11 @@ final class HTTP2Server: Sendable {
         let stream = head[5...].reduce(0) { $0 << 8 | UInt32($1) }
         // The client's settings are acknowledged, and its header block is the request.
         if head[3] == 4, head[4] & 1 == 0 { write([], type: 4, flags: 1, stream: 0, context) }
-        if head[3] == 1 { respond(on: stream, context) }
+        if head[3] == 1 {
+          respond(on: stream, context)
+          context.flush()
+          if closes { return context.close(promise: nil) }
+        }
       }
       context.flush()
     }

@@ -1,14 +1,17 @@
 #if AsyncHTTP
 import AsyncHTTPNetworking
 import CacheCore
+import CacheTesting
 import Foundation
 import HTTPTypes
 import Testing
 
 @Suite("Responses over HTTP/2 that are not quite HTTP", .timeLimit(.minutes(30)))
 struct HTTP2Tests {
-  private func result(of frames: [HTTP2Server.Frame]) async throws -> Result<(HTTPResponse, String), CacheError> {
-    let server = try await HTTP2Server.start(frames)
+  private func result(
+    of frames: [HTTP2Server.Frame], closes: Bool = false
+  ) async throws -> Result<(HTTPResponse, String), CacheError> {
+    let server = try await HTTP2Server.start(frames, closes: closes)
     let downloader = try AsyncHTTPDownloader(
       configuration: .init {
         $0.tls.trustedHosts = ["localhost"]
@@ -66,6 +69,30 @@ struct HTTP2Tests {
       [.headers([(":status", "100")]), .data("hello", endsStream: true)],
     ] {
       if case .success((let head, _)) = try await result(of: frames) { Issue.record("\(head.status)") }
+    }
+  }
+
+  @Test("frames in any order and with any fields are a response or an error, and the process lives")
+  func anyFrames() async throws {
+    let fields = [
+      ("content-length", "5"), ("content-length", "-1"), ("content-length", "x"), ("content-length", "9223372036854775807"),
+      ("transfer-encoding", "gzip"), ("connection", "close"), ("X-Upper", "1"), ("", "1"), ("x", "a\r\nb"), (":path", "/"),
+      (":status", "200"), ("x", "\u{0}"), ("set-cookie", "a"),
+    ]
+    let statuses = ["200", "204", "304", "100", "103", "101", "099", "1000", "-1", ""]
+    var random = SplitMix(state: 39)
+    for _ in 0..<60 {
+      let frames = (0..<Int.random(in: 1...4, using: &random)).map { _ -> HTTP2Server.Frame in
+        let endsStream = Int.random(in: 0..<3, using: &random) == 0
+        guard Int.random(in: 0..<3, using: &random) > 0 else { return .data("hello", endsStream: endsStream) }
+        var block = [(":status", statuses.randomElement(using: &random) ?? "")]
+        if Int.random(in: 0..<8, using: &random) == 0 { block = [] }
+        for _ in 0..<Int.random(in: 0...2, using: &random) { block.append(fields.randomElement(using: &random) ?? ("x", "")) }
+        return .headers(block, endsStream: endsStream)
+      }
+      if case .success((let head, _)) = try await result(of: frames, closes: true) {
+        #expect((200...999).contains(head.status.code))
+      }
     }
   }
 

@@ -38,6 +38,25 @@ struct ProxyTests {
     try outcome.get()
   }
 
+  @Test(
+    "a response to CONNECT that opens no tunnel is an error, whatever its status",
+    arguments: [
+      "HTTP/1.1 099 X\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 000 X\r\n\r\n", "HTTP/1.1 101 X\r\n\r\nok",
+      "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 012 X\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+      "HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 099 X\r\n\r\n", "HTTP/1.1 999 X\r\n\r\n", "HTTP/1.1 1000 X\r\n\r\n", "no HTTP\r\n\r\n",
+    ])
+  func invalidConnect(bytes: String) async throws {
+    let origin = try await OriginServer.start()
+    origin.setRoute("/", .fault(.raw(Data(bytes.utf8))))
+    let downloader = try downloader(.init(host: "127.0.0.1", port: origin.port))
+    for scheme in ["http", "https"] {
+      let error = await failure(downloader, try request("\(scheme)://server.example/a"))
+      #expect(error != nil)
+    }
+    await downloader.close()
+    await origin.stop()
+  }
+
   @Test("a plain http request uses a tunnel, and the server gets it as without a proxy")
   func plain() async throws {
     try await run { origin, proxy in

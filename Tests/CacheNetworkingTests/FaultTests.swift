@@ -31,6 +31,20 @@ import Testing
     }
   }
 
+  @Test(
+    "a status below 100, and one that is not three digits, is an error", arguments: ["099", "000", "001", "99", "1000", "-1"])
+  func invalidStatus(text: String) async throws {
+    try await Fixture.run { fixture async throws in
+      for rest in ["Content-Length: 2\r\n\r\nok", "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"] {
+        fixture.origin.setRoute("/a", .fault(.raw(Data("HTTP/1.1 \(text) X\r\n\(rest)".utf8))))
+
+        let error = await fixture.failure(of: try fixture.request("/a"))
+
+        #expect(error?.code == .malformedResponse)
+      }
+    }
+  }
+
   @Test("a truncated body reports both numbers after the received bytes")
   func truncatedNumbers() async throws {
     try await Fixture.run { fixture async throws in
