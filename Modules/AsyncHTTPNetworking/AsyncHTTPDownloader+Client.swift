@@ -44,8 +44,8 @@ extension AsyncHTTPDownloader.Configuration {
 extension AsyncHTTPDownloader {
   /// Makes the connections of a client of your own repair and refuse malformed responses as the downloader's own client does.
   ///
-  /// Without it, a response with a status below 100 ends the process (async-http-client 1.37). The article <doc:AsyncHTTPNetworking>
-  /// lists the forms.
+  /// Without it, a response with a status below 100 ends the process (async-http-client 1.37). The article
+  /// <doc:AsyncHTTPNetworking> lists the forms.
   ///
   /// ```swift
   /// var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)

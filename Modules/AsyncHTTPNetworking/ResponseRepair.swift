@@ -7,8 +7,8 @@ internal import NIOCore
 /// - folded field lines (§5.2), blanks before a colon (§5.1) and after a chunk size (§7.1.1)
 /// - blanks around a length or a transfer coding, empty members of their lists, and a length that is repeated (§6.3)
 ///
-/// It only removes or replaces bytes that have no meaning. Everything else reaches the parser unchanged, which judges it. What the
-/// parser would accept but not undo (`gzip, chunked`) is refused here.
+/// It only removes or replaces bytes that have no meaning. Everything else reaches the parser unchanged, which judges it. What
+/// the parser would accept but not undo (`gzip, chunked`) is refused here.
 ///
 /// A value without a connection. ``ResponseRepairHandler`` feeds it.
 struct ResponseRepair {

@@ -9,8 +9,8 @@ import AsyncHTTPNetworking
 
 /// The downloader of the tool.
 ///
-/// On Linux it is the engine for servers, because `URLSession` ends the process on some valid responses there. That engine does not
-/// decode bodies, so it is wrapped in a downloader that asks for compressed responses and decodes them. On Apple platforms,
+/// On Linux it is the engine for servers, because `URLSession` ends the process on some valid responses there. That engine does
+/// not decode bodies, so it is wrapped in a downloader that asks for compressed responses and decodes them. On Apple platforms,
 /// `URLSession` loads and decodes.
 enum Engine {
   static func make() -> any Downloader {
