@@ -48,6 +48,9 @@ extension AsyncHTTPDownloader {
   /// <doc:AsyncHTTPNetworking> lists the forms.
   ///
   /// ```swift
+  /// import AsyncHTTPClient
+  /// import AsyncHTTPNetworking
+  ///
   /// var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
   /// AsyncHTTPDownloader.guardResponses(of: &configuration)
   /// let client = HTTPClient(configuration: configuration)
