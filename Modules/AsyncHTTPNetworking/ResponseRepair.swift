@@ -10,7 +10,7 @@ internal import NIOCore
 /// It only removes or replaces bytes that have no meaning. Everything else reaches the parser unchanged, which judges it. What
 /// the parser would accept but not undo (`gzip, chunked`) is refused here.
 ///
-/// A value without a connection. ``ResponseRepairHandler`` feeds it.
+/// A value without a connection. ``ResponseGuard`` feeds it.
 struct ResponseRepair {
   private enum Stage {
     /// No part of the rest of the connection's bytes is rewritten, until the next request.
@@ -182,11 +182,12 @@ struct ResponseRepair {
     }
     let size = digits.reduce(0) { $0 << 4 | Int($1.hexDigit ?? 0) }
     stage = size == 0 ? .trailers : .chunk(left: size)
-    // Blanks may surround an extension too. A recipient ignores an extension that it does not know (RFC 9112 §7.1.1).
+    // Extensions are removed with the blanks: a recipient ignores those that it does not know (RFC 9112 §7.1.1).
     let rest = line[digits.endIndex...]
     let next = rest.drop(while: \.isBlank).first
-    guard rest.contains(where: \.isBlank), next == .cr || next == UInt8(ascii: ";"), rest.firstIndex(of: .cr) == line.endIndex - 2
-    else { return nil }
+    guard rest.count > 2, next == .cr || next == UInt8(ascii: ";"), rest.firstIndex(of: .cr) == line.endIndex - 2 else {
+      return nil
+    }
     return Array(digits) + [.cr, .lf]
   }
 

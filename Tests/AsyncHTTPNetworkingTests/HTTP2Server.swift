@@ -12,6 +12,8 @@ final class HTTP2Server: Sendable {
     /// A header block of these fields.
     case headers([(String, String)], endsStream: Bool = false)
     case data(String, endsStream: Bool = false)
+    /// A frame of any type, of the stream or of the connection.
+    case any([UInt8], type: UInt8, flags: UInt8, isOfStream: Bool)
   }
 
   let url: URL
@@ -86,6 +88,8 @@ final class HTTP2Server: Sendable {
           write(block, type: 1, flags: endsStream ? 5 : 4, stream: stream, context)
         case .data(let text, let endsStream):
           write(Array(text.utf8), type: 0, flags: endsStream ? 1 : 0, stream: stream, context)
+        case .any(let payload, let type, let flags, let isOfStream):
+          write(payload, type: type, flags: flags, stream: isOfStream ? stream : 0, context)
         }
       }
     }

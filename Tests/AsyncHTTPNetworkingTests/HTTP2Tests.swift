@@ -80,15 +80,29 @@ struct HTTP2Tests {
       (":status", "200"), ("x", "\u{0}"), ("set-cookie", "a"),
     ]
     let statuses = ["200", "204", "304", "100", "103", "101", "099", "1000", "-1", ""]
+    let payloads: [[UInt8]] = [
+      [], [0, 0, 0, 0], [0, 0, 0, 8], [0x7F, 0xFF, 0xFF, 0xFF], [0xFF, 0xFF, 0xFF, 0xFF], [0, 3, 0, 0, 0, 0],
+      [0, 3, 0xFF, 0xFF, 0xFF, 0xFF],
+      [0, 4, 0xFF, 0xFF, 0xFF, 0xFF], [0, 5, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0, 2],
+      [0x88], [0x80], [0, 0, 0, 2, 0x88], [0xFF, 0x88],
+    ]
+    let count = ProcessInfo.processInfo.environment["ETAGERE_FUZZ_FRAMES"].flatMap { Int($0) } ?? 60
     var random = SplitMix(state: 39)
-    for _ in 0..<60 {
-      let frames = (0..<Int.random(in: 1...4, using: &random)).map { _ -> HTTP2Server.Frame in
+    for _ in 0..<count {
+      let frames = (0..<Int.random(in: 1...5, using: &random)).map { _ -> HTTP2Server.Frame in
         let endsStream = Int.random(in: 0..<3, using: &random) == 0
-        guard Int.random(in: 0..<3, using: &random) > 0 else { return .data("hello", endsStream: endsStream) }
-        var block = [(":status", statuses.randomElement(using: &random) ?? "")]
-        if Int.random(in: 0..<8, using: &random) == 0 { block = [] }
-        for _ in 0..<Int.random(in: 0...2, using: &random) { block.append(fields.randomElement(using: &random) ?? ("x", "")) }
-        return .headers(block, endsStream: endsStream)
+        switch Int.random(in: 0..<6, using: &random) {
+        case 0: return .data("hello", endsStream: endsStream)
+        case 1, 2:
+          return .any(
+            payloads.randomElement(using: &random) ?? [], type: UInt8.random(in: 0...13, using: &random),
+            flags: [0, 1, 4, 5, 8, 0x20, 0xFF].randomElement(using: &random) ?? 0, isOfStream: Bool.random(using: &random))
+        default:
+          var block = [(":status", statuses.randomElement(using: &random) ?? "")]
+          if Int.random(in: 0..<8, using: &random) == 0 { block = [] }
+          for _ in 0..<Int.random(in: 0...2, using: &random) { block.append(fields.randomElement(using: &random) ?? ("x", "")) }
+          return .headers(block, endsStream: endsStream)
+        }
       }
       if case .success((let head, _)) = try await result(of: frames, closes: true) {
         #expect((200...999).contains(head.status.code))

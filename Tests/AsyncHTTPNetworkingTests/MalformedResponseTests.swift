@@ -153,7 +153,7 @@ struct MalformedResponseTests {
 
   @Test("a folded trailer and blanks after chunk sizes are accepted")
   func chunkBlanks() async throws {
-    let chunks = "2  \r\nhe\r\n1\t;a=b\r\nl\r\n1;a = \"b\" \r\nl\r\n1 ; c\r\no\r\n0 \t\r\nX-Sum: 1\r\n 2\r\n\r\n"
+    let chunks = "2  \r\nhe\r\n1\t;a=b\r\nl\r\n1;a = \"b;c\" \r\nl\r\n1;\r\no\r\n0 \t\r\nX-Sum: 1\r\n 2\r\n\r\n"
     #expect(try await result(of: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(chunks)").get().1 == "hello")
   }
 

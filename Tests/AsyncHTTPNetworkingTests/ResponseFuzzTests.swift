@@ -102,7 +102,9 @@ struct ResponseFuzzTests {
 
   @Test("well-formed responses are not changed")
   func unchanged() {
-    for bytes in Self.seeds where !bytes.contains(UInt8(ascii: "\t")) && !String(decoding: bytes, as: UTF8.self).contains(" :") {
+    for bytes in Self.seeds {
+      let text = String(decoding: bytes, as: UTF8.self)
+      guard !text.contains(" :"), !text.contains(";") else { continue }
       #expect(Self.repaired([bytes], false) == bytes)
     }
   }
