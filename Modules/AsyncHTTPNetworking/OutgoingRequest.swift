@@ -41,7 +41,8 @@ struct OutgoingRequest: Sendable {
     self.host = host
     let origin = "\(scheme)://\(authority)"
     hostAndPort = origin.lowercased()
-    url = origin + path
+    // The client would encode the escapes of a part with an invalid byte again.
+    url = origin + URL.encodedTarget(path)
     method = head.method
     var headers = HTTPHeaders(sending: head.headerFields)
     if let userAgent, head.headerFields[.userAgent] == nil { headers.add(name: "User-Agent", value: userAgent) }

@@ -48,6 +48,16 @@ struct RequestTests {
     }
   }
 
+  @Test("a target that has no exact form is encoded, and its escapes stay")
+  func encodedTarget() async throws {
+    try await Fixture.run { fixture in
+      let head = HTTPRequest(
+        method: .get, scheme: "http", authority: "127.0.0.1:\(fixture.origin.port)", path: "/é%20x?[%5B]")
+      _ = try await fixture.downloader.download(DownloadRequest(head: head)).body.collect()
+      #expect(fixture.origin.requests.map(\.target) == ["/%C3%A9%20x?%5B%5B%5D"])
+    }
+  }
+
   @Test("a body is sent with its length if it is known, and in chunks otherwise", arguments: [true, false])
   func framing(isKnown: Bool) async throws {
     try await Fixture.run { fixture in
