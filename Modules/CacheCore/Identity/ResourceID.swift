@@ -99,12 +99,23 @@ public enum ResourceID {
       return uri(scheme, authority[...], request.path ?? "")
     }
     guard let scheme = request.scheme.map(lowercased) else { return nil }
-    guard let named = request.authority.map({ lowercased(inASCII($0, scheme)) }), !named.isEmpty else {
+    guard let authority = authority(of: request) else {
       // `file:///a` and `data:…` have no authority.
       return request.path.map { scheme == "data" ? "data:\($0)" : "\(scheme)://\($0)" }
     }
-    let authority = withoutStandardPort(HostPort.withoutUserInformation(named), scheme)
-    return uri(scheme, authority, request.path ?? "")
+    return uri(scheme, authority[...], request.path ?? "")
+  }
+
+  /// Returns the authority of a request in the form of its effective URI, or `nil` if the request has none.
+  ///
+  /// A proxy forwards this form as `Host`. Otherwise the spelling of one client would decide the response that others get, because
+  /// all spellings share one entry of the cache.
+  public static func authority(of request: HTTPRequest) -> String? {
+    guard let scheme = request.scheme.map(lowercased), let authority = request.authority else { return nil }
+    guard !isInNormalForm(authority, scheme) else { return authority }
+    let named = lowercased(inASCII(authority, scheme))
+    guard !named.isEmpty else { return nil }
+    return String(withoutStandardPort(HostPort.withoutUserInformation(named), scheme))
   }
 
   /// Returns whether `text` is the effective URI of a request, usually without building that URI.
