@@ -44,6 +44,12 @@ public struct ServerResponse: Sendable {
     public var isComplete = false
     /// The error of the body or of the connection, if the response is not complete.
     public var error: CacheError?
+    /// Whether bytes of the response were written.
+    var hasBegun = false
+
+    public init(bodyBytes: Int64 = 0, isComplete: Bool = false, error: CacheError? = nil) {
+      (self.bodyBytes, self.isComplete, self.error) = (bodyBytes, isComplete, error)
+    }
   }
 
   /// The status, the reason phrase and the fields. The connection adds the fields about itself.
@@ -53,6 +59,9 @@ public struct ServerResponse: Sendable {
   public var closes = false
   /// The error that caused this response, for a log.
   public var error: CacheError?
+  /// Returns the response that is sent instead if the body fails before the first byte of this response was written. `onEnd` of
+  /// this response is then not called. Without it, the connection is reset.
+  public var onFailure: (@Sendable (CacheError) -> ServerResponse)?
   /// Called when the response was sent, or when its connection has ended before.
   public var onEnd: (@Sendable (Delivery) -> Void)?
 

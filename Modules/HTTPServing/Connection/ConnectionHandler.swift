@@ -45,6 +45,8 @@ final class ConnectionHandler: ChannelInboundHandler {
   /// Whether no further request will be read.
   private var isLast = false
   private var isProceeding = false
+  /// Whether the deadline for the rest of a request head is set.
+  private var headHasBegun = false
   private let timer: ConnectionTimer
 
   init(_ responder: any HTTPResponder, _ settings: ConnectionSettings, channel: any Channel) {
@@ -64,7 +66,6 @@ final class ConnectionHandler: ChannelInboundHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    if case .awaitingHead = phase, parser.isAtStart { timer.set(.read, in: settings.clientTimeout) }
     switch phase {
     case .awaitingHead, .serving: parser.append(unwrapInboundIn(data))
     case .refusing, .lingering, .closed: break
@@ -131,6 +132,8 @@ final class ConnectionHandler: ChannelInboundHandler {
 
   private func receive(_ bytes: ByteBuffer) {
     guard case .serving(var serving) = phase else { return }
+    // The rest of an unwanted body has one deadline, so that a client cannot keep the connection open byte by byte.
+    if !serving.respondedEarly { timer.clear(.read) }
     // A client that sends its body does not wait for "100 Continue".
     serving.awaitsContinue = false
     if serving.body?.push(bytes) == false { serving.drained += bytes.readableBytes }
@@ -161,6 +164,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     case .awaitingHead:
       // No more bytes can arrive, and the received ones are not a complete request.
       guard !inputIsClosed else { return channel.close(promise: nil) }
+      beginHead()
     case .serving(let serving) where serving.isComplete:
       // This read may already fetch the next request. Stopping and restarting the reads would cost two system calls.
       guard parser.unreadBytes == 0 else { return }
@@ -170,11 +174,20 @@ final class ConnectionHandler: ChannelInboundHandler {
         if serving.respondedEarly { finish() }
         return
       }
-      timer.set(.read, in: settings.clientTimeout)
+      // Only bytes of the body end the deadline. The bytes of chunk sizes and trailers do not.
+      timer.start(.read, in: settings.clientTimeout)
     case .refusing, .lingering: break
     case .closed: return
     }
     if !inputIsClosed { channel.read() }
+  }
+
+  /// Sets the deadline of a head when its first byte has arrived. Empty lines before a request are not a part of it, so they do
+  /// not extend the time for which a connection is idle.
+  private func beginHead() {
+    guard !headHasBegun, !parser.isAtStart else { return }
+    headHasBegun = true
+    timer.set(.read, in: settings.clientTimeout)
   }
 
   /// Refuses a request that is invalid or too late. The bytes after it are not parsed.
@@ -197,16 +210,21 @@ final class ConnectionHandler: ChannelInboundHandler {
 
   // MARK: Responses
 
+  var headDelay: TimeAmount { settings.headDelay }
+
   /// Returns whether another request may follow on this connection, as far as is known when the response starts.
   func keepsAlive(after head: RequestHead) -> Bool {
-    guard case .serving(let serving) = phase, head.keepsAlive, allowsNextRequest else { return false }
+    guard case .serving(let serving) = phase, head.keepsAlive, !isQuiescing, allowsNextRequest else { return false }
     // A client that got no "100 Continue" may or may not send its body (RFC 9110 §10.1.1).
     return serving.isComplete || !serving.awaitsContinue && serving.drained <= settings.drainLimit
   }
 
-  private var allowsNextRequest: Bool { !isLast && !isQuiescing && (!inputIsClosed || !parser.isAtStart) }
+  private var allowsNextRequest: Bool { !isLast && (!inputIsClosed || !parser.isAtStart) }
 
   /// Continues after a complete response: with the next request, or by closing the connection.
+  ///
+  /// A shutdown that began after the head does not close a connection whose head has promised to stay open: the client may have
+  /// sent its next request already.
   func didRespond(keepsAlive: Bool) {
     guard case .serving(var serving) = phase else { return }
     timer.clear(.write)
@@ -216,6 +234,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     // The next request follows the rest of this body, which is read and dropped up to the limit.
     serving.respondedEarly = true
     phase = .serving(serving)
+    timer.set(.read, in: settings.clientTimeout)
     proceed()
   }
 
@@ -232,7 +251,8 @@ final class ConnectionHandler: ChannelInboundHandler {
 
   private func awaitHead() {
     phase = .awaitingHead
-    timer.set(.read, in: settings.clientTimeout)
+    headHasBegun = false
+    timer.set(.read, in: isQuiescing ? settings.shutdownIdleTime : settings.clientTimeout)
     proceed()
   }
 

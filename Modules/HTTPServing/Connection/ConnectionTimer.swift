@@ -28,6 +28,11 @@ final class ConnectionTimer {
     if timer.map({ due < $0.due }) ?? true { schedule(due) }
   }
 
+  /// Sets a deadline, counted from now, unless it is set.
+  func start(_ kind: Kind, in time: TimeAmount) {
+    if (kind == .read ? readDue : writeDue) == nil { set(kind, in: time) }
+  }
+
   /// Removes a deadline.
   func clear(_ kind: Kind) {
     switch kind {

@@ -19,23 +19,31 @@ struct ServedRequest: Sendable {
 
   /// Serves the request, and tells the connection whether the response was sent completely.
   func run() async {
-    let response = await responder.respond(to: request)
-    let keepsAlive = !response.closes && connection.value.keepsAlive(after: head)
-    let framing = ResponseFraming(
-      method: head.method, status: response.head.status, length: response.body.length, isHTTP10: head.isHTTP10)
-    let writer = ResponseWriter(
-      channel: channel, connection: connection,
-      headWriter: ResponseHeadWriter(
-        framing: framing, keepsAlive: keepsAlive, isHTTP10: head.isHTTP10),
-      sendsTrailers: head.acceptsTrailers)
-    let mayContinue = keepsAlive && framing != .untilClose
-    let delivery = await writer.write(response, waitsForClient: !mayContinue)
+    var response = await responder.respond(to: request)
+    var (delivery, mayContinue) = await send(response)
+    if !delivery.hasBegun, channel.isActive, let error = delivery.error, let instead = response.onFailure?(error) {
+      response = instead
+      (delivery, mayContinue) = await send(response)
+    }
     response.onEnd?(delivery)
     if delivery.isComplete {
       connection.value.didRespond(keepsAlive: mayContinue)
     } else {
       connection.value.abort()
     }
+  }
+
+  /// Sends a response. Also returns whether its head promised that the connection stays open.
+  private func send(_ response: ServerResponse) async -> (ServerResponse.Delivery, mayContinue: Bool) {
+    let keepsAlive = !response.closes && connection.value.keepsAlive(after: head)
+    let framing = ResponseFraming(
+      method: head.method, status: response.head.status, length: response.body.length, isHTTP10: head.isHTTP10)
+    let writer = ResponseWriter(
+      channel: channel, connection: connection,
+      headWriter: ResponseHeadWriter(framing: framing, keepsAlive: keepsAlive, isHTTP10: head.isHTTP10),
+      sendsTrailers: head.acceptsTrailers, headDelay: connection.value.headDelay)
+    let mayContinue = keepsAlive && framing != .untilClose
+    return (await writer.write(response, waitsForClient: !mayContinue), mayContinue)
   }
 
   private var request: ServerRequest {

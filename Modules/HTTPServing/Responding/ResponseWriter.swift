@@ -20,6 +20,8 @@ struct ResponseWriter: Sendable {
   let headWriter: ResponseHeadWriter
   /// Whether the client accepts trailers (RFC 9110 §6.5.1).
   let sendsTrailers: Bool
+  /// The time that the head waits for the first piece of the body.
+  let headDelay: TimeAmount
 
   private var framing: ResponseFraming { headWriter.framing }
 
@@ -46,35 +48,70 @@ struct ResponseWriter: Sendable {
     guard framing.hasBody else {
       // An empty body is read to its end too, because a response is stored while its body is read.
       if try await response.body.source.next() != nil { response.body.source.cancel() }
+      sent.hasBegun = true
       return try await flush(buffer)
     }
     if let data, data.count <= Self.pieceBytes, case .length = framing {
       buffer.writeBytes(data)
+      sent.hasBegun = true
       try await flush(buffer)
       sent.bodyBytes = Int64(data.count)
       return
     }
-    channel.write(buffer, promise: nil)
-    // If the first piece is available already, both go out in one flush. Otherwise the head does not wait for it.
-    channel.eventLoop.execute { [channel] in channel.flush() }
-    var next = try await response.body.source.next()
+    let head = NIOLoopBoundBox<ByteBuffer?>(buffer, eventLoop: channel.eventLoop)
+    defer {
+      sent.hasBegun = head.value == nil
+      head.value = nil
+    }
+    try await write(response.body.source, after: head, &sent)
+  }
+
+  /// Writes a head and a streamed body.
+  ///
+  /// The head is written with the first piece, in one flush, or alone after the delay. Until then, a failure of the body leaves
+  /// the connection without any byte of this response.
+  private func write(
+    _ body: any ResourceBody.Source, after head: NIOLoopBoundBox<ByteBuffer?>, _ sent: inout ServerResponse.Delivery
+  ) async throws {
+    let delayed = channel.eventLoop.scheduleTask(in: headDelay) { [self] in
+      write(head)
+      channel.flush()
+    }
+    defer { delayed.cancel() }
+    var next = try await body.next()
     while let piece = next {
       let read = sent.bodyBytes + Int64(piece.count)
       // The end of the body is read before the last byte is sent. Then a client that has the whole response finds it stored.
-      if framing == .length(read) { next = try await response.body.source.next() }
-      try await write(piece, &sent)
-      if framing != .length(read) { next = try await response.body.source.next() }
+      if framing == .length(read) { next = try await body.next() }
+      try await write(piece, after: head, &sent)
+      if framing != .length(read) { next = try await body.next() }
     }
     if case .length(let length) = framing, sent.bodyBytes != length {
       throw CacheError(.truncatedBody, reason: "the body ended after \(sent.bodyBytes) of \(length) bytes")
     }
-    if framing == .chunked { try await flush(lastChunk(response.body.source.trailers)) }
+    let isUnsent = head.value != nil
+    write(head)
+    if framing == .chunked {
+      try await flush(lastChunk(body.trailers))
+    } else if isUnsent {
+      try await flush(ByteBuffer())
+    }
   }
 
-  private func write(_ piece: Data, _ sent: inout ServerResponse.Delivery) async throws {
+  /// Writes a head without a flush, unless it was written before.
+  private func write(_ head: NIOLoopBoundBox<ByteBuffer?>) {
+    guard let buffer = head.value else { return }
+    head.value = nil
+    channel.write(buffer, promise: nil)
+  }
+
+  private func write(
+    _ piece: Data, after head: NIOLoopBoundBox<ByteBuffer?>, _ sent: inout ServerResponse.Delivery
+  ) async throws {
     if case .length(let length) = framing, sent.bodyBytes + Int64(piece.count) > length {
       throw CacheError(.malformedResponse, reason: "the body has more than the announced \(length) bytes")
     }
+    write(head)
     var rest = piece[...]
     while !rest.isEmpty {
       let part = rest.prefix(Self.pieceBytes)
