@@ -1,0 +1,52 @@
+#if Service
+import HTTPTypes
+import Testing
+
+@testable import HTTPServing
+
+@Suite("Requests of pages, and targets in a log")
+struct ServerRequestTests {
+  private static func request(_ target: String = "/", host: String = "h:9090", _ fields: HTTPFields = [:]) -> ServerRequest {
+    ServerRequest(
+      head: HTTPRequest(method: .post, scheme: "http", authority: host, path: target, headerFields: fields), body: nil, peer: nil,
+      target: target, isHTTP10: false)
+  }
+
+  @Test(
+    "Sec-Fetch-Site and Origin tell that a page of another site has sent the request",
+    arguments: [
+      ([], [], false), (["none"], [], false), (["same-origin"], ["http://h:9090"], false), (["cross-site"], [], true),
+      (["same-site"], [], true), ([""], [], true), (["same-origin", "cross-site"], [], true), ([], ["http://h:9090"], false),
+      ([], ["http://H:9090"], false), ([], ["http://h"], true), ([], ["http://h:9091"], true),
+      ([], ["http://evil.example"], true),
+      ([], ["null"], true), ([], [""], true), ([], ["://"], true), ([], ["http://h:9090", "null"], true),
+    ])
+  func site(_ sites: [String], _ origins: [String], _ isCrossSite: Bool) throws {
+    var fields = HTTPFields()
+    fields[values: try #require(HTTPField.Name("Sec-Fetch-Site"))] = sites
+    fields[values: .origin] = origins
+    #expect(Self.request("/", fields).isCrossSite == isCrossSite)
+  }
+
+  @Test(
+    "an origin omits the default port of its scheme",
+    arguments: [("h", "http"), ("h:80", "http"), ("h", "https"), ("h:443", "https")])
+  func defaultPort(_ host: String, _ scheme: String) {
+    #expect(!Self.request(host: host, [.origin: "\(scheme)://h"]).isCrossSite)
+  }
+
+  @Test(
+    "a log has no values of parameters that grant access",
+    arguments: [
+      ("/a", "/a"), ("/a?b=c&d", "/a?b=c&d"), ("/a%20b?", "/a%20b?"), ("/token=1/a?q=1", "/token=1/a?q=1"),
+      ("/a?X-Amz-Expires=9&X-Amz-Signature=abc&x=1", "/a?X-Amz-Expires=9&X-Amz-Signature=…&x=1"),
+      ("/a?X-Amz-Security-Token=a/b%2B%3D&x=1", "/a?X-Amz-Security-Token=…&x=1"), ("/a?sv=1&sig=a%3D", "/a?sv=1&sig=…"),
+      ("/a?ACCESS_TOKEN=a?b", "/a?ACCESS_TOKEN=…?b"), ("/a?sign%61ture=a", "/a?sign%61ture=…"), ("/a?token", "/a?token"),
+      ("/a?design=x&keyword=y", "/a?design=x&keyword=y"), ("/a?key=", "/a?key=…"),
+      ("/img/s/https%3A%2F%2Fb%3Fa%3D1%26X-Amz-Signature%3Dabc", "/img/s/https%3A%2F%2Fb%3Fa%3D1%26X-Amz-Signature%3D…"),
+      ("/a?url=http://b/?token=x;y=1", "/a?url=http://b/?token=…;y=1"), ("/%", "/%"), ("/a?%", "/a?%"),
+      ("/a?%=token", "/a?%=token"),
+    ])
+  func log(_ target: String, _ logged: String) { #expect(Self.request(target).loggedTarget == logged) }
+}
+#endif
