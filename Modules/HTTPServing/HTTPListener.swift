@@ -16,7 +16,8 @@ import Glibc
 
 /// An HTTP/1.1 server on one port, as a service.
 ///
-/// On graceful shutdown it accepts no new connection, completes the running requests, and then returns.
+/// On graceful shutdown it accepts no new connection, completes the running requests and the next request of each open
+/// connection, and then returns. A connection without a request is closed after `ConnectionSettings.shutdownIdleTime`.
 public struct HTTPListener: Service {
   private let address: HostAndPort
   private let responder: any HTTPResponder
@@ -49,11 +50,16 @@ public struct HTTPListener: Service {
       configuration: ServerConfiguration(
         address: .hostname(address.host, port: address.port),
         availableConnectionsDelegate: MaximumAvailableConnections(settings.maximumConnections, logger: Self.logger)),
-      onServerRunning: { [address, onRunning] in
-        await onRunning(address.with($0.localAddress?.port ?? address.port))
+      onServerRunning: { [address, onRunning] channel in
+        try? await channel.eventLoop.submit {
+          try channel.pipeline.syncOperations.addHandler(ListeningHandler(), position: .first)
+        }.get()
+        await onRunning(address.with(channel.localAddress?.port ?? address.port))
       }, eventLoopGroup: group, logger: Self.logger)
     do {
       try await server.run()
+      // A connection that was accepted at the last moment is not part of the run.
+      if !Task.isCancelled { try? await server.shutdownGracefully() }
     } catch let error as CancellationError {
       throw error
     } catch {

@@ -3,8 +3,8 @@ import CacheCore
 import HTTPTypes
 
 extension ServerRequest {
-  /// The target without the values of query parameters that grant access, for a log: signatures, tokens and keys of presigned URLs.
-  /// A URL that is encoded in the path or in a parameter has such parameters too.
+  /// The target without the values of query parameters that grant access, for a log: signatures, tokens and keys of presigned
+  /// URLs. A URL that is encoded in the path or in a parameter has such parameters too.
   public var loggedTarget: String {
     let bytes = Array(target.utf8)
     guard bytes.contains(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "%") }) else { return target }

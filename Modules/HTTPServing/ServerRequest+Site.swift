@@ -16,7 +16,8 @@ extension ServerRequest {
 
   private static let fetchSite = HTTPField.Name("Sec-Fetch-Site")
 
-  /// Returns whether an origin has the host and port of this request. The scheme may differ, because a proxy in front may use TLS.
+  /// Returns whether an origin has the host and port of this request. The scheme may differ, because a proxy in front may use
+  /// TLS.
   private func isOwn(_ origin: String) -> Bool {
     guard let separator = origin.firstRange(of: "://") else { return false }
     let scheme = String(origin[..<separator.lowerBound])

@@ -47,7 +47,9 @@ struct ResponseTests {
       .childChannelOption(.socketOption(.so_sndbuf), value: 4_096)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(ConnectionHandler(responder, ConnectionSettings(), channel: channel))
+          // Test machines are busy, so no test depends on this time.
+          let settings = ConnectionSettings { $0.halfClosedTime = .seconds(600) }
+          try channel.pipeline.syncOperations.addHandler(ConnectionHandler(responder, settings, channel: channel))
         }
       }
       .bind(host: "127.0.0.1", port: 0).get()

@@ -108,8 +108,8 @@ public enum ResourceID {
 
   /// Returns the authority of a request in the form of its effective URI, or `nil` if the request has none.
   ///
-  /// A proxy forwards this form as `Host`. Otherwise the spelling of one client would decide the response that others get, because
-  /// all spellings share one entry of the cache.
+  /// A proxy forwards this form as `Host`. Otherwise the spelling of one client would decide the response that others get,
+  /// because all spellings share one entry of the cache.
   public static func authority(of request: HTTPRequest) -> String? {
     guard let scheme = request.scheme.map(lowercased), let authority = request.authority else { return nil }
     guard !isInNormalForm(authority, scheme) else { return authority }

@@ -320,7 +320,8 @@ final class ConnectionHandler: ChannelInboundHandler {
     switch phase {
     case .awaitingHead where parser.isAtStart: channel.close(promise: nil)
     case .awaitingHead: refuse(RequestRefusal(status: .requestTimeout, reason: "the request head did not arrive in time"))
-    case .serving(let serving) where serving.isComplete: abort()
+    // A write that waits for the client has a deadline of its own.
+    case .serving(let serving) where serving.isComplete: if !timer.isSet(.write) { abort() }
     case .serving: refuse(RequestRefusal(status: .requestTimeout, reason: "the request body did not arrive in time"))
     case .lingering: channel.close(promise: nil)
     case .refusing, .closed: break

@@ -30,8 +30,11 @@ final class ConnectionTimer {
 
   /// Sets a deadline, counted from now, unless it is set.
   func start(_ kind: Kind, in time: TimeAmount) {
-    if (kind == .read ? readDue : writeDue) == nil { set(kind, in: time) }
+    if !isSet(kind) { set(kind, in: time) }
   }
+
+  /// Returns whether there is a deadline, passed or not.
+  func isSet(_ kind: Kind) -> Bool { (kind == .read ? readDue : writeDue) != nil }
 
   /// Removes a deadline.
   func clear(_ kind: Kind) {
