@@ -16,9 +16,9 @@ extension AsyncHTTPDownloader {
     /// The maximum number of open connections to one host. Further requests wait. With HTTP/2, many requests share one
     /// connection.
     public var connectionsPerHost = 8
-    /// Whether an idempotent request is sent again over another connection if the server closed its reused connection. A proxy
-    /// must leave this to its clients, because the request itself may have caused the close. A request that was not sent yet
-    /// always moves to another connection.
+    /// Whether an idempotent request without a body is sent again over another connection if the server closed its reused
+    /// connection before it responded (RFC 9110 §9.2.2). A proxy may do so too. Other requests, such as `POST`, are never sent
+    /// again. A request that was not sent yet always moves to another connection.
     public var resendsLostRequests = true
     /// The default maximum time without received data. A transfer that exceeds it fails with `CacheError.Code.timedOut`.
     ///

@@ -104,6 +104,31 @@ struct CachingTests {
     }
   }
 
+  @Test(
+    "all spellings of a host share one entry, and the origin gets the normal form",
+    arguments: ["EXAMPLE.Com", "example.com:80", "example.com:", "EX%41MPLE.com:80"], [true, false])
+  func hostSpellings(_ host: String, isCached: Bool) async throws {
+    let origin = try await RawOrigin.start(
+      answer: "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 0\r\n\r\n")
+    try await GatewayFixture.run(inFrontOf: origin.port) {
+      $0.cache = isCached ? CacheSettings() : nil
+      $0.forwards = true
+    } _: { gateway in
+      let client = try await gateway.client()
+      for (target, host) in [("/a", host), ("http://\(host)/a", "b"), ("/a", "example.com")] {
+        try await client.send("GET \(target) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+        #expect(try await client.answer().status == 200)
+      }
+      client.close()
+    }
+    #expect(origin.heads.count == (isCached ? 1 : 3))
+    for head in origin.heads {
+      #expect(head.hasPrefix("GET /a HTTP/1.1\r\nHost: example.com\r\n"), "\(head)")
+      #expect(head.contains("\r\nX-Forwarded-Host: example.com\r\n"), "\(head)")
+    }
+    await origin.stop()
+  }
+
   @Test("different hosts have different entries")
   func hosts() async throws {
     try await Self.run { gateway, origin in

@@ -1,4 +1,5 @@
 #if Gateway
+import CacheCore
 import Foundation
 import HTTPTypes
 import LoopbackOrigin
@@ -6,6 +7,7 @@ import NIOCore
 import Testing
 
 @testable import GatewayServer
+@testable import HTTPServing
 
 @Suite("The gateway with a failing origin")
 struct OriginFaultTests {
@@ -32,6 +34,68 @@ struct OriginFaultTests {
       #expect(answer["cache-status"]?.hasPrefix("Etagere; detail=") == true)
       #expect(try await gateway.isAlive(origin))
     }
+  }
+
+  @Test(
+    "an idempotent request without a body is sent again over another connection, if the origin has closed the reused one",
+    arguments: ["GET", "HEAD", "OPTIONS", "DELETE"])
+  func closedConnection(_ method: String) async throws {
+    let origin = try await RawOrigin.start(answer: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", limit: 1)
+    try await GatewayFixture.run(inFrontOf: origin.port) { gateway in
+      for _ in 0..<3 {
+        let answer = try await gateway.ask(method, "/a")
+        #expect(answer.status == 200)
+      }
+    }
+    // A connection that is not in the pool yet is not reused.
+    #expect((3...5).contains(origin.heads.count))
+    await origin.stop()
+  }
+
+  @Test("a request that is not idempotent or has a body is sent once", arguments: [("POST", nil), ("PATCH", nil), ("PUT", "a")])
+  func sentOnce(_ method: String, _ body: String?) async throws {
+    let origin = try await RawOrigin.start(answer: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", limit: 1)
+    try await GatewayFixture.run(inFrontOf: origin.port) { gateway in
+      for path in ["/1", "/2", "/3", "/4"] { _ = try await gateway.ask(method, path, body: body) }
+    }
+    #expect(origin.heads.count == 4)
+    await origin.stop()
+  }
+
+  /// A responder with a body that fails at once.
+  private struct FailingBody: Responder {
+    let code: CacheError.Code
+
+    final class Source: ResourceBody.Source {
+      let error: CacheError
+
+      init(_ error: CacheError) { self.error = error }
+
+      func next() async throws(CacheError) -> Data? { throw error }
+      func cancel() {}
+      var trailers: HTTPFields? { nil }
+    }
+
+    func respond(to request: ServerRequest) async throws(CacheError) -> ProxyAnswer {
+      let source = Source(CacheError(code, reason: "invalid chunk"))
+      return ProxyAnswer(head: HTTPResponse(status: .ok), body: ResourceBody(length: nil, source: source), outcome: .miss)
+    }
+  }
+
+  @Test(
+    "a body that fails before the head was sent is a 502 or 504 with the reason, and is counted once",
+    arguments: [(CacheError.Code.malformedResponse, 502), (.truncatedBody, 502), (.timedOut, 504)])
+  func failingBody(_ code: CacheError.Code, _ status: Int) async throws {
+    let traffic = Traffic()
+    let responder = RecordingResponder(next: FailingBody(code: code), traffic: traffic, clock: SystemClock())
+    let head = HTTPRequest(method: .get, scheme: "http", authority: "h", path: "/")
+    let response = await responder.respond(
+      to: ServerRequest(head: head, body: nil, peer: nil, target: "/", isHTTP10: false))
+    let instead = try #require(response.onFailure?(CacheError(code, reason: "invalid chunk")))
+    #expect(instead.head.status.code == status)
+    #expect(instead.body.data == Data("\(status) \(instead.head.status.phrase): invalid chunk\n".utf8))
+    instead.onEnd?(ServerResponse.Delivery(isComplete: true))
+    #expect(traffic.total.requests == 1 && traffic.total.failures == 1 && traffic.total.aborted == 0)
   }
 
   @Test("a silent origin is a 504 after the time-out")

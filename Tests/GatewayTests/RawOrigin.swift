@@ -22,14 +22,16 @@ final class RawOrigin: Sendable {
   /// - Parameters:
   ///   - answer: The bytes that are sent when a request's head has arrived.
   ///   - closes: Whether the connection closes after them.
-  static func start(answer: String, closes: Bool = false) async throws -> RawOrigin {
+  ///   - limit: The number of requests of a connection that get a response. A further request closes it.
+  static func start(answer: String, closes: Bool = false, limit: Int = .max) async throws -> RawOrigin {
     let state = WatchedState(State())
     let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .serverChannelOption(.backlog, value: 64)
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(Answering(state, ByteBuffer(string: answer), closes: closes))
+          try channel.pipeline.syncOperations.addHandler(
+            Answering(state, ByteBuffer(string: answer), closes: closes, limit: limit))
         }
       }
       .bind(host: "127.0.0.1", port: 0).get()
@@ -48,10 +50,11 @@ final class RawOrigin: Sendable {
     private let state: WatchedState<State>
     private let answer: ByteBuffer
     private let closes: Bool
+    private var left: Int
     private var unread = ""
 
-    init(_ state: WatchedState<State>, _ answer: ByteBuffer, closes: Bool) {
-      (self.state, self.answer, self.closes) = (state, answer, closes)
+    init(_ state: WatchedState<State>, _ answer: ByteBuffer, closes: Bool, limit: Int) {
+      (self.state, self.answer, self.closes, left) = (state, answer, closes, limit)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -60,6 +63,8 @@ final class RawOrigin: Sendable {
         let head = String(unread[..<end.lowerBound])
         unread = String(unread[end.upperBound...])
         state.update { $0.heads.append(head) }
+        guard left > 0 else { return context.close(promise: nil) }
+        left -= 1
         context.writeAndFlush(wrapOutboundOut(answer), promise: nil)
         if closes { context.close(promise: nil) }
       }

@@ -74,8 +74,6 @@ public struct GatewayService: Service {
       $0.idleTimeout = settings.originTimeout
       $0.connectTimeout = settings.connectTimeout
       $0.eventLoopGroup = group
-      // The client decides whether to repeat a request.
-      $0.resendsLostRequests = false
       // Like other reverse proxies, the gateway speaks HTTP/1.1 to its origin.
       $0.allowsHTTP2 = false
     }

@@ -3,7 +3,8 @@ import CacheCore
 import HTTPServing
 import NIOCore
 
-/// The responder of a port. It removes the fields about the connection, turns errors into responses, and records every response.
+/// The responder of a port. It removes the fields about the connection, gives the host its normal form, turns errors into
+/// responses, and records every response.
 struct RecordingResponder: HTTPResponder {
   let next: any Responder
   /// The recorder of every response.
@@ -15,6 +16,9 @@ struct RecordingResponder: HTTPResponder {
     var forwarded = request
     forwarded.head.headerFields =
       request.head.headerFields.endToEnd { $0 == "host" || $0 == "content-length" || $0 == "expect" }
+    // The cache, the origin and `X-Forwarded-Host` see one form of the host. Otherwise the spelling of one client would decide
+    // the response that other clients get from the cache.
+    forwarded.head.authority = ResourceID.authority(of: request.head)
     let answer: ProxyAnswer
     do throws(CacheError) {
       answer = try await next.respond(to: forwarded)
@@ -33,6 +37,7 @@ struct RecordingResponder: HTTPResponder {
   ) -> ServerResponse {
     var response = ServerResponse(head: answer.head, body: answer.body)
     response.closes = answer.closes
+    response.onFailure = { error in recorded(ProxyAnswer(error, at: clock.now), request, from: peer, since: begun) }
     response.onEnd = { [traffic] delivery in
       traffic.record(
         TrafficRecord(
