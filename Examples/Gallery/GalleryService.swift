@@ -22,7 +22,7 @@ struct GalleryService: Service {
   let group: any EventLoopGroup
   /// Called with the page's port when it is open.
   var onRunning: @Sendable (Int) async -> Void = { _ in }
-  var shutdownIdleTime = TimeAmount.milliseconds(500)
+  var shutdownIdleTime = TimeAmount.seconds(2)
 
   func run() async throws {
     defer { try? FileManager.default.removeItem(at: settings.folder) }

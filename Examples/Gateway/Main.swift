@@ -23,10 +23,14 @@ struct GatewayCommand: AsyncParsableCommand {
   @OptionGroup(title: "Operation") var operation: OperationOptions
 
   func run() async throws {
-    let settings = try settings()
+    var settings = try settings()
+    settings.limitConnections(descriptors: DescriptorLimit.raise())
+    if settings.maximumConnections < operation.maxConnections {
+      Self.tell("the limit of open files allows \(settings.maximumConnections) client connections: raise it (ulimit -n)")
+    }
     let group = MultiThreadedEventLoopGroup(numberOfThreads: settings.threads)
     var service = GatewayService(settings: settings, group: group)
-    service.onRunning = { ports in
+    service.onRunning = { [settings] ports in
       Self.tell("listening on \(settings.listen.with(ports.listen)), in front of \(places.origin)")
       if let status = settings.status, let port = ports.status { Self.tell("status page on http://\(status.with(port))/") }
     }

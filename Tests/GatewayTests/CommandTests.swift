@@ -50,6 +50,18 @@ struct CommandTests {
     #expect(settings.connectTimeout == .seconds(13))
   }
 
+  @Test("few descriptors limit the client connections, and leave some for the origin and the cache on disk")
+  func descriptors() throws {
+    for (descriptors, arguments, connections) in [
+      (1_048_576, "", 1_000), (1_024, "", 668), (1_024, "--cache /c", 334), (1_024, "--origin-connections 8", 916),
+      (256, "", 128),
+    ] {
+      var settings = try Self.settings("--origin http://o \(arguments)")
+      settings.limitConnections(descriptors: descriptors)
+      #expect(settings.maximumConnections == connections, "\(arguments)")
+    }
+  }
+
   @Test(
     "an invalid value is refused with the name of its option",
     arguments: [

@@ -43,7 +43,7 @@ struct GatewayFixture: Sendable {
       origin: try #require(OriginAddress("http://127.0.0.1:\(port)")), listen: HostAndPort(host: "127.0.0.1", port: 0))
     settings.shutdownIdleTime = .zero
     // Test machines are busy, so only tests that set a time-out depend on one.
-    (settings.clientTimeout, settings.originTimeout) = (.seconds(600), .seconds(600))
+    (settings.clientTimeout, settings.halfClosedTime, settings.originTimeout) = (.seconds(600), .seconds(600), .seconds(600))
     change(&settings)
     let ports = WatchedState<GatewayService.Ports?>(nil)
     var service = GatewayService(settings: settings, group: MultiThreadedEventLoopGroup.singleton)

@@ -72,18 +72,40 @@ struct StatusTests {
     try await GatewayFixture.run(inFrontOf: origin.port, clock: clock) {
       $0.accessLog = path
     } _: { gateway in
-      _ = try await gateway.get("/a?\"b\\")
+      _ = try await gateway.get("/a?\"b\\&sig=c")
       _ = try await gateway.ask("BAD TARGET", "/")
     }
     await origin.stop()
     let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
     let first = try #require(lines.first)
-    let beginning = "127.0.0.1 1994-11-06T08:49:37.120Z \"GET /a?\\x22b\\x5C HTTP/1.1\" 200 4 bypass "
+    let beginning = "127.0.0.1 1994-11-06T08:49:37.120Z \"GET /a?\\x22b\\x5C&sig=… HTTP/1.1\" 200 4 bypass "
     #expect(first.hasPrefix(beginning) && first.hasSuffix(" ok"), "\(first)")
     // The duration in seconds, with six decimals.
     #expect(first.dropFirst(beginning.count).dropLast(3).wholeMatch(of: /[0-9]+\.[0-9]{6}/) != nil, "\(first)")
     #expect(lines.last?.hasPrefix("127.0.0.1 1994-11-06T08:49:37.120Z - 400 ") == true)
     #expect(lines.count == 2)
+  }
+
+  @Test("other users of the machine cannot read a new log")
+  func logMode() throws {
+    let path = FileManager.default.temporaryDirectory.appending(path: "gateway-\(UUID()).log").path
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    _ = try AccessLog(path: path)
+    let mode = try #require(FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber)
+    #expect(mode.intValue & 0o137 == 0)
+  }
+
+  @Test(
+    "PURGE is refused for pages of other sites",
+    arguments: [
+      ("Sec-Fetch-Site: cross-site", 403), ("Sec-Fetch-Site: same-site", 403), ("Origin: http://evil.example", 403),
+      ("Origin: null", 403), ("Sec-Fetch-Site: same-origin", 404), ("Origin: http://shop.example", 404),
+    ])
+  func purgeOfPage(_ field: String, _ status: Int) async throws {
+    try await GatewayFixture.run { gateway, _ in
+      let answer = try await gateway.ask("PURGE", "/a", [field])
+      #expect(answer.status == status)
+    }
   }
 
   @Test("the log distinguishes the origin's error responses, origin failures, and the gateway's own responses")

@@ -32,6 +32,7 @@ struct RequestRouter: Responder {
 
   private func purge(_ request: ServerRequest) async throws(CacheError) -> ProxyAnswer {
     guard purgers.allows(request.peer) else { return own(.forbidden, "PURGE is not allowed for this client") }
+    guard !request.isCrossSite else { return own(.forbidden, "PURGE is not allowed for pages of other sites") }
     request.body?.source.cancel()
     let count = try await purging.purge(request.head)
     return own(count > 0 ? .ok : .notFound, count > 0 ? "purged" : "nothing was stored")

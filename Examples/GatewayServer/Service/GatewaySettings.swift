@@ -21,14 +21,21 @@ public struct GatewaySettings: Sendable {
   public var maximumConnections = 1000
   public var originConnections = 256
   public var clientTimeout = TimeAmount.seconds(60)
-  public var halfClosedTime = TimeAmount.seconds(5)
-  public var shutdownIdleTime = TimeAmount.milliseconds(500)
+  public var halfClosedTime = TimeAmount.seconds(1)
+  public var shutdownIdleTime = TimeAmount.seconds(2)
   public var originTimeout = Duration.seconds(60)
   public var connectTimeout = Duration.seconds(10)
 
   public init(origin: OriginAddress, listen: HostAndPort) {
     self.origin = origin
     self.listen = listen
+  }
+
+  /// Lowers the limit of client connections to what a limit of open descriptors allows, beside the connections to the origin, the
+  /// status page and the files of the cache.
+  public mutating func limitConnections(descriptors: Int) {
+    maximumConnections = DescriptorLimit.connections(
+      within: descriptors, wanted: maximumConnections, reserved: originConnections + 100, each: cache?.folder == nil ? 1 : 2)
   }
 
   /// Whether a text can be the gateway's name in `Via` (RFC 9110 §7.6.3).

@@ -10,7 +10,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The format of an access log line: client, time, request, status, body bytes, cache outcome, seconds, completion.
+/// The format of an access log line: client, time, request, status, body bytes, cache outcome, seconds, completion. Values of
+/// parameters that grant access, such as the signature of a presigned URL, are left out.
 ///
 /// ```text
 /// 127.0.0.1 2026-11-19T23:05:41.120Z "GET /a.png HTTP/1.1" 200 20480 hit 0.000112 ok
@@ -19,7 +20,7 @@ enum AccessLine {
   static func text(_ record: TrafficRecord, at now: Timestamp) -> String {
     let peer = record.peer?.ipAddress ?? "-"
     let request = record.request.map {
-      "\"\($0.head.method.rawValue) \(escaped($0.target)) HTTP/1.\($0.isHTTP10 ? 0 : 1)\""
+      "\"\($0.head.method.rawValue) \(escaped($0.loggedTarget)) HTTP/1.\($0.isHTTP10 ? 0 : 1)\""
     }
     return "\(peer) \(time(now)) \(request ?? "-") \(record.status) \(record.bodyBytes) \(record.outcome.rawValue) "
       + "\(seconds(record.duration)) \(record.isComplete ? "ok" : "aborted")\n"

@@ -31,7 +31,8 @@ final class AccessLog: Sendable {
       descriptor = STDOUT_FILENO
       return
     }
-    descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
+    // A log has addresses and URLs of clients, so other users of the machine cannot read a new file.
+    descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o640)
     guard descriptor >= 0 else {
       let number = errno
       throw CacheError(
