@@ -43,7 +43,7 @@ struct PortResponderTests {
     response.onEnd?(ServerResponse.Delivery(bodyBytes: 2, isComplete: true))
     #expect(metrics.text().contains(#"_count{route="/a",status="200"} 1"#))
     let line = await line()
-    #expect(line.contains(#""bytes":2,"client":"198.51.100.7","method":"GET""#) && line.contains(#""path":"/a?b","status":200"#))
+    #expect(line.contains(#""bytes":2,"client":"198.51.100.7","method":"GET""#) && line.contains(#""path":"/a?…","status":200"#))
     #expect(!line.contains("aborted"))
   }
 
@@ -54,6 +54,33 @@ struct PortResponderTests {
     #expect(metrics.text().contains(#"_count{route="/a",status="aborted"} 1"#))
     let line = await line()
     #expect(line.contains(#""aborted":true,"bytes":0"#) && line.contains(#""error":"connectionLost: gone""#))
+  }
+
+  @Test(
+    "the log has no query and no user information of a source, and no whole signature",
+    arguments: [
+      ("https%3A%2F%2Fb.example%2Fa.jpg%3FX-Amz-Signature%3Dsecret", "https%3A%2F%2Fb.example%2Fa.jpg%3F…"),
+      ("https%3a%2f%2fb.example%3fsecret", "https%3a%2f%2fb.example%3f…"),
+      ("https://b.example/a?secret", "https://b.example/a?…"),
+      ("https%3A%2F%2Fme%3Asecret%40b.example%2Fa%40b", "https%3A%2F%2F…%40b.example%2Fa%40b"),
+      ("https://secret@b.example/a@b", "https://…@b.example/a@b"), ("site%2Fa@b.png", "site%2Fa@b.png"),
+    ])
+  func presigned(_ source: String, _ logged: String) async throws {
+    let signature = String(repeating: "s", count: 43)
+    let response = await responder().respond(to: request("/img/\(signature)/width=3/\(source)"))
+    response.onEnd?(ServerResponse.Delivery(isComplete: true))
+    let line = await line()
+    #expect(line.contains("\"path\":\"/img/ssssss…/width=3/\(logged)\","), "\(line)")
+  }
+
+  @Test("a body that fails before its first byte is a 502 in the response and in the log")
+  func failingBody() async throws {
+    let response = await responder().respond(to: request("/a"))
+    let instead = try #require(response.onFailure?(CacheError(.truncatedBody, reason: "short")))
+    #expect(instead.head.status == .badGateway && instead.head.headerFields[.date] != nil)
+    instead.onEnd?(ServerResponse.Delivery(isComplete: true))
+    #expect(metrics.text().contains(#"_count{route="/a",status="502"} 1"#))
+    #expect(await line().contains(#""error":"truncatedBody: short""#))
   }
 
   @Test("a refused request is recorded without a route, and a path that does not exist too")

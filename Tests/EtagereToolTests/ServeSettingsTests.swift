@@ -50,6 +50,16 @@ struct ServeSettingsTests {
     #expect(file.formats == [.avif])
   }
 
+  @Test("few descriptors limit the connections, and leave some for files and origins")
+  func descriptors() {
+    for (descriptors, folders, connections) in [(1_048_576, ["a=/b"], 10_000), (1_024, [], 768), (1_024, ["a=/b"], 384)] {
+      var settings = ServeSettings()
+      settings.folders = folders
+      settings.limitConnections(descriptors: descriptors)
+      #expect(settings.maximumConnections == connections)
+    }
+  }
+
   @Test("keys come from the environment, the file and a file of keys")
   func keys() async throws {
     let (one, two) = (String(repeating: "01", count: 32), String(repeating: "02", count: 32))

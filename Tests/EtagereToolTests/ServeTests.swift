@@ -135,6 +135,14 @@ struct ServeTests {
       #expect(try await service.send(.post, purge + query).status == 400, "\(query)")
     }
     #expect(try await service.send(.post, "http://\(service.address)/purge?tag=a").status == 404)
+    let site = try #require(HTTPField.Name("Sec-Fetch-Site"))
+    let (own, rebound) = (purge.replacing("/purge", with: ""), try #require(HTTPField.Name("Host")))
+    for (fields, status) in [
+      ([site: "cross-site"], 403), ([site: "same-site"], 403), ([.origin: "http://evil.example"], 403), ([.origin: "null"], 403),
+      ([rebound: "evil.example", .origin: "http://evil.example"], 403), ([site: "same-origin", .origin: own], 200),
+    ] as [(HTTPFields, Int)] {
+      #expect(try await service.send(.post, purge + "?tag=none", fields).status == status, "\(fields)")
+    }
     #expect(try await service.stop() == 0)
   }
 

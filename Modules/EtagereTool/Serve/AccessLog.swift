@@ -43,7 +43,7 @@ struct AccessLog: Sendable {
     let line = Line(
       time: Date(timeIntervalSinceNow: -(duration / .seconds(1))).ISO8601Format(),
       client: ClientAddress.of(request, from: peer, field: field),
-      method: request?.head.method.rawValue, path: request.map { shortened($0.head.path ?? "") }, status: response.status.code,
+      method: request?.head.method.rawValue, path: request.map { $0.head.path ?? "" }, status: response.status.code,
       bytes: delivery.bodyBytes, milliseconds: (Text.milliseconds(duration) * 1_000).rounded() / 1_000,
       aborted: delivery.isComplete ? nil : true, cache: Self.cacheStatus.flatMap { response.headerFields[$0] },
       agent: request?.head.headerFields[.userAgent], error: error.map { "\($0.code.rawValue): \($0.reason)" })
@@ -51,6 +51,8 @@ struct AccessLog: Sendable {
   }
 
   private static func encoded(_ line: Line) -> Data {
+    var line = line
+    line.path = line.path.map(shortened)
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return (try? encoder.encode(line)) ?? Data()
@@ -58,10 +60,16 @@ struct AccessLog: Sendable {
 
   private static let cacheStatus = HTTPField.Name("Cache-Status")
 
-  /// Returns a path with the start of its signature only, so that readers of the log cannot use the URL.
-  private func shortened(_ path: String) -> String {
+  /// Returns a target with the start of its signature only, so that readers of the log cannot use the URL. For the same reason
+  /// the user information and the query of its source are left out: the source can be a presigned URL.
+  private static func shortened(_ target: String) -> String {
+    var path = target[...]
+    if let query = path.firstRange(of: /\?|%3f/.ignoresCase()) { path = "\(path[..<query.upperBound])…" }
+    if let user = path.firstMatch(of: /(?::|%3a)(?:\/|%2f){2}((?:(?!\/|%2f).)*)(?:@|%40)/.ignoresCase()) {
+      path = "\(path[..<user.1.startIndex])…\(path[user.1.endIndex...])"
+    }
     // A signature has 43 characters.
-    path.split(separator: "/", omittingEmptySubsequences: false)
+    return path.split(separator: "/", omittingEmptySubsequences: false)
       .map { $0.utf8.count == 43 ? "\($0.prefix(6))…" : String($0) }.joined(separator: "/")
   }
 }

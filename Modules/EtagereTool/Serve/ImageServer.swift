@@ -68,7 +68,9 @@ final class ImageServer: Sendable {
     let settings = settings
     if let admin = settings.admin {
       services.append(
-        HTTPListener(admin, PortResponder(adminEndpoints)) { Self.tell("metrics on http://\($0)/metrics") })
+        HTTPListener(admin, PortResponder(adminEndpoints), settings: ConnectionSettings { $0.maximumConnections = 100 }) {
+          Self.tell("metrics on http://\($0)/metrics")
+        })
     }
     services.append(
       HTTPListener(
@@ -76,8 +78,6 @@ final class ImageServer: Sendable {
         settings: ConnectionSettings {
           $0.maximumConnections = settings.maximumConnections
           $0.clientTimeout = .seconds(75)
-          // A client that has closed its side may wait for a result.
-          $0.halfClosedTime = .seconds(settings.limits.timeout.components.seconds + 1)
         }
       ) { address in
         if settings.hasDemo {
@@ -151,9 +151,16 @@ final class ImageServer: Sendable {
         let head = HTTPResponse(status: .ok, headerFields: [.contentType: "text/plain; version=0.0.4; charset=utf-8"])
         return ServerResponse(head: head, body: ResourceBody(Data(text.utf8)))
       },
-      "/purge": Endpoint([.post]) { [service] request in
+      "/purge": Endpoint([.post]) { [service, settings] request in
+        // No page purges. A site could also give its own name the address of this port (DNS rebinding).
+        let isTrusted =
+          !request.head.headerFields.contains(.origin)
+          || DemoPage.isTrusted(request.head.authority ?? "", listeningOn: settings.admin?.host ?? "")
+        guard isTrusted, !request.isCrossSite else {
+          return ServerResponse(.forbidden, "a purge is not allowed for pages of other sites")
+        }
         // A purge looks at all results in memory, so it must not run on the event loop of its connection.
-        await withTaskExecutorPreference(globalConcurrentExecutor) {
+        return await withTaskExecutorPreference(globalConcurrentExecutor) {
           do throws(CacheError) {
             return ServerResponse(.ok, "\(try await Self.purge(service, query: request.head.path ?? ""))")
           } catch {

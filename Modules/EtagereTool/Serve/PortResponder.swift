@@ -46,6 +46,9 @@ struct PortResponder: HTTPResponder {
     since began: ContinuousClock.Instant
   ) -> ServerResponse {
     var response = response
+    response.onFailure = { error in
+      recorded(ServerResponse(.badGateway, "the body cannot be read", error: error), request, from: peer, label, since: began)
+    }
     if response.head.headerFields[.date] == nil { response.head.headerFields[.date] = dates.value }
     guard log != nil || metrics != nil else { return response }
     let (head, error) = (response.head, response.error)

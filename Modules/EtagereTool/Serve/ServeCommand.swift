@@ -27,12 +27,17 @@ struct ServeCommand: AsyncParsableCommand {
   @OptionGroup(title: "Settings") var flags: ServeFlags
 
   func run() async throws {
-    let settings: ServeSettings
+    var settings: ServeSettings
     do {
       settings = try await ServeSettings.read(file: config, flags: flags.values)
     } catch let error as SettingsError {
       Console.complain(error.reason)
       throw ToolFailure(status: .usage)
+    }
+    let wanted = settings.maximumConnections
+    settings.limitConnections(descriptors: DescriptorLimit.raise())
+    if settings.maximumConnections < wanted {
+      Console.complain("the limit of open files allows \(settings.maximumConnections) connections: raise it (ulimit -n)")
     }
     do {
       let file = config

@@ -141,6 +141,13 @@ struct ServeSettings: Sendable {
     try reader.boolean("demo").map { hasDemo = $0 }
   }
 
+  /// Lowers the limit of client connections to what a limit of open descriptors allows, beside the connections to origins and the
+  /// files of sources and of the cache.
+  mutating func limitConnections(descriptors: Int) {
+    maximumConnections = DescriptorLimit.connections(
+      within: descriptors, wanted: maximumConnections, reserved: 256, each: cacheFolder == nil && folders.isEmpty ? 1 : 2)
+  }
+
   /// Returns the address in a text. Without a host, the text means all addresses of the machine, so it is refused: operators
   /// must not open the port for purges to a network by accident.
   private static func address(_ text: String) -> HostAndPort? {
