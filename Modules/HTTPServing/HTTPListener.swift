@@ -58,8 +58,6 @@ public struct HTTPListener: Service {
       }, eventLoopGroup: group, logger: Self.logger)
     do {
       try await server.run()
-      // A connection that was accepted at the last moment is not part of the run.
-      if !Task.isCancelled { try? await server.shutdownGracefully() }
     } catch let error as CancellationError {
       throw error
     } catch {

@@ -57,20 +57,6 @@ struct ListenerTests {
     func errorCaught(context: ChannelHandlerContext, error: any Error) { promise.fail(error) }
   }
 
-  @Test("connections that wait when the socket is closed are accepted")
-  func waitingConnections() async throws {
-    let server = try await Self.server()
-    var clients: [EventLoopFuture<ByteBuffer>] = []
-    // More than one pass of `accept`.
-    for _ in 0..<20 { clients.append(try await Self.connect(to: server)) }
-    try await server.eventLoop.submit {
-      try server.syncOptions?.setOption(.autoRead, value: true)
-      server.close(promise: nil)
-    }.get()
-    for client in clients { #expect(try await client.get() == ByteBuffer(string: "a")) }
-    try await server.closeFuture.get()
-  }
-
   @Test("after an error the socket is not registered for a while, and then accepts again", arguments: [EMFILE, ENFILE])
   func descriptorsExhausted(_ number: CInt) async throws {
     let server = try await Self.server()
