@@ -262,22 +262,5 @@ struct TimeoutTests {
     let text = String(buffer: try await channel.waitForOutboundWrite(as: ByteBuffer.self))
     #expect(text.hasPrefix("HTTP/1.1 502 Bad Gateway\r\n"))
   }
-
-  @Test("a body that fails later ends the connection")
-  func lateFailure() async throws {
-    let responder = BodyResponder()
-    let channel = try await Self.connection(responder)
-    try await channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\nHost: h\r\n\r\n"))
-    await responder.source.state.wait { $0.reads > 0 }
-    await channel.testingEventLoop.advanceTime(by: .milliseconds(20))
-    let text = String(buffer: try await channel.waitForOutboundWrite(as: ByteBuffer.self))
-    #expect(text.hasPrefix("HTTP/1.1 200 OK\r\n"))
-    responder.source.state.update { $0.pieces = [.failure(.cancelled)] }
-    try await Turns.until {
-      await channel.testingEventLoop.run()
-      return !channel.isActive
-    }
-    #expect(try await channel.readOutbound(as: ByteBuffer.self) == nil)
-  }
 }
 #endif
