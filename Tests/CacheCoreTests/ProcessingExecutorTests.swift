@@ -59,6 +59,28 @@ struct ProcessingExecutorTests {
     #expect(log.order == Array(0..<200) && log.most == 1)
   }
 
+  @Test("computations on all threads of the executor leave the cooperative pool free")
+  func separation() async {
+    let executor = ProcessingExecutor()
+    let state = Lock((running: 0, isOver: false))
+    let bound = ContinuousClock.now + .seconds(60)
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<executor.width {
+        group.addTask(executorPreference: executor) { @concurrent @Sendable in
+          state.withLock { $0.running += 1 }
+          // Only a failure reaches the bound.
+          while !state.withLock({ $0.isOver }), ContinuousClock.now < bound {}
+        }
+      }
+      group.addTask { @concurrent @Sendable in
+        while state.withLock({ $0.running }) < executor.width { await Task.yield() }
+        for _ in 0..<10 { await Task.detached {}.value }
+        state.withLock { $0.isOver = true }
+      }
+    }
+    #expect(ContinuousClock.now < bound)
+  }
+
   @Test("the width defaults to the number of cores and is at least 1")
   func cores() {
     #expect(ProcessingExecutor().width >= 1)

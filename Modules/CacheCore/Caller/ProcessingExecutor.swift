@@ -37,7 +37,8 @@ public final class ProcessingExecutor: TaskExecutor {
 
   /// The maximum number of jobs that run at the same time.
   public let width: Int
-  private let queue: DispatchQueue
+  /// The queue of the caller, or `nil` if each worker has a queue of its own.
+  private let queue: DispatchQueue?
   private let state = Lock(State())
 
   /// Creates an executor with its own threads.
@@ -45,9 +46,7 @@ public final class ProcessingExecutor: TaskExecutor {
   /// - Parameter width: The maximum number of jobs at the same time, at least 1, or `nil` for the number of cores.
   public init(width: Int? = nil) {
     self.width = max(width ?? ProcessInfo.processInfo.activeProcessorCount, 1)
-    // Callers wait for the results. With `.utility`, Dispatch on Linux raises the nice value of the threads, and of those that
-    // libvips starts from them. On a busy machine they would get little processor time.
-    queue = DispatchQueue(label: "Etagere.ProcessingExecutor", qos: .default, attributes: .concurrent)
+    queue = nil
   }
 
   /// Creates an executor on a dispatch queue. A concurrent queue itself limits the number of jobs that run at the same time.
@@ -64,8 +63,15 @@ public final class ProcessingExecutor: TaskExecutor {
       state.running += 1
       return true
     }
-    if needsThread { queue.async { self.work() } }
+    if needsThread { (queue ?? Self.workerQueue()).async { self.work() } }
   }
+
+  /// Returns the queue of one worker. It is serial, because Dispatch has a thread for each serial queue that has work. On Linux,
+  /// the concurrent queues and the cooperative pool share as many threads as there are cores. Computations would delay all tasks.
+  ///
+  /// Callers wait for the results. With `.utility`, Dispatch on Linux raises the nice value of the threads, and of those that
+  /// libvips starts from them. On a busy machine they would get little processor time.
+  private static func workerQueue() -> DispatchQueue { DispatchQueue(label: "Etagere.ProcessingExecutor", qos: .default) }
 
   /// Runs waiting jobs until none is left.
   private func work() {
