@@ -3,6 +3,12 @@ import CacheCore
 import ImageCodecs
 import Testing
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 @Suite("Animated images")
 struct AnimationTests {
   private let file = GIFFile(frames: [(1, 10), (2, 0), (3, 7)], loops: 0).data
@@ -15,6 +21,30 @@ struct AnimationTests {
     #expect(header.delays == [.milliseconds(100), .milliseconds(100), .milliseconds(70)])
     #expect(header.loopCount == nil)
     #expect(header.size == PixelSize(2, 2))
+  }
+
+  @Test("a frame that is smaller than the screen has a transparent surrounding, as in browsers")
+  func smallFrames() throws {
+    // A frame of 2 × 2 pixels at (1, 1) of a screen of 4 × 4 pixels.
+    func moved(_ file: Data) throws -> Data {
+      var bytes = Array(file)
+      (bytes[6], bytes[8]) = (4, 4)
+      let frame = try #require(bytes.firstIndex(of: 0x2C))
+      (bytes[frame + 1], bytes[frame + 3]) = (1, 1)
+      return Data(bytes)
+    }
+    for frames: [(UInt8, UInt8)] in [[(1, 10)], [(1, 10), (2, 10)]] {
+      let small = try moved(GIFFile(frames: frames.map { (color: $0.0, delay: $0.1) }).data)
+      for file in [small, small.dropLast()] {
+        let image = try ImageDecoder().decode(file)
+        #expect(image.size == PixelSize(4, 4) && image.frameCount == frames.count && image.header.hasAlpha)
+        #expect(image.pixels[0, 0].alpha == 0 && image.pixels[3, 3].alpha == 0)
+        #expect(image.pixels[1, 1] == RGBA(255, 0, 0) && image.pixels[2, 2] == RGBA(255, 0, 0))
+        #expect(image.header.delays.count == (frames.count == 1 ? 0 : frames.count))
+        if frames.count > 1 { #expect(try image.pixels(ofFrame: 1)[3, 3].alpha == 0) }
+      }
+    }
+    #expect(try !ImageDecoder().decode(GIFFile(frames: [(1, 10)]).data).header.hasAlpha)
   }
 
   @Test("delays are those of the file, except that up to 10 ms become 100 ms, as in browsers")

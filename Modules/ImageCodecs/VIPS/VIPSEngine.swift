@@ -18,7 +18,8 @@ struct VIPSEngine: ImageEngine {
   }
 
   func header(of data: Data, _ format: ImageFormat) throws(CacheError) -> ImageHeader {
-    try withImage(data, format, strict: false) { image throws(CacheError) in
+    let (file, added) = Self.complete(data, format)
+    return try withImage(file, format, strict: false) { image throws(CacheError) in
       // Extra channels are dropped only at the end, after all have been decoded and resized.
       guard image.bands <= Self.mostBands else {
         throw CacheError(
@@ -27,7 +28,7 @@ struct VIPSEngine: ImageEngine {
       // In HEIF, pages are separate images, and libheif applies the orientation. In TIFF, they are pages.
       let isHEIF = format == .avif || format == .heic
       let isSequence = format == .gif || format == .webp
-      let frameCount = isSequence ? max(image.number("n-pages") ?? 1, 1) : 1
+      let frameCount = isSequence ? max((image.number("n-pages") ?? 1) - added, 1) : 1
       let orientation = isHEIF ? .up : ImageOrientation(rawValue: image.number("orientation") ?? 1) ?? .up
       let stored = PixelSize(image.size.width, image.number("page-height") ?? image.size.height)
       let delays = image.numbers("delay")
@@ -41,6 +42,13 @@ struct VIPSEngine: ImageEngine {
       if format == .png, let file = APNGFile(data, comparesSums: false) { file.describe(in: &header) }
       return header
     }
+  }
+
+  /// Returns the file for libvips, and the number of frames that are added at its end.
+  private static func complete(_ data: Data, _ format: ImageFormat) -> (file: Data, added: Int) {
+    guard format == .gif else { return (data, 0) }
+    let frames = GIFFrames(data)
+    return frames.leavesGap ? (frames.addingTransparentFrame(to: data), 1) : (data, 0)
   }
 
   private static func colorSpace(of image: VIPSImage) -> String {
@@ -57,7 +65,8 @@ struct VIPSEngine: ImageEngine {
     let (format, orientation) = (header.format, header.orientation)
     // The size as stored. The orientation is applied after shrinking.
     let (from, to) = (orientation.applied(to: header.size), orientation.applied(to: size))
-    let stored = try withImage(data, format, strict: !partial, factor: Self.factor(from, to, format)) {
+    let file = Self.complete(data, format).file
+    let stored = try withImage(file, format, strict: !partial, factor: Self.factor(from, to, format)) {
       image throws(CacheError) in
       // A profile for other color channels is ignored, as in browsers.
       if !partial, let profile = image.profile, !image.profileFits, ICCProfile(profile) == nil {
@@ -77,7 +86,7 @@ struct VIPSEngine: ImageEngine {
       return APNGFrames(data, file, header, self, size: size, limits: limits)
     }
     guard let loader = VIPSLibrary.loader(of: header.format) else { throw Self.noLoader(header.format) }
-    return VIPSFrames(data, header, loader, size: size, strict: !partial, limits: limits)
+    return VIPSFrames(Self.complete(data, header.format).file, header, loader, size: size, strict: !partial, limits: limits)
   }
 
   func resize(_ pixels: PixelBuffer, to size: PixelSize, _ watch: DecodingDeadline) throws(CacheError) -> PixelBuffer {

@@ -105,7 +105,7 @@ final class VIPSFrames: FrameSource {
 
   private func open() throws(CacheError) -> VIPSImage {
     guard let bytes else { throw CacheError(.other, reason: "\(header.format): no memory for \(header.byteCount) bytes") }
-    let image = bytes.withBytes { loader.open($0, pages: -1, strict: strict) }
+    let image = bytes.withBytes { loader.open($0, pages: Int32(clamping: header.frameCount), strict: strict) }
     guard let image = image?.standard()?.withoutExtraBands() else {
       throw VIPSLibrary.failure("the frames cannot be read", header.format)
     }
