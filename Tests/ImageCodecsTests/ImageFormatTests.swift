@@ -65,6 +65,18 @@ struct ImageFormatTests {
     }
   }
 
+  @Test("comments and a document type of any length may precede the first element of a drawing")
+  func farRoot() {
+    let comment = "<!-- \(String(repeating: "<svg> > ", count: 20_000)) -->"
+    for before in [
+      comment, "\u{FEFF}<?xml version='1.0'?>\n\(comment)", "<!DOCTYPE svg [<!ENTITY a \"]>\"> \(comment) <?b ]> ?>]>",
+      "<!DOCTYPE svg PUBLIC '-//W3C//DTD SVG 1.1//EN' '\(String(repeating: "a>", count: 9_000))'>",
+    ] {
+      #expect(ImageFormat(of: Data("\(before)<svg/>".utf8)) == .svg, "\(before.prefix(40))")
+      #expect(ImageFormat(of: Data("\(before)<html>".utf8)) == nil, "\(before.prefix(40))")
+    }
+  }
+
   @Test("a format has a name, a media type and an extension")
   func names() {
     #expect(ImageFormat.jpegXL.name == "JPEG XL")

@@ -10,7 +10,7 @@ struct ForeignContent: CustomStringConvertible {
 
   init(_ data: Data) {
     let bytes = Array(data.prefix(ImageFormat.detectionLength))
-    let markup = MarkupStart(bytes)?.element
+    let markup = MarkupStart(data)?.element
     if bytes.isEmpty {
       description = "empty"
     } else if let markup {

@@ -5,16 +5,16 @@ public import Foundation
 #endif
 
 extension ImageFormat {
-  /// The number of leading bytes that detection reads at most.
+  /// The number of leading bytes that detection reads at most, except in markup.
   static let detectionLength = 4096
 
   /// Detects the format of an image. Returns `nil` if the bytes have no known image format.
   ///
-  /// - Parameter data: The whole file or its beginning. 32 bytes are enough, except for SVG, because comments may
-  ///   precede its first element.
+  /// - Parameter data: The whole file or its beginning. 32 bytes are enough, except for SVG: comments and a document type of
+  ///   up to 1 MiB may precede its first element.
   public init?(of data: Data) {
     let bytes = Array(data.prefix(Self.detectionLength))
-    guard let format = Self.byMagic(bytes) ?? (MarkupStart(bytes)?.element == "svg" ? .svg : nil) else { return nil }
+    guard let format = Self.byMagic(bytes) ?? (MarkupStart(data)?.element == "svg" ? .svg : nil) else { return nil }
     self = format
   }
 

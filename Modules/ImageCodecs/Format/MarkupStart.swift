@@ -1,28 +1,42 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// The first element of a markup text, after a byte order mark, a declaration, comments and a document type.
 struct MarkupStart {
+  /// The number of leading bytes that are read at most.
+  static let length = 1 << 20
+
   /// The name of the first element, in lower case and without a prefix such as `svg:`. If no element is found, the name
   /// of the document type.
   let element: String
 
-  init?(_ bytes: [UInt8]) {
-    var rest = bytes[...]
-    if rest.starts(with: [0xEF, 0xBB, 0xBF]) { rest = rest.dropFirst(3) }
+  init?(_ data: Data) {
+    // Most files are not markup, and are not copied.
+    var start = data[...]
+    if start.starts(with: [0xEF, 0xBB, 0xBF]) { start = start.dropFirst(3) }
+    guard start.prefix(ImageFormat.detectionLength).first(where: { !$0.isBlank }) == UInt8(ascii: "<") else { return nil }
+    var reader = MarkupReader(Array(start.prefix(Self.length)))
     var documentType: String?
     while true {
-      rest = rest.drop { $0 == 0x20 || (0x09...0x0D).contains($0) }
-      guard rest.first == UInt8(ascii: "<") else { break }
-      if rest.starts(with: "<!--".utf8) {
-        guard let end = Self.end(of: "-->", in: rest) else { break }
-        rest = rest[end...]
-      } else if rest.starts(with: "<?".utf8) {
-        guard let end = Self.end(of: "?>", in: rest) else { break }
-        rest = rest[end...]
-      } else if rest.starts(with: "<!".utf8) {
-        documentType = Self.name(rest.dropFirst(2).drop { $0 != 0x20 }.drop { $0 == 0x20 })
-        guard let end = Self.endOfDocumentType(rest) else { break }
-        rest = rest[end...]
+      reader.skipBlanks()
+      guard reader.current == UInt8(ascii: "<") else { break }
+      if reader.isAt("<!--") {
+        reader.skip(4)
+        _ = reader.take(past: "-->")
+      } else if reader.isAt("<?") {
+        _ = reader.take(past: "?>")
+      } else if reader.isAt("<!") {
+        reader.skip(2)
+        _ = reader.word()
+        reader.skipBlanks()
+        documentType = Self.local(reader.word())
+        reader.skipDocumentType()
       } else {
-        let name = Self.name(rest.dropFirst())
+        reader.skip()
+        let name = Self.local(reader.word())
         if name.isEmpty { break }
         element = name
         return
@@ -32,35 +46,42 @@ struct MarkupStart {
     element = documentType
   }
 
-  private static func name(_ bytes: ArraySlice<UInt8>) -> String {
-    let name = bytes.prefix { byte in
-      UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
-        || byte == UInt8(ascii: ":")
-        || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
-    }
-    let text = String(decoding: name, as: UTF8.self).lowercased()
-    return text.split(separator: ":").last.map(String.init) ?? ""
+  private static func local(_ name: ArraySlice<UInt8>) -> String {
+    let name = name.prefix { $0.isNamePart }
+    return String(decoding: name.split(separator: UInt8(ascii: ":")).last ?? [], as: UTF8.self).lowercased()
   }
+}
 
-  private static func end(of text: String, in bytes: ArraySlice<UInt8>) -> Int? {
-    let wanted = Array(text.utf8)
-    guard bytes.count >= wanted.count else { return nil }
-    return (bytes.startIndex...bytes.endIndex - wanted.count).first { bytes[$0...].starts(with: wanted) }.map {
-      $0 + wanted.count
-    }
+extension UInt8 {
+  fileprivate var isNamePart: Bool {
+    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(lowercased) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
+      || self == UInt8(ascii: ":") || self == UInt8(ascii: "-") || self == UInt8(ascii: "_")
   }
+}
 
-  /// A document type may contain declarations in brackets, which may contain ">".
-  private static func endOfDocumentType(_ bytes: ArraySlice<UInt8>) -> Int? {
-    var depth = 0
-    for index in bytes.indices {
-      switch bytes[index] {
-      case UInt8(ascii: "["): depth += 1
-      case UInt8(ascii: "]"): depth -= 1
-      case UInt8(ascii: ">") where depth <= 0: return index + 1
-      default: continue
+extension MarkupReader {
+  /// Skips the rest of a document type. Its quoted texts, comments and declarations may contain `>` and `]`.
+  fileprivate mutating func skipDocumentType() {
+    skipDeclaration(upTo: UInt8(ascii: "["))
+    guard current == UInt8(ascii: "[") else { return skip() }
+    skip()
+    while let byte = current, byte != UInt8(ascii: "]") {
+      if isAt("<!--") {
+        skip(4)
+        _ = take(past: "-->")
+      } else if isAt("<?") {
+        _ = take(past: "?>")
+      } else {
+        if isAt("<!") { skipDeclaration(upTo: UInt8(ascii: ">")) }
+        skip()
       }
     }
-    return nil
+    _ = take(past: ">")
+  }
+
+  private mutating func skipDeclaration(upTo end: UInt8) {
+    while let byte = current, byte != end, byte != UInt8(ascii: ">") {
+      if quoted() == nil { skip() }
+    }
   }
 }
