@@ -64,21 +64,22 @@ public struct ImageDecoder: ResourceDecoder {
     var targetHeader = header
     targetHeader.size = target
     try limits.check(targetHeader)
+    try limits.check(reading.drawing, header.size, in: target)
 
     // The first frame does not depend on the others.
     let isCut = reading.isCut && (!firstFrameOnly || !header.isAnimated)
     if isCut, !allowsPartial { throw CacheError(.decodingFailed, reason: "\(header.format): \(reading.damage)") }
     if header.isAnimated, !firstFrameOnly {
-      let source = try engine.frames(of: data, header, size: target, partial: allowsPartial, limits: limits)
+      let source = try engine.frames(of: reading.file, header, size: target, partial: allowsPartial, limits: limits)
       return DecodedImage(
         buffer: try source.frame(0), header: header, scale: scale, url: url, original: data, isPartial: isCut,
         frames: source)
     }
     do throws(CacheError) {
-      let buffer = try engine.pixels(of: data, header, size: target, partial: false, watch: watch)
+      let buffer = try engine.pixels(of: reading.file, header, size: target, partial: false, watch: watch)
       return image(buffer, header, data, url, isPartial: isCut)
     } catch  where allowsPartial && error.code == .decodingFailed {
-      let buffer = try engine.pixels(of: data, header, size: target, partial: true, watch: watch)
+      let buffer = try engine.pixels(of: reading.file, header, size: target, partial: true, watch: watch)
       return image(buffer, header, data, url, isPartial: true)
     }
   }

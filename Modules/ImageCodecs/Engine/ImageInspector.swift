@@ -15,8 +15,10 @@ enum ImageInspector {
     var isCut: Bool
     /// The description of the damage.
     var damage = "the file is truncated"
-    /// The memory for the images in an SVG while it is drawn, in bytes.
-    let carriedMemory: Double
+    /// The bytes for the engine.
+    let file: Data
+    /// The properties of an SVG.
+    let drawing: SVGReferences.Drawing?
     /// The deadline, which started before the checks.
     let watch: DecodingDeadline
   }
@@ -26,18 +28,20 @@ enum ImageInspector {
     guard let format = ImageFormat(of: data) else {
       throw CacheError(.decodingFailed, reason: "not an image: the bytes are \(ForeignContent(data))")
     }
+    try limits.check(format)
     try limits.check(bytes: data.count, format)
     let watch = DecodingDeadline(limits, format)
     var isCut = false
-    var carriedMemory = 0.0
+    var drawing: SVGReferences.Drawing?
     var animationDamage: String?
     switch format {
     case .svg:
-      carriedMemory = try SVGReferences.check(data, limits, watch) { embedded throws(CacheError) in
+      drawing = try SVGReferences.check(data, limits, watch) { embedded throws(CacheError) in
         try read(embedded, limits).header
       }
     case .avif, .heic:
-      let dimensions = HEIFDimensions(data)
+      let dimensions = HEIFDimensions(data, watch)
+      if let end = watch.end { throw end }
       if let size = dimensions.largest { try limits.check(ImageHeader(format: format, size: size)) }
       if dimensions.isExcessive {
         throw CacheError(.imageLimitExceeded, reason: "\(format): the file has more parts than any image needs")
@@ -55,9 +59,10 @@ enum ImageInspector {
     default: break
     }
     let engine = try engine()
-    let header = try engine.header(of: data, format)
+    let file = drawing?.file ?? data
+    let header = try engine.header(of: file, format)
     try limits.check(header)
-    var reading = Reading(engine: engine, header: header, isCut: isCut, carriedMemory: carriedMemory, watch: watch)
+    var reading = Reading(engine: engine, header: header, isCut: isCut, file: file, drawing: drawing, watch: watch)
     if let animationDamage, header.isAnimated { (reading.isCut, reading.damage) = (true, animationDamage) }
     return reading
   }

@@ -46,6 +46,14 @@ public struct ImageFormat: Hashable, Sendable {
   public static let ico = Self(name: "ICO", mediaType: "image/vnd.microsoft.icon", fileExtension: "ico")
 }
 
+extension Set<ImageFormat> {
+  /// The formats whose codecs are made for untrusted files: JPEG, PNG, GIF, WebP, AVIF, HEIC and TIFF.
+  ///
+  /// libvips declares its other loaders unfit for untrusted files, also that of SVG: a drawing of a few hundred bytes can
+  /// take minutes, or end the process.
+  public static var fitForUntrustedFiles: Set<ImageFormat> { [.jpeg, .png, .gif, .webp, .avif, .heic, .tiff] }
+}
+
 extension ImageFormat: CustomStringConvertible {
   /// The name of the format.
   public var description: String { name }

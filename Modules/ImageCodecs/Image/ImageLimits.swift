@@ -3,7 +3,7 @@ public import CacheCore
 /// Limits on images, checked in the header before decoding: 1,340 bytes can decode to 289 million pixels.
 ///
 /// An image that exceeds a limit is refused with `CacheError.Code.imageLimitExceeded`. The reason contains the value
-/// and the limit.
+/// and the limit. A format that ``formats`` excludes is refused with `CacheError.Code.unsupported`.
 public struct ImageLimits: Hashable, Sendable {
   /// The size of the file in bytes.
   public var bytes = 64 << 20
@@ -16,12 +16,21 @@ public struct ImageLimits: Hashable, Sendable {
   /// The time for decoding one frame. It is checked between parts of the image. A codec cannot be stopped within one
   /// call, so the other limits are checked first.
   public var time: Duration = .seconds(20)
+  /// The formats that may be decoded, or `nil` for all formats that the engine reads. No codec reads a file of another
+  /// format. For files from untrusted sources, use `Set.fitForUntrustedFiles`.
+  public var formats: Set<ImageFormat>?
 
   /// Creates limits and applies `change` to the default values.
   public init(_ change: (inout ImageLimits) -> Void = { _ in }) { change(&self) }
 
   /// 64 MiB, 100 million pixels, 65,535 pixels per side, 2,000 frames, 20 seconds.
   public static let standard = ImageLimits()
+
+  func check(_ format: ImageFormat) throws(CacheError) {
+    guard formats?.contains(format) ?? true else {
+      throw CacheError(.unsupported, reason: "\(format): the limits do not allow images of this format")
+    }
+  }
 
   func check(bytes count: Int, _ format: ImageFormat) throws(CacheError) {
     guard count <= bytes else { throw exceeded(format, "the file has \(count) bytes, the limit is \(bytes)") }
@@ -37,6 +46,21 @@ public struct ImageLimits: Hashable, Sendable {
       throw exceeded(format, "the image has \(size) = \(size.area) pixels, the limit is \(pixels)")
     }
     try check(frames: header.frameCount, format)
+  }
+
+  /// Checks the work of drawing an SVG in a size. All its layers and filters together may compute four times the limit of
+  /// pixels.
+  func check(_ drawing: SVGReferences.Drawing?, _ size: PixelSize, in target: PixelSize) throws(CacheError) {
+    guard let drawing else { return }
+    let factor = max(Double(target.width) / Double(size.width), Double(target.height) / Double(size.height), 1)
+    let computed = drawing.passes * Double(target.area)
+    guard computed <= Double(pixels) * 4 else {
+      throw exceeded(
+        .svg, "its layers and filters compute \(Int(clamping: computed)) pixels in a size of \(target), the limit is \(pixels) × 4")
+    }
+    guard drawing.fontSize * factor <= SVGWork.largestFont * 16 else {
+      throw exceeded(.svg, "its largest text is beyond the limit in a size of \(target)")
+    }
   }
 
   func check(frames count: Int, _ format: ImageFormat) throws(CacheError) {
@@ -57,7 +81,10 @@ public struct ImageLimits: Hashable, Sendable {
   /// Computed once, because the identity of every image transform contains it.
   private static let standardParameters = standard.written
 
-  private var written: String { "\(bytes),\(pixels),\(side),\(frames),\(time.components.seconds).\(time.components.attoseconds)" }
+  private var written: String {
+    let formats = formats.map { ",\($0.map(\.name).sorted().joined(separator: "+"))" } ?? ""
+    return "\(bytes),\(pixels),\(side),\(frames),\(time.components.seconds).\(time.components.attoseconds)\(formats)"
+  }
 }
 
 extension CacheError.Code {

@@ -17,9 +17,13 @@ struct HEIFDimensions {
   private var sequences: [AV1Sequence] = []
   /// The remaining parsing budget in bytes. Each unit has a fixed cost in addition to its bytes.
   private var work: Int
+  /// The time limit. After it, parsing stops.
+  private let watch: DecodingDeadline?
+  private var unitCount = 0
 
-  init(_ data: Data) {
+  init(_ data: Data, _ watch: DecodingDeadline? = nil) {
     work = data.count * 2 + 1_000_000
+    self.watch = watch
     data.withUnsafeBytes { bytes in
       let boxes = HEIFBoxes(bytes: bytes)
       boxes.each(0..<bytes.count) { kind, content in
@@ -57,6 +61,8 @@ struct HEIFDimensions {
 
   private mutating func goOn(_ length: Int = 0) -> Bool {
     work -= length + 64
+    unitCount += 1
+    if unitCount % 256 == 0, watch?.end != nil { work = -1 }
     if work < 0 { isExcessive = true }
     return work >= 0
   }

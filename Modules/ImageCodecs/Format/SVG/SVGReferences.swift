@@ -8,7 +8,7 @@ internal import Foundation
 
 /// A check that refuses SVG drawings with references to a file or a host. No engine used by this package follows such a
 /// reference, so the drawing would appear complete although parts are missing. Embedded images (`data:`) are checked
-/// against the limits, because the engine does not check them.
+/// against the limits, because the engine does not check them. ``SVGWork`` bounds the work of drawing.
 ///
 /// References within the drawing (`#name`) and links (`<a href>`) are allowed. A file that XML parsers refuse may pass
 /// this check. Files that parsers accept are read in the same way here, in one pass.
@@ -16,7 +16,28 @@ struct SVGReferences {
   /// A function that reads the header of an embedded image.
   typealias HeaderReader = (Data) throws(CacheError) -> ImageHeader
 
+  /// The properties of a drawing that passed the check.
+  struct Drawing {
+    /// The memory for the embedded images and for the elements while the drawing is made, in bytes. Each image is stored as
+    /// four bytes per pixel, and one more is being decoded.
+    var memory: Double
+    /// The number of times that all pixels are computed.
+    var passes: Double
+    /// The largest font size in pixels.
+    var fontSize: Double
+    /// The file for the engine, if it differs from the one that was checked.
+    var file: Data?
+  }
+
+  /// The limit of libxml2 for one text or attribute, in bytes.
+  private static let longest = 10_000_000
+  /// The number of bytes between two checks of the time.
+  private static let checkedPart = 1 << 16
+
   private var reader: MarkupReader
+  private var work = SVGWork()
+  /// The places of the type `image/jpg` in embedded images. librsvg 2.54 knows only `image/jpeg`.
+  private var shortTypes: [Int] = []
   private var entities = MarkupEntities()
   /// The content of the current style sheet, from its first to its last tag, without comments and section markers.
   /// `nil` outside style sheets.
@@ -34,21 +55,44 @@ struct SVGReferences {
     self.header = header
   }
 
-  /// - Returns: The memory for the embedded images while the drawing is made, in bytes. Each image is stored as four
-  ///   bytes per pixel, and one more is being decoded.
   @discardableResult
   static func check(
     _ data: Data, _ limits: ImageLimits, _ watch: DecodingDeadline, header: @escaping HeaderReader
-  ) throws(CacheError) -> Double {
+  ) throws(CacheError) -> Drawing {
     var references = SVGReferences(data, limits, header)
     try references.check(watch)
-    return (Double(references.pixels) + Double(references.largest)) * 4
+    let (work, fontSize) = try references.work.total(watch)
+    let (seconds, most) = (work.time / 1e6, Double(limits.time.components.seconds) + 1)
+    guard seconds <= most else {
+      throw SVGWork.exceeded("drawing would take about \(Int(clamping: seconds)) s, the limit is \(Int(clamping: most)) s")
+    }
+    guard fontSize <= SVGWork.largestFont else {
+      throw SVGWork.exceeded("its largest text has \(Int(clamping: fontSize)) pixels, the limit is \(Int(SVGWork.largestFont))")
+    }
+    return Drawing(
+      memory: (Double(references.pixels) + Double(references.largest)) * 4 + references.work.memory + Double(data.count) * 4,
+      passes: work.passes, fontSize: fontSize, file: references.completed(data))
+  }
+
+  /// Returns the file with the type `image/jpeg` in place of `image/jpg`, or `nil` if it does not differ.
+  private func completed(_ data: Data) -> Data? {
+    guard !shortTypes.isEmpty else { return nil }
+    var (file, start) = (Data(capacity: data.count + shortTypes.count), 0)
+    for place in shortTypes {
+      file.append(contentsOf: reader.bytes[start..<place])
+      file.append(UInt8(ascii: "e"))
+      start = place
+    }
+    return file + reader.bytes[start...]
   }
 
   private mutating func check(_ watch: DecodingDeadline) throws(CacheError) {
-    var count = 0
+    var (count, checked) = (0, 0)
     while reader.current != nil {
-      if count % 64 == 0, let end = watch.end { throw end }
+      if count % 64 == 0 || reader.next - checked >= Self.checkedPart {
+        if let end = watch.end { throw end }
+        checked = reader.next
+      }
       count += 1
       try text(reader.take(upTo: UInt8(ascii: "<")))
       if reader.isAt("<!--") {
@@ -57,6 +101,7 @@ struct SVGReferences {
       } else if reader.isAt("<![CDATA[") {
         reader.skip(9)
         let section = reader.take(past: "]]>")
+        if style == nil { work.text(section.count) }
         style?.append(contentsOf: section)
       } else if reader.isAt("<?") {
         try instruction()
@@ -66,6 +111,7 @@ struct SVGReferences {
         reader.skip(2)
         let name = Self.local(reader.word())
         if name == "style" { try endOfStyle() }
+        work.close()
         _ = reader.take(past: ">")
       } else if reader.current != nil {
         try element()
@@ -75,12 +121,26 @@ struct SVGReferences {
   }
 
   private mutating func text(_ text: ArraySlice<UInt8>) throws(CacheError) {
-    if style != nil { style?.append(contentsOf: try entities.unfolding(text, isAttribute: false)) }
+    try Self.checkLength(text)
+    if style != nil {
+      style?.append(contentsOf: try entities.unfolding(text, isAttribute: false))
+    } else if text.contains(UInt8(ascii: "&")) {
+      work.text(try entities.unfolding(text, isAttribute: false).count)
+    } else if text.contains(where: { !$0.isBlank }) {
+      work.text(text.count)
+    }
   }
 
   private mutating func endOfStyle() throws(CacheError) {
-    if let style, let target = StyleReferences.leadingOut(of: style) { throw Self.leadingOut(target) }
+    if let style {
+      if let target = StyleReferences.leadingOut(of: style) { throw Self.leadingOut(target) }
+      work.styleSheet(style)
+    }
     style = nil
+  }
+
+  private static func checkLength(_ text: ArraySlice<UInt8>) throws(CacheError) {
+    guard text.count <= longest else { throw SVGWork.exceeded("a text or an attribute has more than \(longest) bytes") }
   }
 
   /// Reads `<?name …?>`. An external style sheet is refused. An encoding that is not ASCII-compatible is refused,
@@ -150,6 +210,9 @@ struct SVGReferences {
       try entities.declare(name, value)
     } else if kind.elementsEqual("ATTLIST".utf8) {
       for name in names where ["href", "src"].contains(Self.local(name)) { throw Self.leadingOut(values.first ?? name) }
+      if let name = names.dropFirst().map(Self.local).first(where: SVGWork.counts) {
+        throw CacheError(.decodingFailed, reason: "SVG: its document type gives elements the attribute \(name)")
+      }
       for value in values { try attribute("", of: "", value) }
     }
   }
@@ -163,6 +226,7 @@ struct SVGReferences {
     if style != nil {
       throw CacheError(.decodingFailed, reason: "SVG: a style sheet contains an element (\(element.prefix(40)))")
     }
+    try work.begin(element)
     var isClosed = false
     while let byte = reader.current, byte != UInt8(ascii: ">") {
       let name = reader.word()
@@ -179,19 +243,32 @@ struct SVGReferences {
       if let value = reader.quoted() { try attribute(Self.local(name), of: element, value) }
     }
     reader.skip()
+    try work.end(isClosed: isClosed, limits)
     if element == "style", !isClosed { style = [] }
   }
 
-  private mutating func attribute(_ name: String, of element: String, _ value: ArraySlice<UInt8>) throws(CacheError) {
-    let value = try entities.unfolding(value, isAttribute: true)
+  private mutating func attribute(_ name: String, of element: String, _ text: ArraySlice<UInt8>) throws(CacheError) {
+    try Self.checkLength(text)
+    let value = try entities.unfolding(text, isAttribute: true)
     guard name == "href" || name == "src" else {
-      if let target = StyleReferences.leadingOut(of: value) { throw Self.leadingOut(target) }
-      return
+      var references: [String] = []
+      if let target = StyleReferences.leadingOut(of: value, inside: { references.append($0) }) { throw Self.leadingOut(target) }
+      return try work.attribute(name, value, references: references)
     }
     let target = value.drop { $0.isBlank }
-    guard element != "a", let first = target.first, first != UInt8(ascii: "#") else { return }
+    guard element != "a", let first = target.first else { return }
+    guard first != UInt8(ascii: "#") else {
+      let name = String(decoding: target.dropFirst().prefix { !$0.isBlank }, as: UTF8.self)
+      return try work.attribute("href", [], references: [name])
+    }
     guard target.startsWithoutCase("data:"), element == "image" || element == "feimage" else { throw Self.leadingOut(target) }
     try checkImage(EmbeddedImage(target))
+    guard target.startsWithoutCase("data:image/jpg") else { return }
+    let written = text.drop { $0.isBlank }
+    guard written.startsWithoutCase("data:image/jpg") else {
+      throw CacheError(.decodingFailed, reason: "SVG: unsupported type image/jpg of an embedded image, in place of image/jpeg")
+    }
+    shortTypes.append(written.startIndex + "data:image/jp".utf8.count)
   }
 
   /// Counts an embedded image. Engines may decode all of them, so together they may have as many pixels as one image,

@@ -5,7 +5,9 @@ enum StyleReferences {
   private static let escaped: UInt8 = 0
 
   /// Returns the first reference to something outside the drawing, or `nil` if there is none.
-  static func leadingOut(of style: [UInt8]) -> ArraySlice<UInt8>? {
+  ///
+  /// - Parameter inside: Called with the name of each element of the drawing that the style refers to.
+  static func leadingOut(of style: [UInt8], inside: (String) -> Void = { _ in }) -> ArraySlice<UInt8>? {
     let text = style.contains(UInt8(ascii: "\\")) ? withoutEscapes(style) : style
     var next = 0
     while next < text.count {
@@ -19,6 +21,8 @@ enum StyleReferences {
       case UInt8(ascii: "(") where isURL(text[..<next]):
         let target = target(text, next + 1)
         if leadsOut(target) { return target }
+        let name = target.drop { $0.isBlank }
+        if name.first == UInt8(ascii: "#") { inside(String(decoding: name.dropFirst().prefix { !$0.isBlank }, as: UTF8.self)) }
         next = target.endIndex
       default:
         next += 1
@@ -33,9 +37,32 @@ enum StyleReferences {
     return !isNamePart(byte)
   }
 
-  private static func isNamePart(_ byte: UInt8) -> Bool {
+  static func isNamePart(_ byte: UInt8) -> Bool {
     (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte.lowercased) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
       || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_") || byte == escaped || byte >= 0x80
+  }
+
+  /// Returns a style without escapes and comments. Punctuation in strings becomes a part of the string.
+  static func plain(_ style: some Collection<UInt8>) -> [UInt8] {
+    let style = Array(style)
+    let text = style.contains(UInt8(ascii: "\\")) ? withoutEscapes(style) : style
+    var plain: [UInt8] = []
+    plain.reserveCapacity(text.count)
+    var next = 0
+    while next < text.count {
+      switch text[next] {
+      case UInt8(ascii: "/") where text[next...].startsWithoutCase("/*"):
+        next = min(endOfComment(text, next + 2), text.count)
+      case UInt8(ascii: "\""), UInt8(ascii: "'"):
+        let end = min(endOfString(text, next) + 1, text.count)
+        plain += text[next..<end].map { byte in ":;{}".utf8.contains(byte) ? escaped : byte }
+        next = end
+      case let byte:
+        plain.append(byte)
+        next += 1
+      }
+    }
+    return plain
   }
 
   /// Returns the text in the parentheses, quoted or not.

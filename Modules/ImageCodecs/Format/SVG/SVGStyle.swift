@@ -1,0 +1,132 @@
+/// The part of a style that decides how much work a drawing is: presentation attributes, a `style` attribute, or the
+/// declarations of a rule.
+struct SVGStyle {
+  /// The number of times that all pixels are computed, for layers and masks.
+  var passes = 0.0
+  /// The factor by which relative font sizes and transforms enlarge text, at least 1.
+  var gain = 1.0
+  /// The largest stated font size in pixels.
+  var fontSize = 0.0
+  /// Whether the style has markers, which are drawn at each vertex of a path.
+  var hasMarkers = false
+  /// The names of the elements that the style refers to.
+  var references: [String] = []
+
+  mutating func add(_ other: SVGStyle) {
+    passes += other.passes
+    gain *= other.gain
+    fontSize = max(fontSize, other.fontSize)
+    hasMarkers = hasMarkers || other.hasMarkers
+    references += other.references
+  }
+
+  /// Adds declarations such as `opacity: 0.5; font-size: 2em`, without escapes and comments.
+  mutating func add(declarations text: some Collection<UInt8>) {
+    for declaration in text.split(separator: UInt8(ascii: ";")) {
+      let parts = declaration.split(separator: UInt8(ascii: ":"), maxSplits: 1)
+      guard parts.count == 2 else { continue }
+      let name = String(decoding: parts[0], as: UTF8.self).split(whereSeparator: \.isWhitespace).joined().lowercased()
+      add(name, String(decoding: parts[1], as: UTF8.self).lowercased())
+    }
+  }
+
+  /// Adds a property with its value in lower case.
+  mutating func add(_ name: String, _ value: String) {
+    switch name {
+    case "font-size", "font":
+      for number in SVGNumber.all(in: value) {
+        switch number.unit {
+        case "em", "rem", "ex", "ch": gain *= max(number.value, 1)
+        case "%": gain *= max(number.value / 100, 1)
+        default: fontSize = max(fontSize, number.pixels)
+        }
+      }
+      if value.contains("larger") { gain *= 1.2 }
+    case "opacity": if SVGNumber.all(in: value).first?.value != 1 { passes += 1 }
+    case "mask": if !value.contains("none") { passes += 2 }
+    case "mix-blend-mode", "isolation": passes += 1
+    // Functions such as `blur(2px)`. A reference counts by its element.
+    case "filter": if !value.contains("url(") { passes += Double(value.count { $0 == "(" }) * 5 }
+    case "transform", "patterntransform": gain *= max(SVGNumber.scale(of: value), 1)
+    default: if name.hasPrefix("marker"), !value.contains("none") { hasMarkers = true }
+    }
+  }
+}
+
+/// A number in an attribute, with its unit.
+struct SVGNumber {
+  let value: Double
+  /// The letters after the number, or `%`.
+  let unit: String
+
+  /// The value in pixels (CSS Values 3 §6). Relative units count as sixteen pixels.
+  var pixels: Double {
+    let size = abs(value)
+    return switch unit {
+    case "", "px": size
+    case "pt": size * 4 / 3
+    case "pc", "em", "rem", "ex", "ch": size * 16
+    case "mm": size * 3.78
+    case "cm": size * 37.8
+    default: size * 96
+    }
+  }
+
+  /// Returns all numbers in a text in lower case.
+  static func all(in text: some StringProtocol) -> [SVGNumber] {
+    let bytes = Array(text.utf8)
+    func isDigit(_ index: Int) -> Bool { index < bytes.count && (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[index]) }
+    var numbers: [SVGNumber] = []
+    var next = 0
+    while next < bytes.count {
+      guard isDigit(next) || bytes[next] == UInt8(ascii: ".") && isDigit(next + 1) else {
+        next += 1
+        continue
+      }
+      let start = next
+      while isDigit(next) { next += 1 }
+      if next < bytes.count, bytes[next] == UInt8(ascii: ".") { next += 1 }
+      while isDigit(next) { next += 1 }
+      if next < bytes.count, bytes[next] == UInt8(ascii: "e") {
+        let hasSign = next + 1 < bytes.count && [UInt8(ascii: "+"), UInt8(ascii: "-")].contains(bytes[next + 1])
+        if isDigit(next + (hasSign ? 2 : 1)) {
+          next += hasSign ? 2 : 1
+          while isDigit(next) { next += 1 }
+        }
+      }
+      let end = next
+      while next < bytes.count, bytes[next] == UInt8(ascii: "%") || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(bytes[next]) {
+        next += 1
+      }
+      var digits = String(decoding: bytes[start..<end], as: UTF8.self)
+      if digits.last == "." { digits.removeLast() }
+      let isNegative = start > 0 && bytes[start - 1] == UInt8(ascii: "-")
+      // A number beyond the range of `Double` is infinite.
+      let value = Double(digits) ?? .infinity
+      numbers.append(
+        SVGNumber(value: isNegative ? -value : value, unit: String(decoding: bytes[end..<next], as: UTF8.self)))
+    }
+    return numbers
+  }
+
+  /// Returns the largest factor by which a list of transforms enlarges a length.
+  static func scale(of transforms: String) -> Double {
+    transforms.split(separator: ")").reduce(1) { product, text in
+      let parts = text.split(separator: "(", maxSplits: 1)
+      guard parts.count == 2 else { return product }
+      let numbers = all(in: parts[1]).map(\.value)
+      let name = parts[0].split { !$0.isLetter }.last ?? ""
+      switch name {
+      case "scale", "scalex", "scaley": return product * (numbers.map(abs).max() ?? 1)
+      case "matrix" where numbers.count >= 4:
+        // The largest singular value.
+        let (a, b, c, d) = (numbers[0], numbers[1], numbers[2], numbers[3])
+        let (sum, determinant) = (a * a + b * b + c * c + d * d, a * d - b * c)
+        return product * ((sum + max(sum * sum - 4 * determinant * determinant, 0).squareRoot()) / 2).squareRoot()
+      // An angle near 90° has no bound.
+      case "skewx", "skewy", "skew": return product * (numbers.contains { abs($0) > 80 } ? .infinity : 6)
+      default: return product
+      }
+    }
+  }
+}

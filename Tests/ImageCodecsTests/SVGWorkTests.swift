@@ -1,0 +1,123 @@
+#if VIPS
+import CacheCore
+import ImageCodecs
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("The work of an SVG")
+struct SVGWorkTests {
+  private static func drawing(_ content: String, _ attributes: String = "width='100' height='100'") -> Data {
+    Data("<svg xmlns='http://www.w3.org/2000/svg' \(attributes)>\(content)</svg>".utf8)
+  }
+
+  private static func filter(_ content: String) -> String {
+    "<filter id='f'>\(content)</filter><rect filter='url(#f)' width='100' height='100'/>"
+  }
+
+  private static func repeated(_ text: String, _ count: Int) -> String { String(repeating: text, count: count) }
+
+  private static let chain = (1..<700).reversed().map { "<use id='a\($0)' href='#a\($0 - 1)'/>" }.joined()
+  private static let tree = (1..<9).map { "<g id='a\($0)'>\(repeated("<use href='#a\($0 - 1)'/>", 10))</g>" }.joined()
+
+  @Test(
+    "a drawing that ends the process, or takes too long or too much memory, is refused with a reason",
+    arguments: [
+      ("<text font-size='1e9'>a</text>", "largest text"), ("<text style='font-size:3000000px'>a</text>", "largest text"),
+      ("<style>text{font:bold 1e7px serif}</style><text>a</text>", "largest text"),
+      ("<style>.a{font-s\\69ze:/**/1e7px}</style><text class='a'>a</text>", "largest text"),
+      ("<g font-size='1000em'><g font-size='1000%'><text font-size='100em'>a</text></g></g>", "largest text"),
+      ("<g transform='scale(1e9)'><text>a</text></g>", "largest text"),
+      ("<g transform='matrix(0 1e5 -1e5 0 0 0)'><text>a</text></g>", "largest text"),
+      ("<svg width='100' height='100' viewBox='0 0 1e-4 1e-4'><text>a</text></svg>", "largest text"),
+      (filter("<feConvolveMatrix order='100' kernelMatrix='\(repeated("1 ", 10_000))'/>"), "matrix of a filter"),
+      (filter("<feConvolveMatrix order='3' kernelMatrix='\(repeated("1,", 1_000))'/>"), "matrix of a filter"),
+      (filter("<feConvolveMatrix order='21' kernelMatrix='1'/>"), "matrix of a filter"),
+      (filter("<feDiffuseLighting kernelUnitLength='0.005'/>"), "kernelUnitLength"),
+      (filter("<feTurbulence baseFrequency='0.01' numOctaves='2000000000'/>"), "octaves"),
+      (repeated("<g/>", 100_001), "elements"), (repeated("<g>", 300) + repeated("</g>", 300), "nested"),
+      ("\(chain)<g id='a0'><text>a</text></g>", "nested"), ("<g id='a0'><rect/></g>\(tree)", "drawing would take"),
+      ("<text>\(repeated("a", 100_000))</text>", "drawing would take"),
+      ("<text><![CDATA[\(repeated("a", 100_000))]]></text>", "drawing would take"),
+      ("<style>\(repeated("a~b{fill:red}", 20))</style>\(repeated("<a/>", 50_000))", "drawing would take"),
+      (
+        "<linearGradient id='g'>\(repeated("<stop/>", 50_000))</linearGradient>\(repeated("<rect fill='url(#g)'/>", 200))",
+        "drawing would take"
+      ),
+    ])
+  func refusals(content: String, reason: String) {
+    let error = #expect(throws: CacheError.self) { try ImageDecoder().decode(Self.drawing(content)) }
+    #expect(error?.code == .imageLimitExceeded || error?.code == .decodingFailed)
+    #expect(error?.reason.contains(reason) == true, "\(content.prefix(80)): \(error?.reason ?? "")")
+  }
+
+  @Test("text from entities counts, and default attributes cannot hide work")
+  func declarations() {
+    for (declaration, content, reason) in [
+      ("<!ENTITY a '\(Self.repeated("a", 20_000))'>", "<text>\(Self.repeated("&a;", 100))</text>", "drawing would take"),
+      ("<!ENTITY a '\(Self.repeated("a", 20_000))'>", "<text>\(Self.repeated("&a;", 20_000))</text>", "4 MiB"),
+      ("<!ENTITY a '1e9'>", "<text font-size='&a;'>a</text>", "largest text"),
+      ("<!ATTLIST text font-size CDATA '1e9'>", "<text>a</text>", "attribute font-size"),
+      ("<!ATTLIST feTurbulence numOctaves CDATA '2000000000'>", Self.filter("<feTurbulence/>"), "attribute numoctaves"),
+    ] {
+      let file = Data("<!DOCTYPE svg [\(declaration)]>".utf8) + Self.drawing(content)
+      let error = #expect(throws: CacheError.self) { try ImageDecoder().decode(file) }
+      #expect(error?.reason.contains(reason) == true, "\(declaration.prefix(80)): \(error?.reason ?? "")")
+    }
+  }
+
+  @Test("filters and layers are allowed up to a number of pixels in the size of the result")
+  func passes() throws {
+    let blurs = Self.filter(Self.repeated("<feGaussianBlur stdDeviation='5'/>", 100))
+    let layers = Self.repeated("<g opacity='0.5'>", 200) + "<rect/>" + Self.repeated("</g>", 200)
+    let masks = "<mask id='m'><rect/></mask><style>.a{mask:url(#m)}</style>" + Self.repeated("<g class='a'/>", 400)
+    for content in [blurs, layers, masks] {
+      #expect(throws: Never.self) { try ImageDecoder().decode(Self.drawing(content)) }
+      let error = #expect(throws: CacheError.self) {
+        try ImageDecoder(size: .fit(4_000, 4_000).enlarging).decode(Self.drawing(content))
+      }
+      #expect(error?.reason.contains("layers and filters compute") == true, "\(error?.reason ?? "")")
+    }
+  }
+
+  @Test(
+    "a size beyond the limits is refused, and a large view box in a small drawing is drawn",
+    arguments: ["viewBox='0 0 1e9 1e9'", "width='1e12' height='1'", "width='9' viewBox='0 0 1 1e7'", "width='9000in' height='1'"])
+  func sizes(attributes: String) throws {
+    let error = #expect(throws: CacheError.self) { try ImageDecoder().decode(Self.drawing("<rect/>", attributes)) }
+    #expect(error?.code == .imageLimitExceeded, "\(error?.reason ?? "")")
+    let large = Self.drawing("<rect width='5e8' height='1e9' fill='blue'/>", "width='10' height='10' viewBox='0 0 1e9 1e9'")
+    let pixels = try ImageDecoder().decode(large).pixels
+    #expect(pixels[2, 5] == RGBA(0, 0, 255) && pixels[8, 5].alpha == 0)
+  }
+
+  @Test("ordinary drawings are not refused")
+  func ordinary() {
+    let shadow = "<filter id='s'><feGaussianBlur stdDeviation='3'/><feOffset dx='2' dy='2'/><feMerge><feMergeNode/></feMerge></filter>"
+    for content in [
+      "<style>.a{opacity:.5;font-size:1.2em}.b{fill:url(#g);clip-path:url(#c)}</style>\(Self.repeated("<path class='a b' d='M0 0h9v9z'/>", 300))",
+      "\(shadow)\(Self.repeated("<rect filter='url(#s)' width='9' height='9'/>", 20))",
+      Self.repeated("<g transform='rotate(30) translate(1 2)'>", 30) + "<text font-size='2em'>\(Self.repeated("text ", 100))</text>"
+        + Self.repeated("</g>", 30),
+      Self.repeated("<text x='1' y='2'>a label</text>", 2_000), Self.repeated("<path d='M1 2L3 4'/>", 30_000),
+      Self.filter("<feConvolveMatrix order='3' kernelMatrix='0 1 0 1 1 1 0 1 0'/><feTurbulence numOctaves='4'/>"),
+    ] {
+      #expect(throws: Never.self) { try ImageDecoder().decode(Self.drawing(content)) }
+    }
+  }
+
+  @Test("a format that the limits exclude is refused before a codec reads the file")
+  func formats() throws {
+    let decoder = ImageDecoder { $0.limits.formats = .fitForUntrustedFiles }
+    let error = #expect(throws: CacheError.self) { try decoder.decode(Self.drawing("<rect/>")) }
+    #expect(error?.code == .unsupported && error?.reason.hasPrefix("SVG: ") == true)
+    #expect(decoder.id != ImageDecoder().id)
+    let image = try ImageEncoder.png.encode(TestImages.quarters())
+    #expect(throws: Never.self) { try decoder.decode(image) }
+  }
+}
+#endif
