@@ -36,7 +36,23 @@ static void leave(void) {
 
 // MARK: The library
 
-static void ignore(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer data) {}
+// Damage is either an error or accepted by the caller, so it needs no line in a server's log. Drawing libraries write about
+// each glyph: one drawing made hundreds of megabytes. The messages of other libraries, and those that end the process, are
+// written. A handler for each domain would miss structured messages.
+static GLogWriterOutput write_log(GLogLevelFlags level, const GLogField *fields, gsize count, gpointer data) {
+  static const char *const ignored[] = {
+      "VIPS", "librsvg", "Pango", "cairo", "GdkPixbuf", "GLib", "GLib-GObject", "GLib-GIO",
+  };
+  if ((level & (G_LOG_LEVEL_ERROR | G_LOG_FLAG_FATAL)) == 0)
+    for (gsize i = 0; i < count; i++) {
+      if (strcmp(fields[i].key, "GLIB_DOMAIN") != 0) continue;
+      // Without a length, the value ends with NUL.
+      size_t length = fields[i].length < 0 ? strlen(fields[i].value) : (size_t)fields[i].length;
+      for (size_t k = 0; k < sizeof ignored / sizeof *ignored; k++)
+        if (strlen(ignored[k]) == length && memcmp(fields[i].value, ignored[k], length) == 0) return G_LOG_WRITER_HANDLED;
+    }
+  return g_log_writer_default(level, fields, count, data);
+}
 
 int etagere_vips_start(void) {
   if (vips_init("etagere") != 0) return -1;
@@ -48,8 +64,7 @@ int etagere_vips_start(void) {
   vips_concurrency_set(1);
   compiles = vips_version(0) == 8 && vips_version(1) < 15;
   // Block all loaders and all operations that the library declares unfit for untrusted files, then allow the image
-  // loaders. SVG is the only unfit loader among them. librsvg has its own limits and follows no reference out of bytes
-  // in memory, and drawings with such references are refused before.
+  // loaders. SVG is the only unfit loader among them: see Set.fitForUntrustedFiles. Drawings are checked before.
   vips_block_untrusted_set(TRUE);
   vips_operation_block_set("VipsForeignLoad", TRUE);
   static const char *const loaders[] = {
@@ -57,8 +72,7 @@ int etagere_vips_start(void) {
       "VipsForeignLoadHeif", "VipsForeignLoadTiff", "VipsForeignLoadSvg",
   };
   for (size_t i = 0; i < sizeof loaders / sizeof *loaders; i++) vips_operation_block_set(loaders[i], FALSE);
-  // Damage is either an error or accepted by the caller, so it needs no line in a server's log.
-  g_log_set_handler("VIPS", G_LOG_LEVEL_WARNING | G_LOG_LEVEL_MESSAGE | G_LOG_LEVEL_INFO | G_LOG_LEVEL_DEBUG, ignore, NULL);
+  g_log_set_writer_func(write_log, NULL, NULL);
   return 0;
 }
 
