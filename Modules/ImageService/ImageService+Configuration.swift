@@ -20,6 +20,8 @@ extension ImageService {
     /// JPEG, or PNG for an image with transparency. AVIF files are smaller than WebP files, and take several times as long to
     /// make.
     public var formats: [ImageFormat] = [.webp]
+    /// Whether a truncated or damaged source is drawn as far as possible. By default it gets 422.
+    public var allowsPartial = false
     /// The addresses that origins may have, or `nil` if only the downloader decides. The default protects the network of the
     /// service. A name is checked before the connection, so set the downloader's `addressPolicy` too, which checks the connected
     /// address.
@@ -31,6 +33,8 @@ extension ImageService {
     ///
     /// Results are stored in memory and in the durable store. Sources are stored in the durable store only, and files of a folder
     /// are not stored. The time that a request waits for an equal one is at least ``Limits/timeout``.
+    ///
+    /// Without an executor, images are made in as many threads as there are cores, beside the cooperative pool.
     public var cache = ResourceManager.Configuration()
 
     /// Creates a configuration without keys and sources.
@@ -50,7 +54,11 @@ extension ImageService {
     public var sourceBytes = 64 << 20
     /// The largest source, in pixels. No step makes a larger image.
     public var sourcePixels = 50_000_000
-    /// The time for a result, including the waits for memory and for a processor.
+    /// The formats of sources that are decoded. Sources of other formats get 422. Add ``ImageFormat/svg`` only if all sources
+    /// are trusted.
+    public var sourceFormats = Set<ImageFormat>.fitForUntrustedFiles
+    /// The time for a result, including the waits for memory and for a processor. A codec that takes longer ends later, because
+    /// it cannot be stopped within one call.
     public var timeout: Duration = .seconds(30)
     /// The number of results that are being made or waiting. Further requests get 503 with `Retry-After`.
     public var resultsInProgress = 512
@@ -66,6 +74,7 @@ extension ImageService {
         $0.bytes = sourceBytes
         $0.pixels = sourcePixels
         $0.time = timeout
+        $0.formats = sourceFormats
       }
     }
 

@@ -43,9 +43,10 @@ public final class ImageService: Sendable {
   public let pathPrefix: String
   private let presets: [String: ImageOperations]
   private let formats: [ImageFormat]
-  private let limits: Limits
+  let limits: Limits
+  private let allowsPartial: Bool
   private let slots: RenderSlots
-  private let folders: FolderSources
+  let folders: FolderSources
   private let rates: ClientRates?
   private let clock: any CacheClock
 
@@ -79,10 +80,13 @@ public final class ImageService: Sendable {
     cache.collapseTimeout = cache.collapseTimeout.map { max($0, configuration.limits.timeout) }
     // The service sends no cookies to origins, and none of theirs to clients.
     cache.validator = cache.validator ?? ETagValidator(mode: .shared, ignoresCookies: true)
+    // Codecs take seconds. On the cooperative pool, they would delay all requests, and also the timers of their limits.
+    cache.executor = cache.executor ?? ProcessingExecutor()
     manager = ResourceManager(cache)
     paths = SignedPaths(try Self.checked(configuration.keys))
     pathPrefix = prefix
     (self.presets, formats, limits) = (presets, configuration.formats, configuration.limits)
+    allowsPartial = configuration.allowsPartial
     slots = RenderSlots(limits.resultsInProgress)
     rates = limits.clientRate.map(ClientRates.init)
     clock = cache.clock
@@ -132,22 +136,27 @@ public final class ImageService: Sendable {
     if let expiry = operations.expiry, clock.now > expiry {
       throw CacheError(.invalidSignature, reason: "the signature has expired")
     }
+    let isHead = request.method == .head
+    // A range of a response to HEAD has no meaning (RFC 9110 §14.2).
+    let effective = isHead ? Self.conditions : Self.conditionsAndRanges
+    let conditions = request.headerFields.filter { effective.contains($0.name) }
+    if operations.isOriginal {
+      var (response, status) = try await original(signed.source, with: conditions, isHead: isHead)
+      response.head.headerFields.forbidScripts()
+      if let expiry = operations.expiry { Self.limit(&response.head.headerFields, status, until: expiry - clock.now) }
+      return response
+    }
     let (negotiated, name) = signed.constant ?? negotiated(operations, with: request.headerFields)
     let failure = NotedFailure()
     let renderer = ImageRenderer(
       manager: manager, folders: folders, operations: negotiated.operations, format: negotiated.format, name: name,
-      limits: limits, slots: slots, report: { [failure] in failure.note($0) })
+      limits: limits, allowsPartial: allowsPartial, slots: slots, report: { [failure] in failure.note($0) })
     let options = RequestOptions {
       $0.downloader = .use(renderer)
       $0.partition = name
-      // The original is on disk as the source.
-      if operations.isOriginal { ($0.reads, $0.writes) = (.memory, .memory) }
     }
     var loaded = signed.source
-    let isHead = request.method == .head
-    // A range of a response to HEAD has no meaning (RFC 9110 §14.2).
-    let effective = isHead ? Self.conditions : Self.conditionsAndRanges
-    for field in request.headerFields where effective.contains(field.name) { loaded.headerFields.append(field) }
+    loaded.headerFields.append(contentsOf: conditions)
     let cached = try await manager.respond(to: loaded, options: options)
     var response = ImageResponse(
       head: cached.head, body: cached.body, servedFrom: cached.source,

@@ -48,6 +48,9 @@ struct ServeSettingsTests {
     #expect(file.presets == flags.presets)
     #expect(file.origins == ["https://a.example"])
     #expect(file.formats == [.avif])
+    #expect(file.limits.sourceFormats == .fitForUntrustedFiles && !file.allowsPartial)
+    let open = try await read(file: #"{"sourceFormats": ["svg", "png"], "allowPartial": true}"#)
+    #expect(open.limits.sourceFormats == [.svg, .png] && open.allowsPartial)
   }
 
   @Test("few descriptors limit the connections, and leave some for files and origins")
@@ -75,11 +78,10 @@ struct ServeSettingsTests {
       ("listen", "8080"), ("listen", "a:99999"), ("admin", ":1"), ("memory", "much"), ("memory", "0"),
       ("cacheSize", "9999999999G"),
       ("maxSide", "0"), ("maxSide", "4.5"), ("timeout", "-1"), ("clientRate", "0"), ("clientRate", "nan"), ("clientField", "a b"),
-      ("formats", "gif"), ("accessLog", "maybe"), ("demo", "maybe"), ("privateAddresses", ""),
-      ("timeout", "9223372036854775808"), ("timeout", "1e400"), ("drainTime", "-1"), ("memory", "9223372036854775807K"),
-      ("memory", "-1"), ("maxBytes", "1e400"), ("maxResults", "9223372036854775808"), ("clientRate", "1e400"),
-      ("clientRate", "-inf"),
-      ("cacheFolder", ""), ("keysFile", ""),
+      ("formats", "gif"), ("sourceFormats", "pdf"), ("allowPartial", "maybe"), ("accessLog", "maybe"), ("demo", "maybe"),
+      ("privateAddresses", ""), ("timeout", "9223372036854775808"), ("timeout", "1e400"), ("drainTime", "-1"),
+      ("memory", "9223372036854775807K"), ("memory", "-1"), ("maxBytes", "1e400"), ("maxResults", "9223372036854775808"),
+      ("clientRate", "1e400"), ("clientRate", "-inf"), ("cacheFolder", ""), ("keysFile", ""),
     ])
   func invalid(_ name: String, _ value: String) async throws {
     let error = await #expect(throws: SettingsError.self) { try await read([name: .text(value)]) }

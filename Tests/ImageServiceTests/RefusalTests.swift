@@ -217,6 +217,31 @@ struct RefusalTests {
     #expect(served.problem == "sourceTooLarge")
   }
 
+  @Test("a drawing gets 422, unless the configuration allows its format")
+  func drawings() async throws {
+    let drawing = Data(#"<svg xmlns="http://www.w3.org/2000/svg" width="8" height="4"/>"#.utf8)
+    let fixture = try ServiceFixture()
+    try fixture.serve(drawing)
+    let served = try await fixture.get("width=4")
+    #expect(served.status == 422 && served.problem == "unsupportedFormat")
+    #expect(String(decoding: served.data, as: UTF8.self).contains("SVG"))
+    let open = try ServiceFixture { $0.limits.sourceFormats.insert(.svg) }
+    try open.serve(drawing)
+    let drawn = try await open.get("width=4")
+    #expect(drawn.status == 200)
+    #expect(try drawn.header.size == PixelSize(4, 2))
+  }
+
+  @Test("a truncated source is drawn as far as possible if the configuration allows it")
+  func partial() async throws {
+    let whole = try DrawnImage.png(200, 200)
+    let fixture = try ServiceFixture { $0.allowsPartial = true }
+    try fixture.serve(whole.prefix(whole.count / 2))
+    let served = try await fixture.get("width=100")
+    #expect(served.status == 200)
+    #expect(try served.header.size == PixelSize(100, 100))
+  }
+
   @Test("beyond the number of results in progress, requests get 503 with Retry-After")
   func overload() async throws {
     let fixture = try ServiceFixture { $0.limits.resultsInProgress = 2 }

@@ -191,7 +191,14 @@ struct ResultCachingTests {
     #expect(served.data == drawing)
     #expect(served.fields[.contentType] == "image/svg+xml")
     #expect(try served.fields[#require(HTTPField.Name("Content-Security-Policy"))] == "default-src 'none'; sandbox")
-    #expect(try await fixture.get("original").response.servedFrom == .memory)
+    #expect(served.fields[.eTag] == "\"1\"")
+    #expect(try await fixture.get("original").response.servedFrom == .disk)
+    #expect(try await fixture.get("original", [.ifNoneMatch: "\"1\""]).status == 304)
+    let part = try await fixture.get("original", [.range: "bytes=5-9"])
+    #expect(part.status == 206 && part.data == drawing[5...9])
+    let head = try await fixture.get("original", method: .head)
+    #expect(head.data.isEmpty && head.fields[.contentLength] == "\(drawing.count)")
+    #expect(head.fields[.contentType] == "image/svg+xml")
     #expect(fixture.store.keys.count == 1)
   }
 

@@ -122,6 +122,16 @@ struct ServeFlags: ParsableArguments {
   )
   var formats: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "The formats of sources that are decoded (default: avif,gif,heic,jpeg,png,tiff,webp). svg is for trusted sources only: its decoder is not made for untrusted files.",
+      valueName: "names"))
+  var sourceFormats: String?
+
+  @Option(
+    help: ArgumentHelp("Draw truncated and damaged sources as far as possible (default: false).", valueName: "true|false"))
+  var allowPartial: String?
+
   @Option(help: ArgumentHelp("The largest side of a result, in pixels (default: 4096).", valueName: "pixels"))
   var maxSide: String?
 
@@ -185,7 +195,7 @@ struct ServeFlags: ParsableArguments {
     [
       "listen": listen, "admin": admin, "path": path, "keysFile": keysFile, "cacheControl": cacheControl,
       "cacheFolder": cacheFolder, "redis": redis, "cacheSize": cacheSize, "memory": memory, "memoryBudget": memoryBudget,
-      "formats": formats,
+      "formats": formats, "sourceFormats": sourceFormats, "allowPartial": allowPartial,
       "maxSide": maxSide, "maxPixels": maxPixels, "maxBytes": maxBytes, "timeout": timeout, "maxResults": maxResults,
       "clientRate": clientRate, "clientField": clientField, "maxConnections": maxConnections,
       "privateAddresses": privateAddresses, "drainTime": drainTime, "accessLog": accessLog,

@@ -35,6 +35,7 @@ struct ServeSettings: Sendable {
   var memoryBudget = 256 << 20
   var formats: [ImageFormat] = [.webp]
   var limits = ImageService.Limits()
+  var allowsPartial = false
   var clientField: HTTPField.Name?
   var maximumConnections = 10_000
   var allowsPrivateAddresses = false
@@ -118,14 +119,9 @@ struct ServeSettings: Sendable {
     try reader.value("memory", size, ByteCount.parse).map { memory = $0 }
     try reader.value("memoryBudget", size, ByteCount.parse).map { memoryBudget = $0 }
     try reader.value("maxBytes", size, ByteCount.parse).map { limits.sourceBytes = $0 }
-    if let names = try reader.list("formats") ?? reader.text("formats").map({ [$0] }) {
-      formats = try names.flatMap { $0.split(separator: ",") }.map { name in
-        guard let format = ["avif": ImageFormat.avif, "webp": .webp][name.trimmingCharacters(in: .whitespaces)] else {
-          throw reader.invalid("formats", String(name), "avif or webp")
-        }
-        return format
-      }
-    }
+    try reader.formats("formats", [.avif, .webp]).map { formats = $0 }
+    try reader.formats("sourceFormats", Set.fitForUntrustedFiles.union([.svg])).map { limits.sourceFormats = Set($0) }
+    try reader.boolean("allowPartial").map { allowsPartial = $0 }
     try reader.integer("maxSide", 1...32_768).map { limits.maximumSide = $0 }
     try reader.integer("maxPixels", 1...1_000_000_000).map { limits.sourcePixels = $0 }
     try reader.integer("timeout", 1...3_600).map { limits.timeout = .seconds($0) }
@@ -204,6 +200,7 @@ struct ServeSettings: Sendable {
     configuration.pathPrefix = path
     configuration.formats = formats
     configuration.limits = limits
+    configuration.allowsPartial = allowsPartial
     configuration.addresses = allowsPrivateAddresses ? nil : .publicOnly
     configuration.cache.memoryBudget = memoryBudget
     return configuration
@@ -238,6 +235,18 @@ private struct SettingsReader {
 
   func list(_ name: String) throws -> [String]? {
     reader.stringArray(forKey: ConfigKey([name]), isSecret: Self.secrets.contains(name))
+  }
+
+  /// Reads the names of formats, which are a list or one text with commas.
+  func formats(_ name: String, _ allowed: Set<ImageFormat>) throws -> [ImageFormat]? {
+    guard let names = try list(name) ?? text(name).map({ [$0] }) else { return nil }
+    let known = Dictionary(uniqueKeysWithValues: allowed.map { ($0.name.lowercased(), $0) })
+    return try names.flatMap { $0.split(separator: ",") }.map { text in
+      guard let format = known[text.trimmingCharacters(in: .whitespaces).lowercased()] else {
+        throw invalid(name, String(text), "names of " + known.keys.sorted().joined(separator: ", "))
+      }
+      return format
+    }
   }
 
   func value<Value>(_ name: String, _ expected: String, _ parse: (String) -> Value?) throws -> Value? {

@@ -22,6 +22,7 @@ struct ImageRenderer: Downloader {
   /// The canonical text of the operations and the format.
   let name: String
   let limits: ImageService.Limits
+  let allowsPartial: Bool
   let slots: RenderSlots
   /// Receives the error that a problem response stands for.
   let report: @Sendable (CacheError) -> Void
@@ -39,7 +40,8 @@ struct ImageRenderer: Downloader {
     defer { slots.release(slot) }
     let known = request.head.headerFields[.ifNoneMatch]
     let transform = ResourceTransform(
-      decoder: RenderingDecoder(operations: operations, format: format, name: name, limits: limits, known: known))
+      decoder: RenderingDecoder(
+        operations: operations, format: format, name: name, limits: limits, allowsPartial: allowsPartial, known: known))
     let options = RequestOptions {
       // The originals are only on disk: memory is for the results. A local file needs no copy.
       let isFile = SourceReference.isFile(url)
@@ -77,14 +79,13 @@ struct ImageRenderer: Downloader {
     guard let image = resource.value.image else {
       return DownloadResponse(head: HTTPResponse(status: .notModified, headerFields: fields), body: ResourceBody(Data()))
     }
-    fields[.contentType] =
-      image.mediaType ?? resource.response.headerFields.contentType ?? "application/octet-stream"
+    fields[.contentType] = image.mediaType
     fields[.contentLength] = "\(image.data.count)"
     return DownloadResponse(head: HTTPResponse(status: .ok, headerFields: fields), body: ResourceBody(image.data))
   }
 
   /// The fields of the source that also apply to the result.
-  private static let copiedFields: [HTTPField.Name] =
+  static let copiedFields: [HTTPField.Name] =
     [.cacheControl, .expires, .date, .lastModified] + targetedFields
     + ["Cache-Tag", "Surrogate-Key"].compactMap { HTTPField.Name($0) }
 
@@ -96,8 +97,7 @@ struct ImageRenderer: Downloader {
 struct RenderedImage: Sendable {
   struct File: Sendable {
     var data: Data
-    /// The media type, or `nil` for that of the source.
-    var mediaType: String?
+    var mediaType: String
   }
 
   var tag: String

@@ -25,11 +25,15 @@ struct RenderingDecoder: ResourceDecoder {
   private let decoder: ImageDecoder
   private let processor: ImageProcessor
 
-  init(operations: ImageOperations, format: ImageFormat, name: String, limits: ImageService.Limits, known: String?) {
+  init(
+    operations: ImageOperations, format: ImageFormat, name: String, limits: ImageService.Limits, allowsPartial: Bool = false,
+    known: String?
+  ) {
     (self.operations, self.format, self.name, self.known, self.limits) = (operations, format, name, known, limits)
     var (decoder, rest) = operations.processor.decoding(scale: 1)
     decoder.firstFrameOnly = true
     decoder.limits = limits.image
+    decoder.allowsPartial = allowsPartial
     (self.decoder, processor) = (decoder, rest)
   }
 
@@ -38,27 +42,35 @@ struct RenderingDecoder: ResourceDecoder {
   func decode(_ data: Data, _ metadata: StoredMetadata) throws(CacheError) -> RenderedImage {
     let tag = tag(of: data, metadata)
     if let known, EntityTagList(.ifNoneMatch, of: [.ifNoneMatch: known]).names(EntityTag(tag)) { return RenderedImage(tag: tag) }
-    if operations.isOriginal {
-      return RenderedImage(tag: tag, image: .init(data: data, mediaType: ImageFormat(of: data)?.mediaType))
-    }
     if operations.enlarges { try checkSizes(from: ImageHeader(of: data, limits: limits.image).size) }
     let image = try processor.process(decoder.decode(data, metadata))
     var encoder = operations.encoder(format)
     encoder.timeLimit = limits.timeout
-    let file = try encoder.encode(image)
-    return RenderedImage(tag: tag, image: .init(data: file, mediaType: ImageFormat(of: file)?.mediaType))
+    let file = try encoded(image, encoder)
+    let type = ImageFormat(of: file)?.mediaType ?? "application/octet-stream"
+    return RenderedImage(tag: tag, image: .init(data: file, mediaType: type))
+  }
+
+  /// Encodes an image. An encoder that the codecs do not have is no property of the source.
+  private func encoded(_ image: DecodedImage, _ encoder: ImageEncoder) throws(CacheError) -> Data {
+    do throws(CacheError) {
+      return try encoder.encode(image)
+    } catch where error.code == .unsupported {
+      throw CacheError(.encodingFailed, reason: error.reason)
+    }
   }
 
   func cost(of value: RenderedImage) -> Int { value.image?.data.count ?? 0 }
 
   func workingMemory(for data: Data, _ metadata: StoredMetadata) -> Int {
-    guard !operations.isOriginal, let size = try? ImageHeader(of: data, limits: limits.image).size else { return 0 }
+    guard let (header, memory) = decoder.workingMemory(for: data) else { return 0 }
+    let size = header.size
     // Each step has its input and its output, and the encoder has a copy of the last one. The decoder does the first resizing.
     let isShrinking = operations.steps.first.map { if case .resize = $0 { true } else { false } } ?? false
     let areas = operations.sizes(from: size).dropFirst(isShrinking ? 1 : 0).map { Double($0.area) * 4 }
     let largest = zip(areas, areas.dropFirst()).map(+).max() ?? 0
     let encoding = (areas.last ?? 0) * 2
-    return decoder.workingMemory(for: data, metadata) + Int(clamping: Int64(max(largest, encoding)))
+    return memory + Int(clamping: Int64(max(largest, encoding)))
   }
 
   /// Refuses operations that make an image with a larger side than a URL can request and the source has, or with too many pixels.

@@ -1,0 +1,119 @@
+#if Service
+internal import CacheCore
+internal import CacheManager
+internal import HTTPTypes
+internal import ImageCodecs
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The operation `original`: the response to the source's own request, which streams.
+///
+/// The body is never whole in memory, however slowly a client reads it. Conditions and ranges apply to the source.
+extension ImageService {
+  func original(
+    _ source: HTTPRequest, with conditions: HTTPFields, isHead: Bool
+  ) async throws(CacheError) -> (response: ImageResponse, status: CacheStatus) {
+    var request = source
+    request.headerFields.append(contentsOf: conditions)
+    let options = RequestOptions {
+      let isFile = source.absoluteURL.map(SourceReference.isFile) ?? false
+      ($0.reads, $0.writes) = isFile ? ([], []) : (.disk, .disk)
+      if isFile { $0.downloader = .use(folders) }
+      // A client may read for longer than the limit of a result.
+      $0.idleTimeout = limits.timeout
+    }
+    let cached = try await manager.respondFollowingRedirects(to: request, options: options)
+    do throws(CacheError) {
+      try check(cached.head.status)
+      let body = LimitedBody(cached.body.source, limit: Int64(limits.sourceBytes))
+      if let length = cached.body.length, length > limits.sourceBytes { throw body.tooLarge }
+      var fields = HTTPFields()
+      for name in Self.originalFields {
+        for field in cached.head.headerFields[fields: name] { fields.append(field) }
+      }
+      let hasContent = cached.head.status == .ok || cached.head.status == .partialContent
+      if hasContent {
+        // A part that does not begin with the first byte does not show its format.
+        let isStart = cached.head.status == .ok || fields[.contentRange]?.hasPrefix("bytes 0-") == true
+        let format = isStart ? try await body.peek().flatMap { ImageFormat(of: $0) } : nil
+        fields[.contentType] = format?.mediaType ?? fields.contentType ?? "application/octet-stream"
+        if let length = cached.body.length { fields[.contentLength] = "\(length)" }
+      }
+      if isHead || !hasContent { cached.body.source.cancel() }
+      return (
+        ImageResponse(
+          head: HTTPResponse(status: cached.head.status, headerFields: fields),
+          body: isHead || !hasContent ? ResourceBody(Data()) : ResourceBody(length: cached.body.length, source: body),
+          servedFrom: cached.source), cached.status
+      )
+    } catch {
+      cached.body.source.cancel()
+      throw error
+    }
+  }
+
+  private func check(_ status: HTTPResponse.Status) throws(CacheError) {
+    switch status {
+    case .ok, .partialContent, .notModified, .preconditionFailed, .rangeNotSatisfiable: return
+    default:
+      throw CacheError(.unacceptableStatus, reason: "the source responded with the status \(status.code)", status: status.code)
+    }
+  }
+
+  /// The fields of the source that describe its content or its lifetime.
+  private static let originalFields: [HTTPField.Name] =
+    ImageRenderer.copiedFields + [
+      .eTag, .age, .contentType, .contentLength, .contentEncoding, .contentRange, .acceptRanges,
+    ] + ["Cache-Status"].compactMap { HTTPField.Name($0) }
+}
+
+/// A body whose first bytes are read in advance, and that ends with an error beyond a limit.
+private final class LimitedBody: ResourceBody.Source {
+  private struct State {
+    var peeked: Data?
+    var count: Int64 = 0
+  }
+
+  private let source: any ResourceBody.Source
+  private let limit: Int64
+  private let state = Lock(State())
+
+  init(_ source: any ResourceBody.Source, limit: Int64) { (self.source, self.limit) = (source, limit) }
+
+  var tooLarge: CacheError { CacheError(.bodyTooLarge, reason: "the body is larger than the limit of \(limit) bytes") }
+
+  /// Returns the next bytes, which ``next()`` returns again.
+  func peek() async throws(CacheError) -> Data? {
+    let chunk = try await source.next()
+    state.withLock { $0.peeked = chunk }
+    return chunk
+  }
+
+  func next() async throws(CacheError) -> Data? {
+    let peeked = state.withLock { state in
+      defer { state.peeked = nil }
+      return state.peeked
+    }
+    let chunk: Data?
+    if let peeked { chunk = peeked } else { chunk = try await source.next() }
+    guard let chunk else { return nil }
+    let count = state.withLock { state in
+      state.count += Int64(chunk.count)
+      return state.count
+    }
+    guard count <= limit else {
+      source.cancel()
+      throw tooLarge
+    }
+    return chunk
+  }
+
+  func cancel() { source.cancel() }
+
+  var trailers: HTTPFields? { nil }
+}
+#endif
