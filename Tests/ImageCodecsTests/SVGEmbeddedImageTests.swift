@@ -33,7 +33,8 @@ struct SVGEmbeddedImageTests {
     let jpeg = try ImageEncoder(.jpeg, quality: 95).encode(ImageDecoder().decode(red))
     let gif = GIFFile(frames: [(1, 10)]).data
     for content in [
-      image(red, "png"), image(red, "PNG;charset=utf-8", "xlink:href"), image(jpeg, "jpeg"), image(jpeg, "jpg"), image(jpeg, "JPG"), image(jpeg, "jpg") + image(jpeg, "jpg"),
+      image(red, "png"), image(red, "PNG;charset=utf-8", "xlink:href"), image(jpeg, "jpeg"), image(jpeg, "jpg"),
+      image(jpeg, "JPG"), image(jpeg, "jpg") + image(jpeg, "jpg"),
       image(gif, "gif"),
       // As some programs write it: in lines, or with percent-encoded characters.
       image(red, "png").replacing("iVBOR", with: "&#10;iVB\n OR"),

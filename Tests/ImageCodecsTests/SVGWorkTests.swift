@@ -97,11 +97,14 @@ struct SVGWorkTests {
 
   @Test("ordinary drawings are not refused")
   func ordinary() {
-    let shadow = "<filter id='s'><feGaussianBlur stdDeviation='3'/><feOffset dx='2' dy='2'/><feMerge><feMergeNode/></feMerge></filter>"
+    let merge = "<feMerge><feMergeNode/></feMerge>"
+    let shadow = "<filter id='s'><feGaussianBlur stdDeviation='3'/><feOffset dx='2' dy='2'/>\(merge)</filter>"
+    let sheet = "<style>.a{opacity:.5;font-size:1.2em}.b{fill:url(#g);clip-path:url(#c)}</style>"
     for content in [
-      "<style>.a{opacity:.5;font-size:1.2em}.b{fill:url(#g);clip-path:url(#c)}</style>\(Self.repeated("<path class='a b' d='M0 0h9v9z'/>", 300))",
+      "\(sheet)\(Self.repeated("<path class='a b' d='M0 0h9v9z'/>", 300))",
       "\(shadow)\(Self.repeated("<rect filter='url(#s)' width='9' height='9'/>", 20))",
-      Self.repeated("<g transform='rotate(30) translate(1 2)'>", 30) + "<text font-size='2em'>\(Self.repeated("text ", 100))</text>"
+      Self.repeated("<g transform='rotate(30) translate(1 2)'>", 30)
+        + "<text font-size='2em'>\(Self.repeated("text ", 100))</text>"
         + Self.repeated("</g>", 30),
       Self.repeated("<text x='1' y='2'>a label</text>", 2_000), Self.repeated("<path d='M1 2L3 4'/>", 30_000),
       Self.filter("<feConvolveMatrix order='3' kernelMatrix='0 1 0 1 1 1 0 1 0'/><feTurbulence numOctaves='4'/>"),

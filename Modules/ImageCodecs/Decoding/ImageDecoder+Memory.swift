@@ -9,8 +9,8 @@ public import Foundation
 extension ImageDecoder {
   /// The memory that decoding needs, estimated from the header. It includes the pixels of the result and the pixels
   /// that the codec decodes before it shrinks them. It also includes data that a codec stores in full size: the
-  /// coefficients of a progressive JPEG, a lossless WebP, the planes of an AVIF, and the elements and images of an SVG. The result
-  /// is 0 if the data is not an image.
+  /// coefficients of a progressive JPEG, a lossless WebP, the planes of an AVIF, and the elements and images of an
+  /// SVG. The result is 0 if the data is not an image.
   public func workingMemory(for data: Data, _ metadata: StoredMetadata) -> Int {
     workingMemory(for: data)?.bytes ?? 0
   }

@@ -55,8 +55,8 @@ public struct ImageLimits: Hashable, Sendable {
     let factor = max(Double(target.width) / Double(size.width), Double(target.height) / Double(size.height), 1)
     let computed = drawing.passes * Double(target.area)
     guard computed <= Double(pixels) * 4 else {
-      throw exceeded(
-        .svg, "its layers and filters compute \(Int(clamping: computed)) pixels in a size of \(target), the limit is \(pixels) × 4")
+      let count = Int(clamping: computed)
+      throw exceeded(.svg, "its layers and filters compute \(count) pixels in a size of \(target), the limit is \(pixels) × 4")
     }
     guard drawing.fontSize * factor <= SVGWork.largestFont * 16 else {
       throw exceeded(.svg, "its largest text is beyond the limit in a size of \(target)")

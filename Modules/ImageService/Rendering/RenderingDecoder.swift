@@ -55,7 +55,7 @@ struct RenderingDecoder: ResourceDecoder {
   private func encoded(_ image: DecodedImage, _ encoder: ImageEncoder) throws(CacheError) -> Data {
     do throws(CacheError) {
       return try encoder.encode(image)
-    } catch where error.code == .unsupported {
+    } catch  where error.code == .unsupported {
       throw CacheError(.encodingFailed, reason: error.reason)
     }
   }

@@ -95,7 +95,8 @@ struct SVGNumber {
         }
       }
       let end = next
-      while next < bytes.count, bytes[next] == UInt8(ascii: "%") || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(bytes[next]) {
+      while next < bytes.count, bytes[next] == UInt8(ascii: "%") || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(bytes[next])
+      {
         next += 1
       }
       var digits = String(decoding: bytes[start..<end], as: UTF8.self)
