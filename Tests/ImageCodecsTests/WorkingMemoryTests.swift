@@ -69,7 +69,7 @@ struct WorkingMemoryTests {
     #expect(memory(try ImageEncoder(.avif).encode(TestImages.quarters())) == (area + wanted) * 3 + area * 3)
   }
 
-  @Test("an SVG needs memory for all embedded images and once more for the largest")
+  @Test("an SVG needs memory for its elements, for all embedded images, and once more for the largest")
   func drawing() throws {
     func drawing(_ pictures: [Data]) -> Data {
       let images = pictures.map { "<image width='80' height='60' href='data:image/png;base64,\($0.base64EncodedString())'/>" }
@@ -78,10 +78,13 @@ struct WorkingMemoryTests {
     let (large, small) = (
       try ImageEncoder.png.encode(TestImages.quarters()), try ImageEncoder.png.encode(TestImages.quarters(32, 24))
     )
-    let drawn = 8 * 8 * 2 * 4
-    #expect(memory(drawing([])) == drawn)
-    #expect(memory(drawing([large])) == drawn + area * 8)
-    #expect(memory(drawing([small, large])) == drawn + (area + area / 4 + area) * 4)
+    /// The pixels, a layer for each image, the elements and the markup.
+    func drawn(_ pictures: [Data]) -> Int {
+      8 * 8 * 4 * (2 + pictures.count) + 2_048 * (1 + pictures.count) + drawing(pictures).count * 4
+    }
+    #expect(memory(drawing([])) == drawn([]))
+    #expect(memory(drawing([large])) == drawn([large]) + area * 8)
+    #expect(memory(drawing([small, large])) == drawn([small, large]) + (area + area / 4 + area) * 4)
   }
 }
 #endif
