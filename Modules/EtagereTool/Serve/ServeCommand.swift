@@ -36,13 +36,14 @@ struct ServeCommand: AsyncParsableCommand {
     }
     let wanted = settings.maximumConnections
     settings.limitConnections(descriptors: DescriptorLimit.raise())
-    if settings.maximumConnections < wanted {
-      Console.complain("the limit of open files allows \(settings.maximumConnections) connections: raise it (ulimit -n)")
-    }
     do {
       let file = config
       let flags = flags.values
-      try await ImageServer(settings).run { try await ServeSettings.read(file: file, flags: flags).keys }
+      let server = try ImageServer(settings)
+      if settings.maximumConnections < wanted {
+        Console.complain("the limit of open files allows \(settings.maximumConnections) connections: raise it (ulimit -n)")
+      }
+      try await server.run { try await ServeSettings.read(file: file, flags: flags).keys }
     } catch let error as CacheError {
       Console.complain("\(error)")
       switch error.code {
