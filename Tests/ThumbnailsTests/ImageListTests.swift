@@ -71,7 +71,7 @@ struct ImageListTests {
     let invalid = #expect(throws: CacheError.self) { try list(Data("/a.png\n".utf8) + [0x2F, 0xFC, 0x0A]) }
     #expect(invalid?.reason.contains("line 2 is not UTF-8") == true)
     let noHost = #expect(throws: CacheError.self) { try list(Data("/a.png\n\nhttp://me:secret@\n".utf8)) }
-    #expect(noHost?.description.hasSuffix("invalid URL in line 3") == true)
+    #expect(noHost?.description.contains("line 3") == true)
     #expect(noHost?.description.contains("secret") == false)
   }
 
