@@ -215,6 +215,13 @@ struct CacheCommandTests {
     }
   }
 
+  @Test("a command that looks at a cache does not create it", arguments: ["stats", "list", "verify", "clear"])
+  func absent(_ command: String) async throws {
+    let fixture = try ToolFixture()
+    #expect(try await fixture.etagere("cache", command).status == 0)
+    #expect(!FileManager.default.fileExists(atPath: fixture.cache))
+  }
+
   @Test("verify finds no damage in an intact cache")
   func verifyGood() async throws {
     try await withCache { fixture, _, _, _ in

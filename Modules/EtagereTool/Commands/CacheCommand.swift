@@ -34,13 +34,13 @@ extension CacheCommand {
     }
 
     func run() async throws {
-      let store = try cache.open(reporting)
-      let entries = try await reading { () async throws(CacheError) in try await store.entries() }
+      let (path, store) = try cache.open(reporting)
+      let entries = try await reading { () async throws(CacheError) in try await store?.entries() ?? [] }
       let now = SystemClock().now
       let fresh = entries.count { $0.metadata.freshness.isFresh(at: now) }
       let report = Report(
-        folder: store.path, entries: entries.count, fresh: fresh, stale: entries.count - fresh,
-        bytes: entries.reduce(0) { $0 + ($1.size ?? 0) }, limit: store.configuration.sizeLimit)
+        folder: path, entries: entries.count, fresh: fresh, stale: entries.count - fresh,
+        bytes: entries.reduce(0) { $0 + ($1.size ?? 0) }, limit: (store?.configuration ?? .init()).sizeLimit)
       guard !reporting.json else { return try Console.json(report) }
       Console.say("folder   \(report.folder)")
       Console.say("entries  \(report.entries) (\(report.fresh) fresh, \(report.stale) stale)")
@@ -60,9 +60,9 @@ extension CacheCommand {
     @OptionGroup var reporting: ReportingOptions
 
     func run() async throws {
-      let store = try cache.open(reporting)
+      let store = try cache.open(reporting).store
       let now = SystemClock().now
-      let entries = try await reading { () async throws(CacheError) in try await store.entries() }
+      let entries = try await reading { () async throws(CacheError) in try await store?.entries() ?? [] }
       if !entries.isEmpty { reporting.heading(Self.line("size", "age", "state", "etag", "URL")) }
       for entry in entries.sorted(by: Self.precedes) {
         let entry = await EntryDescription(entry, readingFrom: nil, at: now)
@@ -103,9 +103,9 @@ extension CacheCommand {
     }
 
     func run() async throws {
-      let store = try cache.open(reporting)
+      let store = try cache.open(reporting).store
       let repair = repair
-      let usage = try await reading { () async throws(CacheError) in try await store.usage() }
+      let usage = try await reading { () async throws(CacheError) in try await store?.usage() }
       let work = usage.map { "checking \(Text.entries($0.entries)), \(Text.bytes($0.bytes))" } ?? "checking"
       reporting.trace(work)
       let report = try await ProgressBar.during(
@@ -113,7 +113,8 @@ extension CacheCommand {
         { "\(ProgressBar.activity(Int($0 / .milliseconds(100)))) \(work), \(Text.seconds($0))" }
       ) {
         try await reading { () async throws(CacheError) in
-          repair ? try await store.repair() : try await store.verify()
+          guard let store else { return VerificationReport() }
+          return repair ? try await store.repair() : try await store.verify()
         }
       }
       let damaged = report.damaged.merging(report.unreadable) { damage, _ in damage }.map { "\($0): \($1)" }.sorted()
@@ -181,8 +182,9 @@ extension CacheCommand {
     @OptionGroup var reporting: ReportingOptions
 
     func run() async throws {
-      let store = try cache.open(reporting)
+      let (path, store) = try cache.open(reporting)
       let count = try await reading { () async throws(CacheError) in
+        guard let store else { return 0 }
         let count = try await store.entries().count
         try await store.removeAll()
         return count
@@ -190,7 +192,7 @@ extension CacheCommand {
       if reporting.json {
         try Console.json(["removed": count])
       } else {
-        Console.say("removed \(Text.entries(count)) from \(store.path)")
+        Console.say("removed \(Text.entries(count)) from \(path)")
       }
     }
   }

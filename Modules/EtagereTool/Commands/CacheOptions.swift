@@ -20,11 +20,20 @@ struct CacheOptions: ParsableArguments {
   }
 
   /// Opens the store without a manager.
-  func open(_ reporting: ReportingOptions) throws -> DiskCache {
+  ///
+  /// - Returns: The path of the folder, and its store. The store is `nil` if the folder does not exist: a command that looks at a
+  ///   cache does not create one, which could then belong to another user than the one that fills it.
+  func open(_ reporting: ReportingOptions) throws -> (path: String, store: DiskCache?) {
     let folder = try folder()
+    let path = folder.path(percentEncoded: false)
+    var status = stat()
+    if stat(path, &status) != 0, errno == ENOENT {
+      reporting.trace("no cache folder \(path)")
+      return (path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path, nil)
+    }
     let store = try opening { () throws(CacheError) in try DiskCache(folder: folder) }
     reporting.trace("cache folder \(store.path)")
-    return store
+    return (store.path, store)
   }
 
   /// Creates a manager with every component, and the store in this folder.
