@@ -102,7 +102,9 @@ final class DiskEngine: Sendable {
 
   private func miss() -> StoredEntry? {
     misses.add(1, ordering: .relaxed)
-    if index.wantsListAfterMiss(folder.foreignChanges) { executor.start(.maintenance) { [self] in try? list() } }
+    if index.wantsListAfterMiss(folder.foreignChangesWithoutWaiting) {
+      executor.start(.maintenance) { [self] in try? list() }
+    }
     return nil
   }
 

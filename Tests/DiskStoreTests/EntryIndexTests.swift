@@ -218,6 +218,15 @@ struct EntryIndexTests {
     #expect(index.known == (0, 0))
   }
 
+  @Test("stores of a tenth of the limit cause a list if the changes by other caches are unknown")
+  func listAfterStores() {
+    list([])
+    index.stored(name("a"), size: 99, at: Timestamp(seconds: 1))
+    #expect(!index.wantsList(limit: 1_000, nil))
+    index.stored(name("b"), size: 1, at: Timestamp(seconds: 1))
+    #expect(index.wantsList(limit: 1_000, nil) && !index.wantsList(limit: 1_000, quiet))
+  }
+
   @Test("misses that read the file system cause one list once they have cost as much as it")
   func listAfterMisses() {
     let changed = FolderChanges(serial: 1, counts: .init(started: 6, finished: 6))

@@ -289,6 +289,39 @@ struct LookupWithoutWaitingTests {
     #expect(try await cache.entry(for: key) == nil)
   }
 
+  @Test("a lookup does not wait while the disk holds a change of the counters", .timeLimit(.minutes(30)))
+  func heldCounters() async throws {
+    let folder = try TemporaryFolder()
+    let disk = Gate(isOpen: true)
+    var calls = FileCalls.system
+    memory.add(to: &calls)
+    calls.writeCounter = { descriptor, bytes, offset in
+      let turn = DispatchSemaphore(value: 0)
+      _ = disk.arrive { turn.signal() }
+      turn.wait()
+      return FileCalls.system.writeCounter(descriptor, bytes, offset)
+    }
+    let cache = try DiskCache(path: folder.path, configuration: .init(clock: clock), calls: calls)
+    try await cache.store(bytes(100), for: key, metadata: metadata(at: clock.now))
+    _ = try await cache.entry(for: key)
+    _ = try await cache.totalSize
+    try await Turns.until { cache.variantsWithoutWaiting(of: key.resource) != nil }
+    let before = disk.arrivals
+    disk.close()
+    let store = Task { try await cache.store(bytes(5), for: busy, metadata: metadata(at: clock.now)) }
+    await disk.arrived(before + 1)
+
+    #expect(cache.variantsWithoutWaiting(of: key.resource) == nil)
+    #expect(try await cache.bytes(key) == bytes(100))
+    #expect(try await cache.entry(for: CacheKey(resource: "nothing")) == nil)
+    #expect(try await cache.variants(of: "nothing").isEmpty)
+    #expect(try await cache.transforms(of: key.resource).isEmpty)
+
+    disk.open()
+    _ = try await store.value
+    #expect(try await cache.bytes(busy) == bytes(5))
+  }
+
   @Test("a closed cache throws an error")
   func closed() async throws {
     await cache.close()

@@ -79,6 +79,21 @@ struct MissTests {
     #expect(try await !find())
   }
 
+  @Test("misses read the file system if it has no locks, because increments can be lost", arguments: [true, false])
+  func withoutLocks(fromStart: Bool) async throws {
+    let fails = Lock(fromStart)
+    var calls = FileCalls.system
+    calls.lock = { descriptor, mode in fails.withLock { $0 } ? .ioFailure : FileCalls.system.lock(descriptor, mode) }
+    let cache = try folder.sharedCache(clock: clock, calls: calls)
+    fails.withLock { $0 = true }
+    if !fromStart { try await cache.store(bytes(10), for: CacheKey(resource: "s"), metadata: metadata(at: clock.now)) }
+    #expect(try await cache.entry(for: key) == nil)
+    _ = try await cache.entryCount
+    try put(whole, entryPath)
+    #expect(try await cache.entry(for: key) != nil)
+    #expect(try await cache.variants(of: key.resource).isEmpty == false)
+  }
+
   @Test("as many misses as entries bring the index up to date")
   func upToDateAgain() async throws {
     try await two.store(bytes(10), for: CacheKey(resource: "s"), metadata: metadata(at: clock.now))

@@ -13,6 +13,10 @@ internal import Musl
 package struct FileCalls: Sendable {
   /// Writes at an offset, possibly fewer bytes than given.
   package var write: @Sendable (Int32, UnsafeRawBufferPointer, Int64) -> Result<Int, SystemError>
+  /// Overwrites a counter in place, which needs no space.
+  package var writeCounter: @Sendable (Int32, UnsafeRawBufferPointer, Int64) -> Result<Int, SystemError>
+  /// Takes the `flock` lock of a file, in the given mode.
+  package var lock: @Sendable (Int32, _ mode: Int32) -> SystemError?
   /// Makes the content of a file or folder durable.
   package var sync: @Sendable (Int32) -> SystemError?
   /// Moves a file and replaces the one at the target.
@@ -34,10 +38,9 @@ package struct FileCalls: Sendable {
 
   /// The real system calls.
   package static let system = FileCalls(
-    write: { descriptor, bytes, offset in
-      let count = pwrite(descriptor, bytes.baseAddress, bytes.count, off_t(offset))
-      return count >= 0 ? .success(count) : .failure(.last)
-    },
+    write: { descriptor, bytes, offset in writeFile(descriptor, bytes, offset) },
+    writeCounter: { descriptor, bytes, offset in writeFile(descriptor, bytes, offset) },
+    lock: { descriptor, mode in lockFile(descriptor, mode) },
     sync: { descriptor in
       #if canImport(Darwin)
       // On Apple platforms `fsync` leaves the bytes in the drive's own cache.
@@ -91,6 +94,17 @@ package struct FileCalls: Sendable {
 // Declared outside the type, where the names refer to the system's functions.
 private func renameFile(_ from: String, _ to: String) -> SystemError? {
   from.withCString { from in to.withCString { rename(from, $0) } } == 0 ? nil : .last
+}
+
+private func writeFile(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) -> Result<Int, SystemError> {
+  let count = pwrite(descriptor, bytes.baseAddress, bytes.count, off_t(offset))
+  return count >= 0 ? .success(count) : .failure(.last)
+}
+
+private func lockFile(_ descriptor: Int32, _ mode: Int32) -> SystemError? {
+  var result: Int32
+  repeat { result = flock(descriptor, mode) } while result != 0 && errno == EINTR
+  return result == 0 ? nil : .last
 }
 
 private func unlinkFile(_ path: String) -> SystemError? { path.withCString { unlink($0) } == 0 ? nil : .last }

@@ -127,18 +127,12 @@ final class FileDescriptor: Sendable {
   @discardableResult
   func lockExclusively() -> Bool { tryLocking() == nil }
 
-  /// Takes a shared lock unless another descriptor has an exclusive one.
-  func lockShared() { _ = lock(LOCK_SH | LOCK_NB) }
+  /// Takes a shared lock unless another descriptor has an exclusive one. Returns the same errors as ``tryLocking(_:)``.
+  func lockShared(_ calls: FileCalls) -> SystemError? { calls.lock(raw, LOCK_SH | LOCK_NB) }
 
   /// Takes the lock if it is free. Returns ``SystemError/wouldBlock`` if it is taken, or another error if the file system has no
   /// locks.
-  func tryLocking() -> SystemError? { lock(LOCK_EX | LOCK_NB) }
-
-  private func lock(_ operation: Int32) -> SystemError? {
-    var result: Int32
-    repeat { result = flock(raw, operation) } while result != 0 && errno == EINTR
-    return result == 0 ? nil : .last
-  }
+  func tryLocking(_ calls: FileCalls = .system) -> SystemError? { calls.lock(raw, LOCK_EX | LOCK_NB) }
 
   /// Releases the lock, even if other processes have copies of the descriptor.
   func unlock() { _ = flock(raw, LOCK_UN) }

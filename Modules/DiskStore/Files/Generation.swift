@@ -24,14 +24,18 @@ final class Generation: Sendable {
   private static let usedLength = Counter.used.rawValue + 8
 
   /// A counter, by its offset in the file.
-  private enum Counter: Int { case started = 64, finished = 128, used = 192 }
+  private enum Counter: Int, CaseIterable { case started = 64, finished = 128, used = 192 }
 
   /// The file, with a shared lock for as long as this object may change something.
   private let file: FileDescriptor
   /// The folder whose lock makes an increment atomic, or `nil` if there is none.
   private let turn: FileDescriptor?
-  /// The lock is held while the file is read or changed, so that a change by this object never looks like another cache's.
-  private let state = Lock(State())
+  private let calls: FileCalls
+  /// Whether the last attempt to take the turn ended without it. The lock is held during an increment, which can wait for other
+  /// processes and for the disk.
+  private let isTurnStuck = Lock(false)
+  /// The lock is never held during a system call, so a lookup on its caller's thread does not wait for it.
+  private let state: Lock<State>
   /// The identity of the open file. Another file may have replaced it at its path.
   let identity: FileStatus.Identity
 
@@ -61,8 +65,10 @@ final class Generation: Sendable {
   private struct State {
     /// The part of the counters that this object contributed.
     var own = Numbers()
-    /// Whether the last attempt to take the turn ended without it.
-    var isTurnStuck = false
+    /// The number of increments that this object began and ended. It is odd during an increment.
+    var steps: UInt64 = 0
+    /// Whether increments are atomic. Without file locks they can be lost, so the counters show nothing.
+    var isAtomic: Bool
   }
 
   /// The number of changes that were started and finished.
@@ -77,11 +83,13 @@ final class Generation: Sendable {
   /// Opens the counters at `path`. A missing file is created, and a damaged one is repaired in place so that other processes
   /// keep the same file. The caller has the folder's lock.
   init(_ path: String, _ calls: FileCalls) throws(SystemError) {
+    self.calls = calls
     file = try Self.open(path, calls)
-    file.lockShared()
+    let error = file.lockShared(calls)
     identity = try file.status().identity
     // The shared lock of the file is held by every process, and the folder's own lock can be held for long.
     turn = try? FileDescriptor(Paths.parent(of: path) + "/tmp", .folder)
+    state = Lock(State(isAtomic: turn != nil && (error == nil || error == .wouldBlock)))
   }
 
   /// Makes counters equal that a killed process left unequal, unless another process has the file open. The caller has the
@@ -94,10 +102,10 @@ final class Generation: Sendable {
       // The new value is higher than both counters, so no index states it.
       let (next, overflow) = max(left.started, left.finished).addingReportingOverflow(1)
       if !overflow {
-        for counter in [Counter.started, .finished] { write(next, to: counter) }
+        for counter in [Counter.started, .finished] { _ = write(next, to: counter) }
       }
     }
-    file.lockShared()
+    _ = file.lockShared(calls)
   }
 
   deinit {
@@ -159,22 +167,28 @@ final class Generation: Sendable {
     }
   }
 
-  /// The number of changes by all caches, or `nil` if the counters are lost.
-  var counts: Counts? { read()?.counts }
+  /// The number of changes by all caches, or `nil` if the counters are lost or not atomic.
+  var counts: Counts? { state.withLock({ $0.isAtomic }) ? read()?.counts : nil }
 
-  /// The number of changes by caches other than this object, or `nil` if the counters are lost. Equal and quiet values mean that
-  /// no other cache changed anything.
-  var foreignChanges: Counts? {
-    state.withLock { state in
-      read().map { all in
-        Counts(
-          started: all.counts.started &- state.own.counts.started, finished: all.counts.finished &- state.own.counts.finished)
-      }
-    }
+  /// The number of changes by caches other than this object, or `nil` if the counters are lost or not atomic. Equal and quiet
+  /// values mean that no other cache changed anything. It waits for an increment by this object.
+  var foreignChanges: Counts? { isTurnStuck.withLock { _ in foreignChangesWithoutWaiting } }
+
+  /// The same as ``foreignChanges``, but `nil` during an increment by this object instead of waiting for its end.
+  var foreignChangesWithoutWaiting: Counts? { foreignNumbers()?.counts }
+
+  /// The number of uses by other caches that were recorded in an entry's file, or `nil` if the counters are lost or not atomic.
+  var foreignUses: UInt64? { isTurnStuck.withLock { _ in foreignNumbers()?.used } }
+
+  /// Reads the counters without the part of this object. During an increment it returns `nil`, so that a change by this object
+  /// never looks like another cache's.
+  private func foreignNumbers() -> Numbers? {
+    let before = state.withLock { $0 }
+    guard before.isAtomic, before.steps.isMultiple(of: 2), var numbers = read(), state.withLock({ $0.steps }) == before.steps
+    else { return nil }
+    for counter in Counter.allCases { numbers[counter] &-= before.own[counter] }
+    return numbers
   }
-
-  /// The number of uses by other caches that were recorded in an entry's file, or `nil` if the counters are lost.
-  var foreignUses: UInt64? { state.withLock { state in read().map { $0.used &- state.own.used } } }
 
   // MARK: Changing
 
@@ -192,25 +206,32 @@ final class Generation: Sendable {
   }
 
   private func increment(_ counter: Counter) {
-    state.withLock { state in
-      let isTurn = takeTurn(&state)
+    isTurnStuck.withLock { isTurnStuck in
+      let isTurn = takeTurn(&isTurnStuck)
       defer { if isTurn { turn?.unlock() } }
+      state.withLock { $0.steps += 1 }
       var all = read()
-      if all == nil {
+      let isLost = all == nil
+      if isLost {
         // Every cache finds values that it has not seen.
-        Self.fresh.withUnsafeBytes { _ = pwrite(file.raw, $0.baseAddress, $0.count, 0) }
-        state.own = Numbers()
+        _ = Self.fresh.withUnsafeBytes { calls.writeCounter(file.raw, $0, 0) }
         // The start of the change is lost, so its end is not counted either.
         all = counter == .finished ? nil : read()
       }
-      guard let all else { return }
-      state.own[counter] &+= 1
-      write(all[counter] &+ 1, to: counter)
+      let isCounted = all.map { write($0[counter] &+ 1, to: counter) } ?? false
+      state.withLock { state in
+        if isLost { state.own = Numbers() }
+        if isCounted { state.own[counter] &+= 1 }
+        state.steps += 1
+      }
     }
   }
 
-  private func write(_ number: UInt64, to counter: Counter) {
-    withUnsafeBytes(of: number.littleEndian) { _ = pwrite(file.raw, $0.baseAddress, $0.count, off_t(counter.rawValue)) }
+  /// Returns whether the counter was written.
+  private func write(_ number: UInt64, to counter: Counter) -> Bool {
+    withUnsafeBytes(of: number.littleEndian) { bytes in
+      (try? calls.writeCounter(file.raw, bytes, Int64(counter.rawValue)).get()) == bytes.count
+    }
   }
 
   /// The number of attempts to take the turn of another process, which has it for three system calls: two seconds in all.
@@ -219,15 +240,20 @@ final class Generation: Sendable {
   /// Takes the lock that makes an increment atomic.
   ///
   /// A suspended process can hold it for good. Then increments can be lost, and a cache can miss an entry until its next list.
-  private func takeTurn(_ state: inout State) -> Bool {
+  private func takeTurn(_ isTurnStuck: inout Bool) -> Bool {
     guard let turn else { return false }
-    for attempt in 0..<(state.isTurnStuck ? 1 : Self.attempts) {
-      let error = turn.tryLocking()
-      if error == nil { state.isTurnStuck = false }
-      guard error == .wouldBlock else { return error == nil }
+    for attempt in 0..<(isTurnStuck ? 1 : Self.attempts) {
+      guard let error = turn.tryLocking(calls) else {
+        isTurnStuck = false
+        return true
+      }
+      guard error == .wouldBlock else {
+        state.withLock { $0.isAtomic = false }
+        return false
+      }
       if attempt < 100 { sched_yield() } else { usleep(1_000) }
     }
-    state.isTurnStuck = true
+    isTurnStuck = true
     return false
   }
 }

@@ -20,7 +20,9 @@ final class StoreFolder: Sendable {
   let calls: FileCalls
   /// Whether the names of new folders are flushed to the disk.
   let syncsFolders: Bool
+  /// The lock is never held during a system call, because lookups take it on their callers' threads.
   private let state: Lock<State>
+  private let temporary = Lock(Temporary())
   /// The result of the last check for write access.
   private let wasWritable: Atomic<Bool>
 
@@ -29,9 +31,11 @@ final class StoreFolder: Sendable {
     var generationSerial: UInt64 = 0
     /// The uptime of the last check that the file at the counters' path is the open one.
     var lastCheck: Duration?
+  }
+
+  private struct Temporary {
     var instance: Instance?
     var serial: UInt64 = 0
-
   }
 
   /// The lock file that protects this object's temporary files. The system releases the lock when the process ends.
@@ -86,7 +90,7 @@ final class StoreFolder: Sendable {
   }
 
   deinit {
-    if let instance = state.withLock({ $0.instance }) { _ = calls.unlink("\(root)/tmp/\(instance.name).lock") }
+    if let instance = temporary.withLock({ $0.instance }) { _ = calls.unlink("\(root)/tmp/\(instance.name).lock") }
   }
 
   /// Whether this process can change the folder. It is checked on each call because permissions can change.
@@ -118,14 +122,22 @@ final class StoreFolder: Sendable {
     state.withLock { state in state.generation.map { ($0, state.generationSerial) } }
   }
 
-  private static func changes(_ generation: (counters: Generation, serial: UInt64)?) -> FolderChanges? {
+  /// The changes by other caches, or `nil` if they are unknown, because the folder was opened read-only or its counters are lost
+  /// or not atomic.
+  var foreignChanges: FolderChanges? {
     generation.flatMap { generation in
       generation.counters.foreignChanges.map { FolderChanges(serial: generation.serial, counts: $0) }
     }
   }
 
-  /// The changes by other caches, or `nil` if they are unknown, because the folder was opened read-only or its counters are lost.
-  var foreignChanges: FolderChanges? { Self.changes(generation) }
+  /// The same as ``foreignChanges``, but `nil` during a change by this cache instead of waiting for its end.
+  var foreignChangesWithoutWaiting: FolderChanges? { Self.changesWithoutWaiting(generation) }
+
+  private static func changesWithoutWaiting(_ generation: (counters: Generation, serial: UInt64)?) -> FolderChanges? {
+    generation.flatMap { generation in
+      generation.counters.foreignChangesWithoutWaiting.map { FolderChanges(serial: generation.serial, counts: $0) }
+    }
+  }
 
   /// The uses by other caches, or `nil` if they are unknown.
   var foreignUses: FolderUses? {
@@ -142,13 +154,14 @@ final class StoreFolder: Sendable {
     generation.flatMap { generation in generation.counters.counts.map { (generation.counters.identity, $0) } }
   }
 
-  /// Returns the changes by other caches, or `nil` if they are unknown or the open counters are due for a check.
+  /// Returns the changes by other caches without waiting for a change by this one, or `nil` if they are unknown or the open
+  /// counters are due for a check.
   func foreignChanges(at uptime: Duration) -> FolderChanges? {
-    let trusted: (Generation, UInt64)? = state.withLock { state in
+    let trusted: (counters: Generation, serial: UInt64)? = state.withLock { state in
       guard let last = state.lastCheck, uptime - last < Self.trustsCounters else { return nil }
       return state.generation.map { ($0, state.generationSerial) }
     }
-    return Self.changes(trusted)
+    return Self.changesWithoutWaiting(trusted)
   }
 
   /// Checks, if due, that the open counters are still those of the folder, and opens the current ones if not.
@@ -203,7 +216,7 @@ final class StoreFolder: Sendable {
     }()
     if syncsFolders { try Self.synchronize(root, made: made, calls) }
     adopt(generation)
-    state.withLock { state in
+    temporary.withLock { state in
       if let instance = state.instance, (try? FileStatus(path: "\(tmp)/\(instance.name).lock")) == nil { state.instance = nil }
     }
   }
@@ -217,7 +230,7 @@ final class StoreFolder: Sendable {
   // MARK: Temporary files
 
   /// The prefix of the names of this object's temporary files, or `nil` if it has none yet.
-  var instanceName: String? { state.withLock { $0.instance?.name } }
+  var instanceName: String? { temporary.withLock { $0.instance?.name } }
 
   /// Returns a path in `tmp` that only this object uses.
   func temporaryPath(_ kind: String) throws(SystemError) -> String {
@@ -225,7 +238,7 @@ final class StoreFolder: Sendable {
     try Self.requireFolder(tmp)
     let suffix = "." + kind
     for _ in 0..<8 {
-      let made: String?? = try state.withLock { state throws(SystemError) in
+      let made: String?? = try temporary.withLock { state throws(SystemError) in
         if let instance = state.instance {
           state.serial += 1
           return .some(instance.prefix + String(state.serial) + suffix)

@@ -14,7 +14,7 @@ extension DiskEngine {
   /// wait, stores that outpace the sweep would exceed the limit without bound.
   func waitForEviction() async {
     guard let limit = configuration.sizeLimit,
-      index.known.size - limit > limit / 10 || index.wantsList(limit: limit, folder.foreignChanges)
+      index.known.size - limit > limit / 10 || index.wantsList(limit: limit, folder.foreignChangesWithoutWaiting)
     else { return }
     // The maintenance lane runs in order, so this waits for that sweep. A store that is being closed has none.
     try? await executor.run(.maintenance) { () throws(CacheError) in }

@@ -155,8 +155,10 @@ final class EntryIndex: Sendable {
   /// folder.
   func wantsList(limit: Int64, _ changes: FolderChanges?) -> Bool {
     state.withLock { state in
-      guard state.storedBytes >= limit / 100, state.stores > 0, let changes else { return false }
-      guard let listed = state.listed, listed.serial == changes.serial else { return state.storedBytes >= limit / 10 }
+      guard state.storedBytes >= limit / 100, state.stores > 0 else { return false }
+      guard let changes, let listed = state.listed, listed.serial == changes.serial else {
+        return state.storedBytes >= limit / 10
+      }
       let foreign = changes.counts.started &- listed.counts.started
       guard foreign > 0 else { return false }
       return Double(state.storedBytes) * (1 + Double(foreign) / Double(state.stores)) >= Double(limit) / 10
