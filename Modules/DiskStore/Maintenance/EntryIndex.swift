@@ -104,12 +104,11 @@ final class EntryIndex: Sendable {
     state.withLock { $0.vouches(for: name.resource, changes) && $0.entries[name] == nil }
   }
 
-  /// Returns the size in bytes of the entry at `name` if it is known to exist. If `alone` is true, it also must have no other
-  /// variant beside it.
-  func size(of name: EntryName, alone: Bool, _ changes: FolderChanges?) -> Int64? {
+  /// Whether the entry at `name` is known to exist. If `alone` is true, it also must have no other variant beside it.
+  func has(_ name: EntryName, alone: Bool, _ changes: FolderChanges?) -> Bool {
     state.withLock { state in
-      guard state.vouches(for: name.resource, changes), let entries = state.entries.resources[name.resource] else { return nil }
-      return alone && entries.hasVariants ? nil : entries[name.member]?.size
+      guard state.vouches(for: name.resource, changes), let entries = state.entries.resources[name.resource] else { return false }
+      return entries[name.member] != nil && !(alone && entries.hasVariants)
     }
   }
 

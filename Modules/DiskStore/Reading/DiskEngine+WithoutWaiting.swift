@@ -14,9 +14,10 @@ extension DiskEngine {
   /// It does not take the resource's turn. The turn is free, so earlier operations are done, and concurrent ones have no defined
   /// order.
   func entryWithoutWaiting(_ key: CacheKey, _ name: EntryName, alone: Bool) -> StoredEntry? {
-    guard supportsNonblockingReads.load(ordering: .relaxed),
-      let size = index.size(of: name, alone: alone, folder.foreignChanges(at: clock.uptime)), size <= Self.limit,
-      executor.isIdle(name.lane), let file = fileWithoutWaiting(key, name)
+    // Reading the counters needs a system call, which a miss and a large entry save.
+    guard supportsNonblockingReads.load(ordering: .relaxed), let known = index.use(name), known.size <= Self.limit,
+      index.has(name, alone: alone, folder.foreignChanges(at: clock.uptime)), executor.isIdle(name.lane),
+      let file = fileWithoutWaiting(key, name)
     else { return nil }
     let now = now
     guard !isExpired(file.metadata), !isUseDue(file, at: now), !checksBodies || file.isBodyInMemoryWhole,
