@@ -237,19 +237,20 @@ final class RedisCluster: RedisRouter {
   /// Each element of the reply has the first and the last slot, the primary (host, port, identifier) and its replicas.
   private func use(_ ranges: [RESPValue], from endpoint: RedisEndpoint) {
     var slots: [RedisNode?] = Array(repeating: nil, count: HashSlot.count)
-    // A cluster has no more ranges than slots.
-    for range in ranges.prefix(HashSlot.count) {
+    // The ranges of a cluster do not overlap, so they have no more slots together than there are.
+    var left = Int64(HashSlot.count)
+    for range in ranges {
       guard let range = range.array, range.count >= 3, let first = range[0].integer, let last = range[1].integer,
         let primary = range[2].array, primary.count >= 2, let port = primary[1].integer, first >= 0, first <= last,
-        last < HashSlot.count
+        last < HashSlot.count, last - first < left
       else { continue }
+      left -= last - first + 1
       var host = primary[0].text
       if host?.isEmpty ?? true, case .host(let current, _) = endpoint { host = current }
       guard let host, let found = RedisEndpoint(host, port: Int(clamping: port)), let node = try? self.node(at: found) else {
         continue
       }
-      // Ranges do not overlap, so each slot is set once.
-      for slot in Int(first)...Int(last) where slots[slot] == nil { slots[slot] = node }
+      for slot in Int(first)...Int(last) { slots[slot] = node }
     }
     let retired = state.withLock { state in
       state.slots = slots
