@@ -34,8 +34,8 @@ struct RedisCommand: Sendable {
 
   /// The size in bytes of a reply that is no entry and no list.
   static let smallReply = 65_536
-  /// The size in bytes of a reply with the value of one entry.
-  static let entryReply = EntryRecord.sizeLimit + 256
+  /// The size in bytes of a reply with the value of one entry and its header.
+  static let entryReply = EntryRecord.sizeLimit + 2 * ReplyReader.valueSize
   /// The size in bytes of a list of entries, keys or messages. A larger one would not arrive within the default timeout.
   static let listReply = 64 << 20
 
