@@ -27,9 +27,9 @@ enum Script: CaseIterable {
   /// Keys: the entries. Arguments, for each key: field, expected revision or an empty string, expected identifier of the body or
   /// an empty string, first part of the names of bodies, time to live of a removed body.
   case remove
-  /// Removes a damaged entry, whose field is not known, unless it has been replaced.
+  /// Removes a damaged entry unless it has been replaced.
   ///
-  /// Keys: the entries. Arguments: the value.
+  /// Keys: the entries. Arguments: field, value.
   case discard
   /// Returns an entry without its body.
   ///
@@ -160,10 +160,7 @@ enum Script: CaseIterable {
         """
     case .discard:
       """
-      local all = redis.call('HGETALL', KEYS[1])
-      for i = 1, #all, 2 do
-        if all[i + 1] == ARGV[1] then redis.call('HDEL', KEYS[1], all[i]) end
-      end
+      if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then redis.call('HDEL', KEYS[1], ARGV[1]) end
       return 1
       """
     case .peek:

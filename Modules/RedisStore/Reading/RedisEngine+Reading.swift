@@ -16,7 +16,7 @@ extension RedisEngine {
     var entries: [StoredEntry] = []
     for value in replies[0].array ?? [] {
       guard let bytes = value.bytes else { continue }
-      guard let entry = try await entry(bytes, tag, in: names.entries(tag, isTransform: false), range: nil) else { continue }
+      guard let entry = try await entry(bytes, tag, range: nil) else { continue }
       // Another resource can have the same tag.
       if entry.key.resource == resource, entry.key.transform.isEmpty { entries.append(entry) }
     }
@@ -28,7 +28,8 @@ extension RedisEngine {
     let tag = HashTag(key.resource)
     let (name, field) = (names.entries(tag, isTransform: !key.transform.isEmpty), KeyNames.field(key))
     let value: RESPValue
-    if range?.isEmpty == true {
+    let isWhole = range?.isEmpty != true
+    if !isWhole {
       // The caller needs the metadata only.
       value = try await run(.peek, keys: [name], [.bytes(field)], for: tag)
     } else {
@@ -36,25 +37,25 @@ extension RedisEngine {
       value = try await send([command], for: tag)[0]
     }
     var entry: StoredEntry?
-    if let bytes = value.bytes { entry = try await self.entry(bytes, tag, in: name, range: range) }
+    if let bytes = value.bytes { entry = try await self.entry(bytes, tag, in: isWhole ? (name, field) : nil, range: range) }
     if entry?.key != key { entry = nil }
     count { if entry == nil { $0.misses += 1 } else { $0.hits += 1 } }
     return entry
   }
 
-  /// Returns the entry, or `nil` if it is expired or damaged. A damaged entry is removed.
+  /// Returns the entry, or `nil` if it is expired or damaged.
   ///
-  /// - Parameter name: The key with the entries.
+  /// - Parameter place: The key and the field of the value, to remove it if it is damaged. `nil` leaves it until it expires or is
+  ///   replaced, because its field is not known or it was read without its body.
   private func entry(
-    _ value: Data, _ tag: HashTag, in name: [UInt8], range: Range<Int64>?
+    _ value: Data, _ tag: HashTag, in place: (name: [UInt8], field: [UInt8])? = nil, range: Range<Int64>?
   ) async throws(CacheError) -> StoredEntry? {
     switch EntryRecord.decode(value) {
     // It belongs to another version of the schema or to another program.
     case .foreign: return nil
     case .damaged:
       count { $0.damaged += 1 }
-      // A value without its body is not the stored one, and then stays until it expires or is replaced.
-      _ = try? await run(.discard, keys: [name], [.data(value)], for: tag)
+      if let place { _ = try? await run(.discard, keys: [place.name], [.bytes(place.field), .data(value)], for: tag) }
       return nil
     case .entry(let record):
       guard !isExpired(record.metadata, at: now) else { return nil }
