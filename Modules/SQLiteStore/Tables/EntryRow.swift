@@ -20,8 +20,7 @@ struct EntryRow: Sendable {
   /// Decodes a row, or returns `nil` if it is damaged.
   init?(_ row: Row) {
     guard let id = row.integer(0), ChunkTable.entries.contains(id), let resource = row.data(1), let variant = row.data(2),
-      let transform = row.data(3),
-      let payload = row.data(4), let tag = row.data(5), let length = row.integer(6),
+      let transform = row.data(3), let payload = row.data(4), let tag = row.data(5), let length = row.integer(6),
       (0...ChunkTable.bodyLimit).contains(length),
       let resource = String(validating: resource, as: UTF8.self), let variant = String(validating: variant, as: UTF8.self),
       let transform = String(validating: transform, as: UTF8.self), let revision = Self.revision(tag)
