@@ -25,6 +25,7 @@ extension DatabaseFile {
         var secret: [UInt8] = []
         try database.inTransaction(.immediate) {
           secret = try Schema.prepare(database, path: path)
+          try EntryTable.repairTotal(database)
           return .commit
         }
         return secret

@@ -75,9 +75,18 @@ enum EntryTable {
   private static func recount(_ database: Database) throws {
     try database.execute(
       sql: """
-        UPDATE total SET (entries, bytes) =
-          (SELECT count(*), CAST(total(size) AS INTEGER) FROM entry WHERE until IS NULL)
+        DELETE FROM total;
+        INSERT INTO total SELECT count(*), CAST(total(size) AS INTEGER) FROM entry WHERE until IS NULL
         """)
+  }
+
+  /// Counts the entries again if the total is damaged: it exceeds the size of the database, which contains all bytes that count.
+  static func repairTotal(_ database: Database) throws {
+    let (entries, bytes) = try total(database)
+    let pages = try Int64.fetchOne(database, sql: "PRAGMA page_count") ?? 0
+    let pageSize = try Int64.fetchOne(database, sql: "PRAGMA page_size") ?? 0
+    guard bytes < 0 || bytes > pages * pageSize || entries < 0 || entries > bytes else { return }
+    try recount(database)
   }
 
   // MARK: Storing
@@ -173,6 +182,8 @@ enum EntryTable {
   /// - Returns: The number of discarded entries.
   static func shrink(_ database: Database, to bytes: Int64, sparing spared: Int64?, _ retention: RetentionDeadline) throws -> Int
   {
+    guard try total(database).bytes > bytes else { return 0 }
+    try repairTotal(database)
     var count = 0
     while try total(database).bytes > bytes {
       let oldest = try Int64.fetchOne(
