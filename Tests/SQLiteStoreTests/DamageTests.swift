@@ -95,17 +95,40 @@ struct DamageTests {
     await cache.close()
   }
 
-  @Test("a damaged total evicts entries at most once")
-  func damagedTotal() async throws {
+  @Test(
+    "a damaged total evicts no entry and is counted again",
+    arguments: [
+      "UPDATE total SET entries = 9223372036854775807, bytes = 9223372036854775807",
+      "UPDATE total SET bytes = -9223372036854775808", "DELETE FROM total",
+    ])
+  func damagedTotal(damage: String) async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path, configuration: .init(sizeLimit: 1_000_000))
     try await cache.store(bytes(1_000), for: key, metadata: metadata())
-    try tamper(folder, "UPDATE total SET entries = 9223372036854775807, bytes = 9223372036854775807")
+    try tamper(folder, damage)
     for number in 0..<3 {
       try await cache.store(bytes(1_000), for: CacheKey(resource: "\(number)"), metadata: metadata())
     }
-    #expect(try await cache.bytes(CacheKey(resource: "2")) == bytes(1_000))
-    #expect(try await cache.totalSize < 10_000)
+    await cache.close()
+    // Without a limit, too.
+    try tamper(folder, damage)
+    let again = try SQLiteCache(path: folder.path)
+    for key in [key, CacheKey(resource: "0"), CacheKey(resource: "2")] { #expect(try await again.bytes(key) == bytes(1_000)) }
+    #expect(try await again.entryCount == 4)
+    #expect(try await (4_000..<10_000).contains(again.totalSize))
+    await again.close()
+  }
+
+  @Test("a new database and its log are for their owner alone")
+  func mode() async throws {
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path)
+    try await cache.store(bytes(5), for: key, metadata: metadata())
+    for suffix in ["", "-wal", "-shm"] {
+      var status = stat()
+      try #require(lstat(folder.database + suffix, &status) == 0)
+      #expect(status.st_mode & 0o777 == 0o600, "\(suffix)")
+    }
     await cache.close()
   }
 

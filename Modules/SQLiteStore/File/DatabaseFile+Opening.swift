@@ -54,6 +54,7 @@ extension DatabaseFile {
       for file in FileIdentity.files(path) {
         if let ownership = FileOwnership(path: file), !ownership.isTrusted { throw ownership.error(for: file) }
       }
+      if FileIdentity(path: path) == nil { FileIdentity.createEmpty(path) }
       var settings = GRDB.Configuration()
       settings.label = "etagere.sqlite"
       settings.maximumReaderCount = configuration.readers
