@@ -222,6 +222,8 @@ private struct Machines {
             $0.fleet = RedisFleet(cache, leaseDuration: .seconds(60))
             $0.validator = ETagValidator()
             $0.clock = ImpatientClock(clock)
+            // The sleeps are real, so a busy machine must not end the wait for the store.
+            ($0.storeReadTimeout, $0.storeWriteTimeout) = (nil, nil)
           }))
     }
     // A process that has just joined the fleet revalidates each response.
