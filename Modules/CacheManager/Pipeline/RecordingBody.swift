@@ -184,7 +184,7 @@ final class RecordingBody: ResourceBody.Source {
         return .failure(error)
       }
     }
-    let times = isReadFromSpool ? StoreDeadline.patience : 10
+    let times = isReadFromSpool ? StoreDeadline.hangFactor : 10
     do throws(CacheError) {
       try (await request.writeDeadline.wait(request, times: times, for: write) ?? .failure(.slowStore)).get()
     } catch {
@@ -235,11 +235,10 @@ final class RecordingBody: ResourceBody.Source {
       let outcome: Result<StoredMetadata, CacheError>?
       if request.store == nil {
         outcome = await store(complete, ending, storage)
-      } else if ending.writer == nil, request.writeDeadline.isFull {
+      } else if let ticket, ending.writer == nil, request.writeDeadline.isFull {
         // The work would hold the body until the store has removed the earlier response.
         outcome = nil
-        ticket?.supersedeEarlier()
-        await storage.cache.removeReplaced(by: complete, storage.outdated, known: storage.known)
+        await storage.cache.removeReplaced(by: complete, ticket, storage.outdated, known: storage.known)
       } else {
         outcome = await request.writeDeadline.wait(request) { [self] in await store(complete, ending, storage) }
       }
@@ -290,7 +289,8 @@ final class RecordingBody: ResourceBody.Source {
         return .success(complete.metadata)
       }
     }
-    await cache.store(ending.data, candidate, isOnDisk: isOnDisk, replacing: storage.outdated, known: storage.known)
+    await cache.store(
+      ending.data, candidate, ticket, isOnDisk: isOnDisk, replacing: storage.outdated, known: storage.known)
     ending.leader?.stored(candidate, status: nil)
     // A purge may have removed the response. Another process then sends the request.
     if cache.surviving(candidate) != nil {

@@ -33,6 +33,8 @@ final class CommitOrder: Sendable {
     var tickets = 0
     /// The latest response that has begun to change the stores.
     var latest: Position?
+    /// The number of responses that have begun to change the stores.
+    var turns = 0
     var isBusy = false
     var waiting: [UnsafeContinuation<Void, Never>] = []
   }
@@ -70,8 +72,9 @@ final class CommitOrder: Sendable {
     /// Whether a later response has begun to change the stores.
     var isSuperseded: Bool { order.isSuperseded(self) }
 
-    /// Prevents responses that arrived earlier from changing the stores, without waiting for one that is changing them.
-    func supersedeEarlier() { order.supersedeEarlier(self) }
+    /// Whether an earlier response may have changed the stores after this response's lookup. Valid between ``enter()`` and
+    /// ``leave()``.
+    var followsAnother: Bool { order.followsAnother(self) }
 
     /// Waits until no other response with the same key changes the stores.
     ///
@@ -93,12 +96,7 @@ final class CommitOrder: Sendable {
     commits.withLock { $0[ticket.subject]?.latest.map { $0 > ticket.position } ?? false }
   }
 
-  private func supersedeEarlier(_ ticket: Ticket) {
-    commits.withLock { commits in
-      let latest = commits[ticket.subject]?.latest
-      commits[ticket.subject]?.latest = latest.map { max($0, ticket.position) } ?? ticket.position
-    }
-  }
+  private func followsAnother(_ ticket: Ticket) -> Bool { commits.withLock { $0[ticket.subject]?.turns ?? 0 } > 1 }
 
   private func turn(of ticket: Ticket) -> Turn {
     commits.withLock { commits in
@@ -107,6 +105,7 @@ final class CommitOrder: Sendable {
       known.latest = ticket.position
       let isOwn = !known.isBusy
       known.isBusy = true
+      if isOwn { known.turns += 1 }
       commits[ticket.subject] = known
       return isOwn ? .own : .later
     }

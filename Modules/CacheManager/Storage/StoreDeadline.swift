@@ -26,8 +26,8 @@ final class StoreDeadline: Sendable {
   /// further work that needs much memory is not begun.
   static let mostLeftBehind = 256
 
-  /// The factor of the time after which a store counts as hung. Work that a load would rather wait for is given up then.
-  static let patience = 100
+  /// The multiple of the limit after which a store counts as hung. Work that a load would rather wait for is given up then.
+  static let hangFactor = 100
 
   private let state = Lock(State())
   private let clock: any CacheClock
@@ -43,7 +43,7 @@ final class StoreDeadline: Sendable {
   var isFull: Bool { state.withLock { $0.leftBehind >= Self.mostLeftBehind } }
 
   /// Runs `work` and waits for it until the deadline. A write is completed even if the load ends. A load into the store alone
-  /// waits ``patience`` times as long for it.
+  /// waits ``hangFactor`` times as long for it.
   ///
   /// - Parameters:
   ///   - load: The load that waits.
@@ -62,7 +62,7 @@ final class StoreDeadline: Sendable {
       ended(call.end(with: value))
     }
     if let value = call.value { return value }
-    let times = load.destination.isStore && !isRead ? Self.patience : times
+    let times = load.destination.isStore && !isRead ? Self.hangFactor : times
     let number = watch(2 * times) { [self] in
       if !call.leave() { state.withLock { $0.leftBehind -= 1 } }
     }
@@ -88,9 +88,9 @@ final class StoreDeadline: Sendable {
     on executor: (any TaskExecutor)?, _ work: @escaping @Sendable () async -> Void
   ) -> Task<Void, Never> {
     #if canImport(Darwin)
-    Task.detached(executorPreference: executor) { await work() }
+    Task.detached(executorPreference: executor, priority: Task.currentPriority) { await work() }
     #else
-    Task.immediateDetached(executorPreference: executor) { await work() }
+    Task.immediateDetached(priority: Task.currentPriority, executorPreference: executor) { await work() }
     #endif
   }
 
@@ -155,7 +155,7 @@ final class StoreDeadline: Sendable {
     for closer in closers { closer.resume(returning: true) }
   }
 
-  /// Returns when all work has ended, at the latest after ``patience`` times the limit. The watch then has no waiters, and stops.
+  /// Returns when all work has ended, at the latest after ``hangFactor`` times the limit. The watch then has no waiters, and stops.
   ///
   /// - Returns: Whether all work has ended.
   @discardableResult
@@ -174,7 +174,7 @@ final class StoreDeadline: Sendable {
       if isIdle { return continuation.resume(returning: true) }
       guard let limit else { return }
       timer = Task.detached { [self] in
-        guard (try? await clock.sleep(for: limit * Self.patience)) != nil else { return }
+        guard (try? await clock.sleep(for: limit * Self.hangFactor)) != nil else { return }
         state.withLock { $0.closers.removeValue(forKey: number) }?.resume(returning: false)
       }
     }

@@ -106,16 +106,21 @@ extension TieredCache {
   ///
   /// - Parameters:
   ///   - data: The body, or `nil` if memory does not accept it.
+  ///   - candidate: The response.
+  ///   - ticket: The ticket of the response, which has entered.
   ///   - isOnDisk: Whether the durable store has committed the response.
   ///   - outdated: Other responses that the new one replaces.
   ///   - known: The responses that were stored when the request was sent.
-  func store(_ data: Data?, _ candidate: Candidate, isOnDisk: Bool, replacing outdated: [Candidate], known: [Candidate]) async {
+  func store(
+    _ data: Data?, _ candidate: Candidate, _ ticket: CommitOrder.Ticket?, isOnDisk: Bool, replacing outdated: [Candidate],
+    known: [Candidate]
+  ) async {
     let survivor = surviving(candidate)
     if let survivor { storeNew(data, survivor) }
     if writableMemory == nil || survivor == nil, let other = request.memory {
       MemoryTier(store: other).forget(candidate.key.variant, of: resource) { $0 != candidate.metadata.revision }
     }
-    if !isOnDisk, mayBeOnDisk(candidate.key, known), let other = request.store {
+    if !isOnDisk, mayBeOnDisk(candidate.key, known) || ticket?.followsAnother == true, let other = request.store {
       await remove(candidate.key, ifRevision: nil, from: other)
     }
     await drop(outdated.filter { $0.key != candidate.key })
@@ -124,16 +129,25 @@ extension TieredCache {
     await settle(candidate)
   }
 
-  /// Whether an earlier response may be in the durable store.
+  /// Whether the durable store may have had an earlier response at the lookup.
   private func mayBeOnDisk(_ key: CacheKey, _ known: [Candidate]) -> Bool {
     known.contains { $0.key == key } || !request.reads.contains(.disk)
   }
 
   /// Removes the responses that a new one replaces from the durable store, if that store does not accept the new one.
-  func removeReplaced(by candidate: Candidate, _ outdated: [Candidate], known: [Candidate]) async {
-    let key = candidate.key
-    if mayBeOnDisk(key, known), let store = request.store {
-      _ = await request.writeDeadline.wait(request) { await remove(key, ifRevision: nil, from: store) }
+  ///
+  /// An earlier response whose commit has not ended is removed after it. A later response is stored after the removal.
+  func removeReplaced(
+    by candidate: Candidate, _ ticket: CommitOrder.Ticket, _ outdated: [Candidate], known: [Candidate]
+  ) async {
+    guard let store = request.store else { return }
+    let (key, isKnown) = (candidate.key, mayBeOnDisk(candidate.key, known))
+    _ = await request.writeDeadline.wait(request) {
+      guard await ticket.enter() else { return }
+      defer { ticket.leave() }
+      guard isKnown || ticket.followsAnother else { return }
+      await remove(key, ifRevision: nil, from: store)
+      await dropTransforms(outdatedBy: candidate)
     }
     await drop(outdated.filter { $0.key != key })
   }
@@ -277,31 +291,39 @@ extension TieredCache {
       await self.update(candidate)
     }
     await drop(changes.drops.map { candidates[$0] })
-    for uri in changes.invalidations { await invalidate(uri, by: head) }
+    await invalidate(changes.invalidations, by: head)
   }
 
-  /// Removes the responses that are stored under a URI in the request's partition. For the request's own URI, also removes those
-  /// under its own key.
-  private func invalidate(_ uri: String, by head: HTTPRequest) async {
-    var resources: Set = [ResourceID.make(uri: uri, partition: request.partition)]
-    if ResourceID.uri(of: head) == uri { resources.insert(resource) }
-    for resource in resources {
-      do throws(CacheError) {
-        // Every layer is included, even those that the request may not write: outdated responses must not be served (RFC 9111
-        // §4.4).
-        // The next request must not find the removed responses, so this one waits longer for a slow store.
-        let removed = await request.writeDeadline.wait(request, times: StoreDeadline.patience) {
-          () async -> Result<Void, CacheError> in
+  /// Removes the responses that are stored under these URIs in the request's partition. For the request's own URI, also removes
+  /// those under its own key.
+  private func invalidate(_ uris: [String], by head: HTTPRequest) async {
+    guard !uris.isEmpty else { return }
+    var resources = Set(uris.map { ResourceID.make(uri: $0, partition: request.partition) })
+    if let uri = ResourceID.uri(of: head), uris.contains(uri) { resources.insert(resource) }
+    // The next request must not find the removed responses, so this one waits longer for a slow store.
+    let failed = await request.writeDeadline.wait(request, times: StoreDeadline.hangFactor) { [resources] in
+      await failures(ofRemoving: resources)
+    }
+    for (resource, error) in failed ?? resources.map({ ($0, .slowStore) }) {
+      request.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
+    }
+  }
+
+  /// Removes resources from every layer, even from those that the request may not write: outdated responses must not be served
+  /// (RFC 9111 §4.4). A removal that hangs does not delay the others.
+  private func failures(ofRemoving resources: Set<String>) async -> [(String, CacheError)] {
+    await withTaskGroup(of: (String, CacheError)?.self) { group in
+      for resource in resources {
+        group.addTask {
           do throws(CacheError) {
-            return .success(try await TieredCache(request, resource: resource).removeAll(from: .all))
+            try await TieredCache(request, resource: resource).removeAll(from: .all)
+            return nil
           } catch {
-            return .failure(error)
+            return (resource, error)
           }
         }
-        try (removed ?? .failure(.slowStore)).get()
-      } catch {
-        request.observe(.storeFailed(key: CacheKey(resource: resource), error: error))
       }
+      return await group.reduce(into: []) { failures, failure in if let failure { failures.append(failure) } }
     }
   }
 
