@@ -58,7 +58,9 @@ final class SharedBody: Sendable {
     /// Whether bytes have arrived that are not collected.
     var isOutgrown: Bool { collected.map { $0.count < bytes } ?? true }
 
-    mutating func forgetIfOutgrown() { if isOutgrown { collected = nil } }
+    /// Stops collecting a body that is not collected as a whole. The result is released outside the lock, because it may have
+    /// megabytes and returns them to the memory budget.
+    mutating func takeIfOutgrown() -> CollectedBytes? { isOutgrown ? collected.take() : nil }
 
     /// Whether all bytes have arrived, judged by the announced length.
     func isWhole(_ length: Int64?) -> Bool {
@@ -167,14 +169,11 @@ final class SharedBody: Sendable {
   }
 
   func leave(_ reader: Int) {
-    let (pull, isLast, idle) = state.withLock { state in
+    let (pull, isLast, idle, _) = state.withLock { state in
       let isLast = state.readers.remove(reader) != nil && state.readers.isEmpty
-      defer {
-        if isLast { state.idle = nil }
-        // Only readers of a whole body can join after the last one has left.
-        if isLast, !state.isWhole(length) { state.collected = nil }
-      }
-      return (state.pull, isLast, isLast ? state.idle : nil)
+      // Only readers of a whole body can join after the last one has left.
+      let collected = isLast && !state.isWhole(length) ? state.collected.take() : nil
+      return (state.pull, isLast, isLast ? state.idle.take() : nil, collected)
     }
     pull?.end.release(reader)
     if isLast { base.cancel() }
@@ -190,24 +189,25 @@ final class SharedBody: Sendable {
   ///   - bytes: The number of bytes that the reader has read.
   ///   - isSpooled: Whether the reader reads from the spool.
   func step(of reader: Int, after bytes: Int64, isSpooled: Bool) -> Step {
-    state.withLock { state in
-      guard state.readers.contains(reader) else { return .failed(.cancelled) }
+    let (step, end, collected) = state.withLock { state -> (Step?, Int64, CollectedBytes?) in
+      guard state.readers.contains(reader) else { return (.failed(.cancelled), 0, nil) }
       if bytes < state.bytes {
-        if !isSpooled, bytes == state.bytes - Int64(state.latest.count) { return .bytes(state.latest) }
-        return state.collected?.bytes(from: bytes, upTo: state.bytes).map { .bytes($0) } ?? .spooled
+        if !isSpooled, bytes == state.bytes - Int64(state.latest.count) { return (.bytes(state.latest), 0, nil) }
+        return (nil, state.bytes, state.collected)
       }
       // Such a body has one reader, which has all bytes that were collected.
-      state.forgetIfOutgrown()
+      let outgrown = state.takeIfOutgrown()
       // Only the first reader waits for the end after the last byte. Once it has left, the body may be cancelled, and a pull
       // would fail.
-      if reader != 0, state.isWhole(length) { return .end }
+      if reader != 0, state.isWhole(length) { return (.end, 0, outgrown) }
       switch state.ending {
-      case .success?: return .end
-      case .failure(let error)?: return .failed(error)
-      case nil: break
+      case .success?: return (.end, 0, outgrown)
+      case .failure(let error)?: return (.failed(error), 0, outgrown)
+      case nil: return (state.joinPull(reader), 0, outgrown)
       }
-      return state.joinPull(reader)
     }
+    // The bytes are copied outside the lock.
+    return step ?? collected?.bytes(from: bytes, upTo: end).map { .bytes($0) } ?? .spooled
   }
 
   /// Pulls the next chunk. The pump runs a shielded pull, so a reader that leaves does not interrupt a pull that other readers
@@ -248,16 +248,17 @@ final class SharedBody: Sendable {
     } catch {
       result = .failure(error)
     }
-    state.withLock { state in
+    _ = state.withLock { state -> CollectedBytes? in
       state.pull = nil
       switch result {
       case .success(let chunk?):
         state.latest = chunk
         state.bytes += Int64(chunk.count)
-        if state.readers == [pull.reader] { state.forgetIfOutgrown() }
+        if state.readers.count == 1, state.readers.contains(pull.reader) { return state.takeIfOutgrown() }
       case .success(nil): state.ending = .success(())
       case .failure(let error): state.ending = .failure(error)
       }
+      return nil
     }
     pull.end.make(())
   }
