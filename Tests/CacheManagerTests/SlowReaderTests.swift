@@ -133,7 +133,7 @@ struct SlowReaderTests {
     #expect(try await rest(of: first) == Self.small)
   }
 
-  @Test("a large range of a response in memory is not copied for each reader")
+  @Test("a large range of a response in memory is delivered in pieces")
   func range() async throws {
     let fixture = try fixture()
     fixture.network.respond(to: fixture.url, with: response(Self.large, by: 100_000))

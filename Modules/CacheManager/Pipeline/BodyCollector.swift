@@ -48,29 +48,30 @@ struct BodyCollector: Sendable {
   /// Prepares the destination. A file may contain bytes of an earlier body: of a redirect, or of an interrupted one.
   func begin() async throws(CacheError) {
     if let length, length > limit { throw request.bodyTooLarge }
-    switch request.destination {
-    // These bytes take memory when they arrive.
-    case .stream, .memory: break
-    case .store: try await reservation?.begin(holding: MemoryBudget.streamed)
-    case .file(let file):
-      try await reservation?.begin(holding: MemoryBudget.streamed)
-      try await file.restart()
-    }
+    if case .file(let file) = request.destination { try await file.restart() }
   }
 
   /// Collects the next bytes.
   mutating func take(_ chunk: Data) async throws(CacheError) {
     guard count + Int64(chunk.count) <= limit else { throw request.bodyTooLarge }
-    if count == 0, request.destination.isMemory { try await reservation?.begin(announcing: length) }
+    if count == 0 { try await reservation?.begin(holding: Int64(chunk.count)) }
     count += Int64(chunk.count)
     switch request.destination {
     case .memory:
       try await reservation?.grow(to: count, most: min(length ?? limit, limit))
       append(chunk)
     case .stream: if count > request.maximumBodyInMemory || stream?.append(chunk) == false { stream = nil }
-    case .file(let file): try await file.write(chunk)
-    case .store: break
+    case .file(let file):
+      try await growForStreaming(count)
+      try await file.write(chunk)
+    case .store: try await growForStreaming(count)
     }
+  }
+
+  /// Reserves memory for the buffers through which the bytes pass. They are full only after as many bytes have arrived.
+  private func growForStreaming(_ count: Int64) async throws(CacheError) {
+    let streamed = Int64(MemoryBudget.streamed)
+    try await reservation?.grow(to: min(count, streamed), most: streamed)
   }
 
   private mutating func append(_ chunk: Data) { data?.collect(chunk, of: length) }

@@ -21,10 +21,10 @@ final class MemoryBudget: Sendable {
   /// because the outer load may hold it.
   @TaskLocal static var isInsideLoad = false
 
-  /// The number of bytes that a load reserves if it passes bytes on without collecting them.
+  /// The most bytes that a load reserves if it passes bytes on without collecting them.
   static let streamed = 256 << 10
 
-  /// The largest part of a body that is reserved when its first byte arrives.
+  /// The most bytes that a body reserves when its first byte arrives.
   let first: Int
   /// The largest step in which the reservation of a body grows.
   let part: Int
@@ -227,17 +227,14 @@ final class MemoryReservation: Sendable {
 
   deinit { release() }
 
-  /// Reserves memory for a body whose first byte has arrived: for all of a small body, and for the beginning of a large one.
+  /// Reserves memory for the first bytes of a body, but only for the beginning of many bytes.
   ///
-  /// The announced length is only a claim. A server that announces much and sends little must not block other loads.
+  /// The announced length is only a claim, so it reserves nothing. A server that announces much and sends little must not block
+  /// other loads.
   ///
-  /// - Parameter length: The announced length in bytes, or `nil` if it is unknown.
-  func begin(announcing length: Int64?) async throws(CacheError) {
-    try await begin(holding: Int(clamping: min(length ?? .max, Int64(budget.first))))
-  }
-
-  /// Reserves memory for a body that uses this number of bytes until its end.
-  func begin(holding bytes: Int) async throws(CacheError) {
+  /// - Parameter bytes: The number of bytes that have arrived.
+  func begin(holding bytes: Int64) async throws(CacheError) {
+    let bytes = Int(clamping: min(bytes, Int64(budget.first)))
     try await budget.claim(.body(bytes), priority)
     add(.init(bodies: bytes))
     leaveSlot()
