@@ -13,22 +13,26 @@ final class ClosingRaceTests: Sendable {
 
   init() throws { fixture = try ManagerFixture() }
 
-  /// Creates a coalesced load as the coalescer does. No thread has started it yet.
-  private func created() throws -> CoalescedLoad<LoadOutcome> {
+  /// Joins the coalescer, which creates a load. `act` runs before the load starts.
+  private func join(before act: (CoalescedLoad<LoadOutcome>) -> Void) throws -> CoalescedLoad<LoadOutcome> {
     let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.core)
-    return CoalescedLoad(
-      id: load.id, in: coalescer, as: CoalescedLoadID(request: CoalescingKey(load)), number: 1, logPosition: 0,
-      priority: LoadPriority(), representation: nil, first: waiter)
+    var created: CoalescedLoad<LoadOutcome>?
+    let isAccepted = coalescer.join(
+      CoalescedLoadID(request: CoalescingKey(load)), load, alone: false,
+      task: LoadTask(id: load.id, priority: LoadPriority(load.priority)), waiter: waiter
+    ) { (load: CoalescedLoad<LoadOutcome>) in
+      created = load
+      act(load)
+      load.start { _ in .failure(CacheError(.offline, reason: "offline")) }
+    }
+    #expect(isAccepted)
+    return try #require(created)
   }
 
   private var waiter: CoalescedLoad<LoadOutcome>.Waiter {
     .init { message in
       if case .end(let result) = message { self.outcomes.withLock { $0.append(result) } }
     }
-  }
-
-  private func start(_ load: CoalescedLoad<LoadOutcome>) {
-    load.start { _ in .failure(CacheError(.offline, reason: "offline")) }
   }
 
   private var codes: [CacheError.Code] {
@@ -39,29 +43,36 @@ final class ClosingRaceTests: Sendable {
 
   @Test("a load that closing reaches before it has started has its waiter, starts and ends")
   func retired() async throws {
-    let load = try created()
-    load.retire()
-    start(load)
+    var closing: Task<Void, Never>?
+    let load = try join { load in
+      #if canImport(Darwin)
+      closing = Task { [coalescer] in await coalescer.close() }
+      load.retire()
+      #else
+      // Runs until it waits for the end of the load.
+      closing = Task.immediate { [coalescer] in await coalescer.close() }
+      #expect(coalescer.isClosed)
+      #endif
+    }
     await load.ended()
+    await closing?.value
     #expect(codes == [.offline])
   }
 
   @Test("a load whose waiters are dismissed before it has started ends without work")
   func dismissed() async throws {
-    let load = try created()
-    load.dismissWaiters(CacheError(.closed, reason: "closed"))
-    start(load)
+    let load = try join { _ in coalescer.dismissWaiters(CacheError(.closed, reason: "closed")) }
     await load.ended()
     #expect(codes == [.closed])
   }
 
   @Test("a load whose waiters are dismissed accepts no more, even if its work continues")
   func joining() async throws {
-    let load = try created()
-    load.leave(CoalescedLoad<LoadOutcome>.firstToken, .satisfied)
-    load.dismissWaiters(CacheError(.closed, reason: "closed"))
-    #expect(load.join(waiter) == nil)
-    start(load)
+    let load = try join { load in
+      load.leave(CoalescedLoad<LoadOutcome>.firstToken, .satisfied)
+      coalescer.dismissWaiters(CacheError(.closed, reason: "closed"))
+      #expect(load.join(waiter) == nil)
+    }
     await load.ended()
   }
 }

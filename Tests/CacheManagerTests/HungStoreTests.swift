@@ -130,6 +130,25 @@ struct HungStoreTests {
     gate.open()
   }
 
+  @Test("the removals of an unsafe request share one time limit", .timeLimit(.minutes(30)))
+  func removalsTogether() async throws {
+    let locations: HTTPFields = [.location: "/created", .contentLocation: "/current"]
+    for path in ["/created", "/current"] {
+      fixture.network.respond(to: try fixture.url(path), with: .ok("body", cacheControl: "max-age=60"))
+      _ = try await send(.load, path)
+    }
+    _ = try await send(.load)
+    #expect(store.base.keys.count == 3)
+    fixture.network.serve(fixture.url) { _ in .response(.created, fields: locations) }
+    let gate = store.hang()
+    let start = fixture.clock.uptime
+    #expect(try await fixture.whileTimePasses { try await fixture.send([:], .put, sending: "x").status } == 201)
+    // The limit is 10 s, and a few turns of the clock pass before the removals begin.
+    #expect(fixture.clock.uptime - start < .seconds(15))
+    #expect(gate.held >= 3)
+    gate.open()
+  }
+
   @Test("closing with a time limit reports the writes that have not ended", .timeLimit(.minutes(30)))
   func closing() async throws {
     let commit = store.hold(.commit)

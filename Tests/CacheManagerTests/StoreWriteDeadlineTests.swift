@@ -71,6 +71,69 @@ struct StoreWriteDeadlineTests {
     await manager.close()
   }
 
+  /// Loads as many resources as may be written without a load. Their commits wait at the gate, and the store is full.
+  private func fill(_ commits: Gate, including url: URL? = nil) async throws {
+    var urls = try (0..<256).map { try fixture.url("/\($0)") }
+    for url in urls { fixture.network.respond(to: url, with: .ok("body", cacheControl: "max-age=600")) }
+    if let url { urls[0] = url }
+    let manager = fixture.manager
+    let before = commits.arrivals
+    let loads = urls.map { url in Task { try await manager.load(url).text } }
+    await commits.arrived(before + urls.count)
+    for load in loads { _ = try await fixture.whileTimePasses { try await load.value } }
+  }
+
+  private func reload() async throws -> String {
+    let (manager, url) = (fixture.manager, fixture.url)
+    return try await fixture.whileTimePasses { try await manager.load(url, options: .policy(.reload)).text }
+  }
+
+  @Test(
+    "a late commit does not leave an older response in the store, if the later one went to memory alone",
+    .timeLimit(.minutes(30)))
+  func lateCommit() async throws {
+    let commits = store.hold(.commit, all: true)
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", cacheControl: "max-age=600"), .ok("new", cacheControl: "max-age=600"))
+    try await fill(commits, including: fixture.url)
+
+    #expect(try await reload() == "new")
+    #expect(try await fixture.manager.load(fixture.url).text == "new")
+    commits.open()
+    await fixture.manager.close()
+
+    #expect(store.base.keys.count == 255 && !store.base.keys.contains { $0.resource == fixture.url.absoluteString })
+  }
+
+  @Test("a late removal does not remove a response that arrived after it began", .timeLimit(.minutes(30)))
+  func lateRemoval() async throws {
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", cacheControl: "max-age=600"), .ok("new", cacheControl: "max-age=600"),
+      .ok("newest", cacheControl: "max-age=600"))
+    _ = try await fixture.manager.load(fixture.url)
+    let commits = store.hold(.commit, all: true)
+    try await fill(commits)
+    let removal = store.hold(.removal)
+    #expect(try await reload() == "new")
+    #expect(removal.held == 1)
+    commits.open()
+    let other = try fixture.url("/other")
+    fixture.network.serve(other) { _ in .ok("body", cacheControl: "max-age=600") }
+    // The store is not full any more as soon as commits have ended.
+    try await Turns.until {
+      _ = try await fixture.manager.load(other, options: .policy(.reload))
+      return store.base.keys.contains { $0.resource == other.absoluteString }
+    }
+
+    #expect(try await reload() == "newest")
+    removal.open()
+    await fixture.manager.close()
+
+    let kept = store.base.keys.first { $0.resource == fixture.url.absoluteString }
+    let entry = try await store.base.entry(for: #require(kept), range: nil)
+    #expect(try await entry?.body.collect(limit: 100) == Data("newest".utf8))
+  }
+
   @Test("a slow store receives the new variant of a response that a 304 names", .timeLimit(.minutes(30)))
   func filed() async throws {
     fixture.network.respond(
