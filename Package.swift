@@ -364,6 +364,7 @@ let package = Package(
         product("ServiceLifecycleTestKit", of: "swift-service-lifecycle", trait: "AsyncHTTP"),
         product("NIOCore", of: "swift-nio", trait: "AsyncHTTP"),
         product("NIOPosix", of: "swift-nio", trait: "AsyncHTTP"),
+        product("NIOEmbedded", of: "swift-nio", trait: "AsyncHTTP"),
         product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP"),
         product("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTP"),
       ]),
