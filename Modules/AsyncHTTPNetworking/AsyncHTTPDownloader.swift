@@ -43,8 +43,9 @@ public final class AsyncHTTPDownloader: Downloader {
   public convenience init() {
     let configuration = Configuration()
     var client = HTTPClient.Configuration()
-    // The defaults name no file, so this cannot fail. The fallback must not follow redirects either.
+    // The defaults name no file, so this cannot fail. The fallback must not follow redirects or trust responses either.
     client.redirectConfiguration = .disallow
+    Self.guardResponses(of: &client)
     let connections = ConnectionCount()
     client = (try? configuration.client(counting: connections)) ?? client
     self.init(configuration, client: client, unverified: nil, connections)

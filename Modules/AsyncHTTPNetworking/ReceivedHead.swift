@@ -16,7 +16,7 @@ struct ReceivedHead: Sendable {
   ///   - version: The version of the protocol.
   ///   - headers: The received headers.
   ///   - method: The method of the request. A response to HEAD has no body.
-  /// - Throws: `CacheError.Code.malformedResponse` for a status that is none, which traps in HTTPTypes. The connections of
+  /// - Throws: `CacheError.Code.malformedResponse` for an invalid status, which traps in HTTPTypes. The connections of
   ///   a caller's client may have no ``ResponseGuard``.
   init(status: Int, version: HTTPVersion, headers: HTTPHeaders, method: HTTPRequest.Method) throws(CacheError) {
     if let error = ResponseGuard.refusal(ofStatus: status) { throw error }

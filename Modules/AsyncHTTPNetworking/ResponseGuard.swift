@@ -23,7 +23,7 @@ enum ResponseGuard {
     try channel.pipeline.syncOperations.addHandler(StreamHeadCheck(), position: .first)
   }
 
-  /// Returns the error for a status that is none (RFC 9110 §15), or for a switch of protocols, which no request asks for.
+  /// Returns the error for an invalid status (RFC 9110 §15), or for a switch of protocols, which no request asks for.
   static func refusal(ofStatus code: Int) -> CacheError? {
     guard code != 101 else {
       return CacheError(
@@ -82,7 +82,8 @@ enum ResponseGuard {
       }
       guard !codings.isEmpty, head.version == .http1_0 else { return context.fireChannelRead(data) }
       // The framing of such a response is not reliable, so its connection ends with it (RFC 9112 §6.1).
-      head.headers.remove(name: "Connection")
+      let options = head.headers[canonicalForm: "Connection"].filter { $0.lowercased() != "keep-alive" }
+      head.headers.replaceOrAdd(name: "Connection", value: (options + ["close"]).joined(separator: ", "))
       context.fireChannelRead(wrapInboundOut(.head(head)))
     }
 

@@ -7,8 +7,8 @@ internal import NIOCore
 /// - folded field lines (§5.2), blanks before a colon (§5.1) and after a chunk size (§7.1.1)
 /// - blanks around a length or a transfer coding, empty members of their lists, and a length that is repeated (§6.3)
 ///
-/// It only removes or replaces bytes that have no meaning. Everything else reaches the parser unchanged, which judges it. What
-/// the parser would accept but not undo (`gzip, chunked`) is refused here.
+/// It only removes or replaces bytes that have no meaning. Everything else reaches the parser unchanged, which judges it. It
+/// refuses what the parser would accept but not undo (`gzip, chunked`), and a line whose end the parser sees elsewhere.
 ///
 /// A value without a connection. ``ResponseGuard`` feeds it.
 struct ResponseRepair {
@@ -23,12 +23,14 @@ struct ResponseRepair {
     case chunkEnd
   }
 
-  /// The maximum number of bytes of a line that are held back. The parser's own limit is lower.
-  private static let lineLimit = 128 << 10
+  /// The maximum number of bytes of a line that are held back: the parser's limit of a field.
+  private static let lineLimit = 80 << 10
 
   private var stage = Stage.rest
   /// The start of a line whose end, or whose continuation, has not arrived.
   private var held = ByteBuffer()
+  /// The number of held bytes that were searched for the end of the line.
+  private var searched = 0
 
   private var isHead = false
   private var isInterim = false
@@ -58,7 +60,7 @@ struct ResponseRepair {
       input = held
       held = ByteBuffer()
     }
-    var edits: [(lines: Range<Int>, replacement: [UInt8])] = []
+    var edits: [(bytes: Range<Int>, replacement: [UInt8])] = []
     var position = 0
     let bytes = input.readableBytesView
     let start = bytes.startIndex
@@ -77,7 +79,8 @@ struct ResponseRepair {
     }
     if case .rest = stage { position = bytes.count }
     if position < bytes.count {
-      held = ByteBuffer(bytes[(start + position)...])
+      // Without a complete line the buffer stays, so that each byte of a slow line is copied and searched once.
+      held = position == 0 ? input : ByteBuffer(bytes[(start + position)...])
       guard held.readableBytes <= Self.lineLimit else {
         throw CacheError(.malformedResponse, reason: "a line of the response is too large")
       }
@@ -89,19 +92,19 @@ struct ResponseRepair {
 
   /// Takes the bytes that are held back, because no more will arrive.
   mutating func takeHeld() -> ByteBuffer? {
-    defer { held = ByteBuffer() }
+    defer { (held, searched) = (ByteBuffer(), 0) }
     return held.readableBytes > 0 ? held : nil
   }
 
-  private static func apply(_ edits: [(lines: Range<Int>, replacement: [UInt8])], to input: ByteBuffer) -> ByteBuffer {
+  private static func apply(_ edits: [(bytes: Range<Int>, replacement: [UInt8])], to input: ByteBuffer) -> ByteBuffer {
     let bytes = input.readableBytesView
     var output = ByteBuffer()
     output.reserveCapacity(bytes.count)
     var position = 0
     for edit in edits {
-      output.writeBytes(bytes[(bytes.startIndex + position)..<(bytes.startIndex + edit.lines.lowerBound)])
+      output.writeBytes(bytes[(bytes.startIndex + position)..<(bytes.startIndex + edit.bytes.lowerBound)])
       output.writeBytes(edit.replacement)
-      position = edit.lines.upperBound
+      position = edit.bytes.upperBound
     }
     output.writeBytes(bytes[(bytes.startIndex + position)...])
     return output
@@ -111,17 +114,22 @@ struct ResponseRepair {
 
   /// The end of the line that starts here, after its line break, or `nil` if it is not known yet. A field line ends where no
   /// continuation follows.
-  private func lineEnd(in line: ByteBufferView) -> Int? {
-    // Not HTTP, and perhaps without a line break. The parser refuses it now.
+  private mutating func lineEnd(in line: ByteBufferView) -> Int? {
+    var search = line.dropFirst(searched)
+    searched = 0
+    // The bytes are not HTTP, so the parser refuses them now. They may have no line break.
     guard canBegin(line) else { return line.endIndex }
-    var search = line
     while let feed = search.firstIndex(of: .lf) {
       let next = feed + 1
       guard isFoldable, !isEmpty(line[..<next]) else { return next }
-      guard next < line.endIndex else { return nil }
+      guard next < line.endIndex else {
+        searched = feed - line.startIndex
+        return nil
+      }
       guard line[next].isBlank else { return next }
       search = line[next...]
     }
+    searched = line.count
     return nil
   }
 
@@ -151,7 +159,7 @@ struct ResponseRepair {
     case .statusLine:
       // The parser skips empty lines before a response.
       guard !isEmpty(line) else { return nil }
-      passStatus(line)
+      try passStatus(line)
     case .fields:
       guard isEmpty(line) else { return try field(line) }
       if isInterim { startHead() } else { stage = isChunked && hasBody ? .chunkSize : .rest }
@@ -165,9 +173,13 @@ struct ResponseRepair {
     return nil
   }
 
-  private mutating func passStatus(_ line: ByteBufferView) {
+  private mutating func passStatus(_ line: ByteBufferView) throws(CacheError) {
     let code = line.dropFirst("HTTP/1.1 ".utf8.count).prefix(3)
     guard line.starts(with: "HTTP/".utf8), code.count == 3, let status = code.decimal else { return stage = .rest }
+    // The parser takes CR CR for the end of this line. The rest of the line would be a field or the body.
+    guard line.dropLast(2).firstIndex(of: .cr) == nil else {
+      throw CacheError(.malformedResponse, reason: "the response is not HTTP: its status line has a bare CR")
+    }
     isInterim = (100...199).contains(status) && status != 101
     hasBody = !isHead && status >= 200 && status != 204 && status != 304
     stage = .fields
@@ -195,12 +207,13 @@ struct ResponseRepair {
 
   private mutating func field(_ line: ByteBufferView) throws(CacheError) -> [UInt8]? {
     let field = Field(line)
+    guard field.endsInCRLF else { return nil }
     if field.isNamed("content-length") { return try lengthField(field) }
     if field.isNamed("transfer-encoding") { return try codingField(field) }
     return field.repaired
   }
 
-  /// Reduces equal lengths to one (RFC 9112 §6.3, item 5). The parser judges a value that is no length.
+  /// Reduces equal lengths to one (RFC 9112 §6.3, item 5). The parser judges a value that is not a length.
   private mutating func lengthField(_ field: Field) throws(CacheError) -> [UInt8]? {
     let values = field.members.map(\.decimal)
     guard let first = values.first, let value = first else { return field.repaired }
@@ -213,6 +226,8 @@ struct ResponseRepair {
 
   /// Leaves one `chunked` in the spelling of the parser, which reads the rest of the connection for every other coding.
   private mutating func codingField(_ field: Field) throws(CacheError) -> [UInt8]? {
+    // Without a body, the field only describes the response to a GET (RFC 9112 §6.1).
+    guard hasBody else { return [] }
     // "identity" is the absence of a coding (RFC 2616 §3.6).
     let codings = field.members.map { String(decoding: $0, as: UTF8.self).lowercased() }.filter { $0 != "identity" }
     guard !codings.isEmpty else { return [] }
@@ -240,6 +255,16 @@ private struct Field {
     name.count == other.utf8.count && zip(name, other.utf8).allSatisfy { $0 | 0x20 == $1 }
   }
 
+  /// Whether each line break is CR LF. The parser refuses a bare LF, also one that a rewritten line would not have.
+  var endsInCRLF: Bool {
+    var rest = line
+    while let feed = rest.firstIndex(of: .lf) {
+      guard feed > line.startIndex, line[feed - 1] == .cr else { return false }
+      rest = line[(feed + 1)...]
+    }
+    return true
+  }
+
   private var isFolded: Bool { line.firstIndex(of: .lf).map { $0 + 1 } != line.endIndex }
 
   /// The value in one line (RFC 9112 §5.2).
@@ -255,14 +280,15 @@ private struct Field {
 
   /// The line without continuations and without blanks before the colon, or `nil` if it has neither.
   var repaired: [UInt8]? {
-    guard colon > line.startIndex, name.endIndex < colon || isFolded else { return nil }
+    guard colon > line.startIndex, name.endIndex < colon || isFolded, endsInCRLF else { return nil }
     return Array(name) + [UInt8(ascii: ":"), UInt8(ascii: " ")] + value + [.cr, .lf]
   }
 
   /// The line with another value, or `nil` if the line already has it in the parser's form.
   func replacement(value new: String) -> [UInt8]? {
-    let form = [UInt8](": \(new)\r\n".utf8)
-    return line[colon...].elementsEqual(form) && repaired == nil ? nil : Array(name) + form
+    let form = [UInt8]("\(new)\r\n".utf8)
+    if repaired == nil, line[colon...].dropFirst().drop(while: \.isBlank).elementsEqual(form) { return nil }
+    return Array(name) + ": ".utf8 + form
   }
 }
 
@@ -290,7 +316,7 @@ extension UInt8 {
 }
 
 extension Collection<UInt8> {
-  /// The number that at most 18 digits are, or `nil` if there is none.
+  /// The number in decimal digits, or `nil` for other bytes and for more than 18 digits.
   fileprivate var decimal: Int? {
     guard !isEmpty, count <= 18, allSatisfy({ (48...57).contains($0) }) else { return nil }
     return reduce(0) { $0 * 10 + Int($1 - 48) }

@@ -164,14 +164,47 @@ struct MalformedResponseTests {
       "Content-Length: 5\r\nContent-Length:\r\n 6", "Content-Length: +5", "Content-Length: 5 5", "Content-Length: 5\r\n 5",
       "Content-Length: 0x5", "Content-Length: 99999999999999999999", "Content-Length: -5", " X-A: 1\r\nContent-Length: 5",
       " Content-Length: 5", "Content-Length: 5\r\nTransfer-Encoding: chunked", "Content-Length: 5\r\nX A: 1",
-      "Content-Length: 5\r\n: 1", "Content-Length: 5\r\nX-A", "Content-Length: 5\r\nX-A\r\n : 1",
+      "Content-Length: 5\r\n: 1", "Content-Length: 5\r\nX-A", "Content-Length: 5\r\nX-A\r\n : 1", "Content-Length: 5\n",
+      "Content-Length: 5\nX-A: 1", "Transfer-Encoding: chunked\nX-A: 1", "X-A : 1\nContent-Length: 5",
+      "X-A: a\n b\r\nContent-Length: 5", "X-A: a\r\n b\nContent-Length: 5", "X-A: 1\nContent-Length: 5",
     ])
   func ambiguous(fields: String) async throws {
     try await expectRefusal(of: "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\nhello", because: "not HTTP")
   }
 
   @Test(
-    "a chunk size that is none is an error",
+    "a status line with a bare CR is an error",
+    arguments: [
+      "200\r\r\r\nA : b\r\n\r\n", "200\r\r\r\nContent-Length: 3, 3\r\n c\r\n\r\n",
+      "200 OK\r\rContent-Length: 7\r\nX-A: 1\r\n\r\nhello", "200 O\rK\r\nContent-Length: 5\r\n\r\nhello",
+    ])
+  func bareReturn(rest: String) async throws {
+    try await expectRefusal(of: "HTTP/1.1 \(rest)", because: "not HTTP")
+  }
+
+  @Test(
+    "a transfer coding of a response without a body has no effect", arguments: ["gzip, chunked", "gzip", "chunked, chunked"])
+  func codingWithoutBody(coding: String) async throws {
+    let fields = "Transfer-Encoding: \(coding)\r\nETag: \"a\"\r\n\r\n"
+    for (status, method) in [("200 OK", HTTPRequest.Method.head), ("304 Not Modified", .get), ("204 No Content", .get)] {
+      let (head, body) = try await result(of: "HTTP/1.1 \(status)\r\n\(fields)", method: method).get()
+      #expect(head.headerFields[.eTag] == "\"a\"" && body.isEmpty)
+    }
+  }
+
+  @Test("an HTTP/1.0 response with a transfer coding ends its connection, which still names other hop-by-hop fields")
+  func oldVersion() async throws {
+    let bytes = """
+      HTTP/1.0 200 OK\r\nConnection: X-A, Keep-Alive\r\nX-A: 1\r\nX-B: 2\r\nTransfer-Encoding: chunked\r\n\r
+      5\r\nhello\r\n0\r\n\r\n
+      """
+    let (head, body) = try await result(of: bytes).get()
+    #expect(body == "hello")
+    #expect(head.headerFields[.connection] == "X-A, close")
+  }
+
+  @Test(
+    "an invalid chunk size is an error",
     arguments: ["5 5", "5 x", "5 ;a\rb", "x", " 5", "5\u{0B}", "0x5", "-5", "FFFFFFFFFFFFFFFFF", "5\r\nhelloo"])
   func chunkSize(size: String) async throws {
     switch try await result(of: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(size)\r\nhello\r\n0\r\n\r\n") {

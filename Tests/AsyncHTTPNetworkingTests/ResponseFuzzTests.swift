@@ -6,6 +6,8 @@ import Foundation
 import HTTPTypes
 import LoopbackOrigin
 import NIOCore
+import NIOEmbedded
+import NIOHTTP1
 import Testing
 
 /// Damaged responses on a socket. `ETAGERE_FUZZ_SECONDS` and `ETAGERE_FUZZ_SEED` make a longer run: see `Scripts/fuzz`.
@@ -100,9 +102,70 @@ struct ResponseFuzzTests {
     return output
   }
 
+  @Test("a response that the parser accepts as it is has the same body after the repair")
+  func sameBody() throws {
+    var random = SplitMix(state: 41)
+    let found: [[UInt8]] = ["HTTP/1.1 200\r\r\r\nA : b\r\n\r\n", "HTTP/1.1 200 OK\r\rContent-Length: 7\r\n\r\nhello"]
+      .map { Array($0.utf8) }
+    var compared = 0
+    for index in 0..<1_500 {
+      let bytes = index < found.count ? found[index] : Self.damaged(&random)
+      for isHead in [false, true] {
+        // The parser leaves bodies of other codings as they are.
+        guard let plain = Self.parsed(bytes, isHead: isHead), plain.codings.isEmpty || plain.codings == ["chunked"],
+          let repaired = Self.repaired([bytes], isHead)
+        else { continue }
+        compared += 1
+        let body = Self.parsed(repaired, isHead: isHead)?.body
+        #expect(body == plain.body, "\(String(decoding: bytes, as: UTF8.self).debugDescription), HEAD: \(isHead)")
+      }
+    }
+    #expect(compared > 100)
+  }
+
+  /// Returns the codings and the body that SwiftNIO's parser reads, or `nil` if it refuses the response.
+  private static func parsed(_ bytes: [UInt8], isHead: Bool) -> (codings: [String], body: [UInt8])? {
+    let channel = EmbeddedChannel()
+    let pipeline = channel.pipeline.syncOperations
+    do {
+      try pipeline.addHTTPClientHandlers(leftOverBytesStrategy: .forwardBytes)
+      try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+      let head = HTTPRequestHead(version: .http1_1, method: isHead ? .HEAD : .GET, uri: "/")
+      try channel.writeOutbound(HTTPClientRequestPart.head(head))
+      try channel.writeOutbound(HTTPClientRequestPart.end(nil))
+      try channel.writeInbound(ByteBuffer(bytes: bytes))
+      try channel.close().wait()
+      try channel.throwIfErrorCaught()
+    } catch {
+      // Bytes after a complete response are an error too.
+    }
+    var result: (codings: [String], body: [UInt8])?
+    while let part = try? channel.readInbound(as: HTTPClientResponsePart.self) {
+      switch part {
+      // Such a status is refused after the parser.
+      case .head(let head) where head.status.code < 100: return nil
+      case .head(let head): result = (head.headers["Transfer-Encoding"].map { $0.lowercased() }, [])
+      case .body(let bytes): result?.body += bytes.readableBytesView
+      case .end: return result
+      }
+    }
+    return nil
+  }
+
+  @Test("a line of many pieces is held up to the parser's limit")
+  func slowLine() throws {
+    var repair = ResponseRepair()
+    repair.expectResponse(isHead: false)
+    #expect(try repair.repair(ByteBuffer(string: "HTTP/1.1 200 OK\r\n")) != nil)
+    let piece = ByteBuffer(string: "X-A: " + String(repeating: "a", count: 1019))
+    for _ in 0..<80 { #expect(try repair.repair(piece) == nil) }
+    #expect(throws: CacheError.self) { _ = try repair.repair(piece) }
+  }
+
   @Test("well-formed responses are not changed")
   func unchanged() {
-    for bytes in Self.seeds {
+    let short = Array("HTTP/1.1 200 OK\r\nContent-Length:5\r\n\r\nhello".utf8)
+    for bytes in Self.seeds + [short] {
       let text = String(decoding: bytes, as: UTF8.self)
       guard !text.contains(" :"), !text.contains(";") else { continue }
       #expect(Self.repaired([bytes], false) == bytes)
