@@ -315,6 +315,39 @@ struct SharedValidationTests {
     try fixture.network.verify()
   }
 
+  @Test("the cookie of a 304 reaches the client of its request, and is neither stored nor shared")
+  func confirmedCookie() async throws {
+    let fixture = try await fixture(mode: .shared, "max-age=60")
+    let gate = Gate()
+    fixture.clock.advance(by: .seconds(120))
+    fixture.network.serve(fixture.url) { request in
+      let session = request.headerFields[.cookie] ?? ""
+      let fields: HTTPFields = session.isEmpty ? [.eTag: Self.tag] : [.eTag: Self.tag, .setCookie: session]
+      return .response(.notModified, fields: fields).held(by: gate)
+    }
+    let exchanges = fixture.send(times: 3) { [.cookie: "session=\($0)"] }
+    await fixture.clock.sleepers(2)
+    gate.open()
+    let results = try await exchanges.value
+    #expect(Set(results.map { $0.fields[.setCookie] }) == ["session=0", "session=1", "session=2"])
+    #expect(results.allSatisfy { $0.text == "old" })
+    #expect(try await fixture.send().fields[.setCookie] == nil)
+  }
+
+  @Test("an origin that permits it sets one cookie for all clients that wait for the response", arguments: [false, true])
+  func permittedCookie(isIgnored: Bool) async throws {
+    let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: .shared, ignoresCookies: isIgnored) }
+    let gate = Gate()
+    let cacheControl = isIgnored ? nil : "public"
+    fixture.network.respond(
+      to: fixture.url, with: .ok("page", cacheControl: cacheControl, fields: [.setCookie: "theme=a"]).held(by: gate))
+    let exchanges = fixture.send(times: 3)
+    await fixture.clock.sleepers(2)
+    gate.open()
+    #expect(try await exchanges.value.allSatisfy { $0.text == "page" && $0.fields[.setCookie] == "theme=a" })
+    try fixture.network.verify()
+  }
+
   @Test("users with different cookies do not share a response without a stated lifetime")
   func cookies() async throws {
     let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: .shared, ignoresCookies: true) }

@@ -81,6 +81,21 @@ struct SharedCookieTests {
     }
   }
 
+  @Test(
+    "a 304 without Set-Cookie has the permission that the stored response states",
+    arguments: [
+      ("Cache-Control: max-age=60", "X-A: 1", true), ("Cache-Control: public, max-age=60", "X-A: 1", true),
+      ("Cache-Control: max-age=60", "Cache-Control: no-cache", false), ("Cache-Control: max-age=60", "Set-Cookie: a", false),
+      ("Cache-Control: public, max-age=60", "Set-Cookie: a", false),
+    ])
+  func confirmedLifetime(stored: String, line: String, isFresh: Bool) {
+    var cache = cache()
+    _ = cache.load { _ in .success(.ok("ETag: \"x\"", stored)) }
+    cache.advance(120)
+    #expect(cache.load(.page(.get, "Cookie: a")) { _ in .success(.head(304, "ETag: \"x\"", line)) }.source == .revalidated)
+    #expect(cache.load { _ in .success(.ok()) }.source == (isFresh ? .cache : .network))
+  }
+
   @Test("a 304 that states a lifetime updates the response, although the request had a cookie")
   func updated() {
     var cache = cache()

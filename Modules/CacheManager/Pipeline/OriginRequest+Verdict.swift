@@ -119,8 +119,6 @@ extension OriginRequest {
 
   /// Whether equal requests that arrived before a response may use it.
   private func isShareable(_ metadata: StoredMetadata) -> Bool {
-    // Without a stated lifetime, a response that sets a cookie is probably for one user.
-    guard metadata.wasFresh || !metadata.response.headerFields.contains(.setCookie) else { return false }
     guard case .use = transaction.planner.plan(transaction.head, validatedMeanwhile: metadata) else { return false }
     return true
   }
@@ -141,11 +139,14 @@ extension OriginRequest {
     } else {
       confirmed.metadata.expiration = request.expiration ?? metadata.expiration
     }
-    let reply = transaction.reply(from: confirmed.metadata)
+    var reply = transaction.reply(from: confirmed.metadata)
     guard let content = try await cache.content(of: candidate, reply.content) else {
       // The body is missing, and the origin has sent only the head.
       return .resend(transaction.head, received)
     }
+    // The cookies of a 304 are for this client, also if the validator does not store them.
+    let cookies = received.response.head.headerFields[fields: .setCookie]
+    if !cookies.isEmpty { reply.head.headerFields[fields: .setCookie] = cookies }
     await cache.confirm(confirmed, content, ticket)
     if copy == nil { lease?.end(storing: confirmed.metadata, at: request.clock.now) }
     var response = TransactionResponse(

@@ -107,24 +107,33 @@ extension ETagValidator {
   /// Returns whether no fields of a response may be stored. A 304 then confirms the body once, and the next use revalidates
   /// again.
   func forbidsStoring(of exchange: Exchange) -> Bool {
-    forbidsStoring(of: exchange, rules.directives(of: exchange.response.headerFields))
+    let directives = rules.directives(of: exchange.response.headerFields)
+    return forbidsStoring(of: exchange, directives)
+      || isForOneSession(exchange, exchange.response.headerFields, directives)
   }
 
+  /// Returns the same, apart from cookies.
   private func forbidsStoring(of exchange: Exchange, _ directives: ResponseDirectives) -> Bool {
     // A response to one user is shared only if it says so, also when it is a 304.
-    directives.stated.noStore || directives.forbidsSharedStorage || isForOneUser(exchange, directives)
+    directives.stated.noStore || directives.forbidsSharedStorage || needsPermission(exchange, directives)
       || CacheControl(request: exchange.request).noStore
   }
 
   /// Returns the stored response with the fields of a 304 or of a response to HEAD, and with new times. Its body, length and
   /// revision stay the same.
   func updatedMetadata(_ metadata: StoredMetadata, by exchange: Exchange) -> StoredMetadata {
-    let newDirectives = rules.directives(of: exchange.response.headerFields)
+    let fields = exchange.response.headerFields
+    let newDirectives = rules.directives(of: fields)
     guard !forbidsStoring(of: exchange, newDirectives) else { return metadata }
     var response = metadata.response
-    response.headerFields = response.headerFields.updated(by: exchange.response.headerFields)
-    let isCompleteUpdate = statesAllDirectives(exchange.response.headerFields, of: metadata.response.headerFields)
+    response.headerFields = response.headerFields.updated(by: fields)
+    let isCompleteUpdate = statesAllDirectives(fields, of: metadata.response.headerFields)
     let directives = isCompleteUpdate ? newDirectives : rules.directives(of: response.headerFields)
+    // A 304 that sets no cookie may leave the lifetime to the stored response, whose permission it confirms.
+    let isWhole = !fields.contains(.setCookie)
+    guard !isForOneSession(exchange, isWhole ? response.headerFields : fields, isWhole ? directives : newDirectives) else {
+      return metadata
+    }
     let freshness = FreshnessRules(rules: rules).freshness(
       of: response, directives, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
     response.headerFields.leaveOut(directives.leftOut)

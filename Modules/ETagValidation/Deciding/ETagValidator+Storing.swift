@@ -50,12 +50,19 @@ extension ETagValidator {
   /// `Set-Cookie`, or to a request with `Cookie`, needs `public` or a lifetime. RFC 9111 §7.3 leaves this to the cache. An origin
   /// that says nothing about caching often made the page for a session, and Varnish does not store it either.
   func isForOneUser(_ exchange: Exchange, _ directives: ResponseDirectives) -> Bool {
-    guard rules.mode == .shared else { return false }
-    let (request, fields) = (exchange.request.headerFields, exchange.response.headerFields)
-    if !directives.allowsAuthorized, request.contains(.authorization) { return true }
-    guard !rules.ignoresCookies, !directives.stated.isPublic, fields.contains(.setCookie) || request.contains(.cookie) else {
-      return false
-    }
+    needsPermission(exchange, directives) || isForOneSession(exchange, exchange.response.headerFields, directives)
+  }
+
+  /// Returns whether the request has credentials, and the response does not permit sharing.
+  func needsPermission(_ exchange: Exchange, _ directives: ResponseDirectives) -> Bool {
+    rules.mode == .shared && !directives.allowsAuthorized && exchange.request.headerFields.contains(.authorization)
+  }
+
+  /// Returns whether a response with these fields may belong to one session.
+  func isForOneSession(_ exchange: Exchange, _ fields: HTTPFields, _ directives: ResponseDirectives) -> Bool {
+    guard rules.mode == .shared, !rules.ignoresCookies, !directives.stated.isPublic,
+      fields.contains(.setCookie) || exchange.request.headerFields.contains(.cookie)
+    else { return false }
     let (now, date) = (exchange.responseTime, fields.date(receivedAt: exchange.responseTime))
     let lifetime = FreshnessRules.explicitLifetime(of: fields, directives, date: date ?? now, receivedAt: now)
     return directives.stated.noCache || lifetime ?? .zero <= .zero
