@@ -33,6 +33,9 @@ struct CacheOptions: ParsableArguments {
   @Option(help: "Whether responses without a lifetime get a heuristic one (default: on if shared, off if private).")
   var heuristics: Switch?
 
+  @Flag(help: "Store and share responses regardless of cookies. Without it, those of a session need 'public' or a lifetime.")
+  var ignoreCookies = false
+
   @Option(help: "Whether equal requests at the same time become one request to the origin.")
   var collapse = Switch.on
 
@@ -42,6 +45,7 @@ struct CacheOptions: ParsableArguments {
     return CacheSettings {
       $0.mode = mode == .shared ? .shared : .private
       $0.guesses = heuristics.map { $0 == .on }
+      $0.ignoresCookies = ignoreCookies
       $0.memory = Int(clamping: memory.bytes)
       $0.folder = cache
       $0.disk = disk.bytes

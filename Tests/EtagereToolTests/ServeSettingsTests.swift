@@ -55,8 +55,11 @@ struct ServeSettingsTests {
 
   @Test("few descriptors limit the connections, and leave some for files and origins")
   func descriptors() {
-    for (descriptors, folders, connections) in [(1_048_576, ["a=/b"], 10_000), (1_024, [], 768), (1_024, ["a=/b"], 384)] {
+    for (descriptors, folders, admin, connections) in [
+      (1_048_576, ["a=/b"], nil, 10_000), (1_024, [], nil, 768), (1_024, ["a=/b"], nil, 384), (1_024, [], "127.0.0.1:1", 668),
+    ] {
       var settings = ServeSettings()
+      settings.admin = admin.flatMap { HostAndPort($0) }
       settings.folders = folders
       settings.limitConnections(descriptors: descriptors)
       #expect(settings.maximumConnections == connections)

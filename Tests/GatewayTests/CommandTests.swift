@@ -31,7 +31,7 @@ struct CommandTests {
   @Test("every option reaches the settings")
   func options() throws {
     let settings = try Self.settings(
-      "--origin https://[::1]:8443 --listen :80 --status [::1]:81 --host origin --via cache --forwarded --purge nobody --access-log -"
+      "--origin https://[::1]:8443 --listen :80 --status [::1]:81 --host origin --via cache --forwarded --purge nobody --access-log - --ignore-cookies"
         + " --threads 3 --max-connections 5 --origin-connections 7 --client-timeout 9 --origin-timeout 11 --connect-timeout 13")
     #expect(settings.origin.scheme == "https")
     #expect(settings.origin.authority == "[::1]:8443")
@@ -42,6 +42,7 @@ struct CommandTests {
     #expect(settings.forwards)
     #expect(settings.purgers == .nobody)
     #expect(settings.accessLog == "-")
+    #expect(settings.cache?.ignoresCookies == true)
     #expect(settings.threads == 3)
     #expect(settings.maximumConnections == 5)
     #expect(settings.originConnections == 7)
@@ -54,7 +55,7 @@ struct CommandTests {
   func descriptors() throws {
     for (descriptors, arguments, connections) in [
       (1_048_576, "", 1_000), (1_024, "", 668), (1_024, "--cache /c", 334), (1_024, "--origin-connections 8", 916),
-      (256, "", 128),
+      (256, "", 128), (1_024, "--status 127.0.0.1:0", 568),
     ] {
       var settings = try Self.settings("--origin http://o \(arguments)")
       settings.limitConnections(descriptors: descriptors)

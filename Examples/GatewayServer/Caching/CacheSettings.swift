@@ -13,6 +13,8 @@ public struct CacheSettings: Sendable {
   /// Whether responses without a lifetime get a heuristic one (RFC 9111 §4.2.2). `nil` means yes in a shared cache, and no in a
   /// private one.
   public var guesses: Bool?
+  /// Whether a shared cache treats `Set-Cookie` and `Cookie` like any other field.
+  public var ignoresCookies = false
   /// The size of the memory store in bytes, or 0 for none.
   public var memory = 256 << 20
   /// The folder of the disk store, or `nil` for none.
@@ -39,12 +41,9 @@ public struct CacheSettings: Sendable {
     if let folder { disk = try DiskCache(path: folder, configuration: .init(sizeLimit: self.disk, clock: clock)) }
     configuration.store = disk
     let secret = disk.flatMap { DigestSecret(bytes: $0.digestSecret) } ?? .random()
-    switch guesses {
-    case nil: configuration.validator = ETagValidator(mode: mode, parts: .completed, digestSecret: secret)
-    case let guesses?:
-      configuration.validator = ETagValidator(
-        mode: mode, heuristics: guesses ? Heuristics() : nil, parts: .completed, digestSecret: secret)
-    }
+    let heuristics = guesses.map { $0 ? Heuristics() : nil } ?? mode.heuristics
+    configuration.validator = ETagValidator(
+      mode: mode, heuristics: heuristics, parts: .completed, ignoresCookies: ignoresCookies, digestSecret: secret)
     return OpenCache(manager: ResourceManager(configuration), memory: memory, disk: disk)
   }
 }

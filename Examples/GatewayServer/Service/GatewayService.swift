@@ -46,11 +46,15 @@ public struct GatewayService: Service {
     var services: [any Service] = [engine]
     if let status = settings.status {
       services.append(
-        server(StatusPage(document: document(traffic, cache), clock: clock), Traffic(), at: status) {
-          await opening.opened(status: $0)
-        })
+        server(
+          StatusPage(document: document(traffic, cache), clock: clock), Traffic(), at: status,
+          maximumConnections: min(GatewaySettings.statusConnections, settings.maximumConnections)
+        ) { await opening.opened(status: $0) })
     }
-    services.append(server(responder, traffic, at: settings.listen) { await opening.opened(listen: $0) })
+    services.append(
+      server(responder, traffic, at: settings.listen, maximumConnections: settings.maximumConnections) {
+        await opening.opened(listen: $0)
+      })
     var configuration = ServiceGroupConfiguration(services: services, logger: Self.logger)
     configuration.maximumGracefulShutdownDuration = .seconds(30)
     try await ServiceGroup(configuration: configuration).run()
@@ -80,12 +84,13 @@ public struct GatewayService: Service {
   }
 
   private func server(
-    _ responder: any Responder, _ traffic: Traffic, at place: HostAndPort, _ onRunning: @escaping @Sendable (Int) async -> Void
+    _ responder: any Responder, _ traffic: Traffic, at place: HostAndPort, maximumConnections: Int,
+    _ onRunning: @escaping @Sendable (Int) async -> Void
   ) -> any Service {
     HTTPListener(
       place, RecordingResponder(next: responder, traffic: traffic, clock: clock),
       settings: ConnectionSettings {
-        $0.maximumConnections = settings.maximumConnections
+        $0.maximumConnections = maximumConnections
         $0.clientTimeout = settings.clientTimeout
         $0.halfClosedTime = settings.halfClosedTime
         $0.shutdownIdleTime = settings.shutdownIdleTime

@@ -26,6 +26,9 @@ public struct GatewaySettings: Sendable {
   public var originTimeout = Duration.seconds(60)
   public var connectTimeout = Duration.seconds(10)
 
+  /// The limit of connections to the status page.
+  static let statusConnections = 100
+
   public init(origin: OriginAddress, listen: HostAndPort) {
     self.origin = origin
     self.listen = listen
@@ -34,8 +37,9 @@ public struct GatewaySettings: Sendable {
   /// Lowers the limit of client connections to what a limit of open descriptors allows, beside the connections to the origin, the
   /// status page and the files of the cache.
   public mutating func limitConnections(descriptors: Int) {
+    let reserved = originConnections + 100 + (status == nil ? 0 : Self.statusConnections)
     maximumConnections = DescriptorLimit.connections(
-      within: descriptors, wanted: maximumConnections, reserved: originConnections + 100, each: cache?.folder == nil ? 1 : 2)
+      within: descriptors, wanted: maximumConnections, reserved: reserved, each: cache?.folder == nil ? 1 : 2)
   }
 
   /// Whether a text can be the gateway's name in `Via` (RFC 9110 §7.6.3).

@@ -68,9 +68,12 @@ final class ImageServer: Sendable {
     let settings = settings
     if let admin = settings.admin {
       services.append(
-        HTTPListener(admin, PortResponder(adminEndpoints), settings: ConnectionSettings { $0.maximumConnections = 100 }) {
-          Self.tell("metrics on http://\($0)/metrics")
-        })
+        HTTPListener(
+          admin, PortResponder(adminEndpoints),
+          settings: ConnectionSettings {
+            $0.maximumConnections = min(ServeSettings.adminConnections, settings.maximumConnections)
+          }
+        ) { Self.tell("metrics on http://\($0)/metrics") })
     }
     services.append(
       HTTPListener(

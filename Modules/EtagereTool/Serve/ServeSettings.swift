@@ -43,6 +43,9 @@ struct ServeSettings: Sendable {
   var hasDemo = false
   var drainTime: Duration = .seconds(1)
 
+  /// The limit of connections to the port of `admin`.
+  static let adminConnections = 100
+
   /// The names of the settings in the file. The keys have no flag.
   private static let names = ServeFlags.names.union(["keys"])
 
@@ -141,7 +144,8 @@ struct ServeSettings: Sendable {
   /// files of sources and of the cache.
   mutating func limitConnections(descriptors: Int) {
     maximumConnections = DescriptorLimit.connections(
-      within: descriptors, wanted: maximumConnections, reserved: 256, each: cacheFolder == nil && folders.isEmpty ? 1 : 2)
+      within: descriptors, wanted: maximumConnections, reserved: 256 + (admin == nil ? 0 : Self.adminConnections),
+      each: cacheFolder == nil && folders.isEmpty ? 1 : 2)
   }
 
   /// Returns the address in a text. Without a host, the text means all addresses of the machine, so it is refused: operators
