@@ -45,8 +45,22 @@ struct ServerRequestTests {
       ("/a?design=x&keyword=y", "/a?design=x&keyword=y"), ("/a?key=", "/a?key=…"),
       ("/img/s/https%3A%2F%2Fb%3Fa%3D1%26X-Amz-Signature%3Dabc", "/img/s/https%3A%2F%2Fb%3Fa%3D1%26X-Amz-Signature%3D…"),
       ("/a?url=http://b/?token=x;y=1", "/a?url=http://b/?token=…;y=1"), ("/%", "/%"), ("/a?%", "/a?%"),
-      ("/a?%=token", "/a?%=token"),
+      ("/a?%=token", "/a?%=token"), ("/a?b=c=d&token=e=f&g", "/a?b=c=d&token=…&g"), ("/a?tok%65n%3Dx%26b", "/a?tok%65n%3D…%26b"),
+      ("http://me:a@b@h/c@d?e=f@g", "http://…@h/c@d?e=f@g"), ("/a?url=http://me:secret@b/c@d", "/a?url=http://…@b/c@d"),
+      ("/img/https%3A%2F%2Fuser%3Apass%40host%2Fa%40b", "/img/https%3A%2F%2F…%40host%2Fa%40b"),
+      ("/img/https%3a%2f%2fhost%3fa=user%40b", "/img/https%3a%2f%2fhost%3fa=user%40b"), ("/a:/b@c", "/a:/b@c"),
+      ("/a?token=http://me@b&c", "/a?token=…&c"), ("/a?key=http://b/&c=d@e", "/a?key=…&c=d@e"), ("/@", "/@"),
     ])
   func log(_ target: String, _ logged: String) { #expect(Self.request(target).loggedTarget == logged) }
+
+  @Test("a log can leave out each query, with the user information before it")
+  func logWithoutQuery() {
+    for (target, logged) in [
+      ("/a", "/a"), ("/a?", "/a?…"), ("/a?b=c?d", "/a?…"), ("/a%3fb", "/a%3f…"), ("/http://u@b/c?d", "/http://…@b/c?…"),
+      ("/a;token=b?c", "/a;token=…?…"),
+    ] {
+      #expect(ServerRequest.logged(target, hidesQueries: true) == logged)
+    }
+  }
 }
 #endif

@@ -63,13 +63,8 @@ struct AccessLog: Sendable {
   /// Returns a target with the start of its signature only, so that readers of the log cannot use the URL. For the same reason
   /// the user information and the query of its source are left out: the source can be a presigned URL.
   private static func shortened(_ target: String) -> String {
-    var path = target[...]
-    if let query = path.firstRange(of: /\?|%3f/.ignoresCase()) { path = "\(path[..<query.upperBound])…" }
-    if let user = path.firstMatch(of: /(?::|%3a)(?:\/|%2f){2}((?:(?!\/|%2f).)*)(?:@|%40)/.ignoresCase()) {
-      path = "\(path[..<user.1.startIndex])…\(path[user.1.endIndex...])"
-    }
     // A signature has 43 characters.
-    return path.split(separator: "/", omittingEmptySubsequences: false)
+    ServerRequest.logged(target, hidesQueries: true).split(separator: "/", omittingEmptySubsequences: false)
       .map { $0.utf8.count == 43 ? "\($0.prefix(6))…" : String($0) }.joined(separator: "/")
   }
 }
