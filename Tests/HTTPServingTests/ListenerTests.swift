@@ -71,6 +71,26 @@ struct ListenerTests {
     try await server.close().get()
   }
 
+  /// Closes the channel for any error, as a server does.
+  private final class ClosingHandler: ChannelInboundHandler {
+    typealias InboundIn = any Channel
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+  }
+
+  @Test("a connection that ends before it is accepted neither pauses nor ends the socket")
+  func abortedConnection() async throws {
+    let server = try await Self.server()
+    let isReading = try await server.eventLoop.submit {
+      try server.pipeline.syncOperations.addHandler(ClosingHandler())
+      try server.syncOptions?.setOption(.autoRead, value: true)
+      server.pipeline.fireErrorCaught(IOError(errnoCode: ECONNABORTED, reason: "accept"))
+      return try server.syncOptions?.getOption(.autoRead)
+    }.get()
+    #expect(isReading == true && server.isActive)
+    try await server.close().get()
+  }
+
   @Test(
     "connections leave descriptors for files and origins",
     arguments: [

@@ -61,7 +61,7 @@ final class ConnectionHandler: ChannelInboundHandler {
 
   func channelActive(context: ChannelHandlerContext) {
     timer.onTime = { [weak self] in self?.ranOutOfTime() }
-    timer.set(.read, in: settings.clientTimeout)
+    timer.set(.read, in: nextRequestTime)
     channel.read()
   }
 
@@ -234,7 +234,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     // The next request follows the rest of this body, which is read and dropped up to the limit.
     serving.respondedEarly = true
     phase = .serving(serving)
-    timer.set(.read, in: settings.clientTimeout)
+    timer.set(.read, in: nextRequestTime)
     proceed()
   }
 
@@ -252,9 +252,12 @@ final class ConnectionHandler: ChannelInboundHandler {
   private func awaitHead() {
     phase = .awaitingHead
     headHasBegun = false
-    timer.set(.read, in: isQuiescing ? settings.shutdownIdleTime : settings.clientTimeout)
+    timer.set(.read, in: nextRequestTime)
     proceed()
   }
+
+  /// The time for which the connection waits for a request.
+  private var nextRequestTime: TimeAmount { isQuiescing ? settings.shutdownIdleTime : settings.clientTimeout }
 
   /// Closes the connection after the last response. If the client may still be sending, only the output is closed at first,
   /// because a reset could overtake the response (RFC 9112 §9.6).

@@ -16,7 +16,7 @@ final class FreedMemory: Sendable {
   static let connections = 32
   /// The time from these ends to the release, so that one release serves all connections of a burst.
   static let delay = TimeAmount.seconds(1)
-  /// The time from one release until the next one can be planned. A release takes milliseconds of processor time.
+  /// The time from one release until the next one can be planned, because a release walks the whole heap.
   static let pause = TimeAmount.seconds(10)
 
   private let state = Lock((ended: 0, isPlanned: false))

@@ -73,11 +73,13 @@ struct ResponseWriter: Sendable {
   private func write(
     _ body: any ResourceBody.Source, after head: NIOLoopBoundBox<ByteBuffer?>, _ sent: inout ServerResponse.Delivery
   ) async throws {
-    let delayed = channel.eventLoop.scheduleTask(in: headDelay) { [self] in
+    // The task is not cancelled, because SwiftNIO searches all timers of the loop for it.
+    channel.eventLoop.scheduleTask(in: headDelay) { [self] in
+      guard head.value != nil else { return }
       write(head)
       channel.flush()
+      connection.value.didWrite()
     }
-    defer { delayed.cancel() }
     var next = try await body.next()
     while let piece = next {
       let read = sent.bodyBytes + Int64(piece.count)
