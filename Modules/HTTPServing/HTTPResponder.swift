@@ -81,5 +81,18 @@ extension CacheError {
   public init(_ refusal: RequestRefusal) {
     self.init(.badRequest, reason: refusal.reason, status: refusal.status.code)
   }
+
+  /// The status of the response of a gateway for this error (RFC 9110 §15.5, §15.6).
+  public var responseStatus: HTTPResponse.Status {
+    switch code {
+    case .badRequest: HTTPResponse.Status(code: status ?? 400)
+    case .timedOut, .notCached, .revalidationFailed: .gatewayTimeout
+    case .closed: .serviceUnavailable
+    case .refused: .forbidden
+    case .invalidURL: .badRequest
+    case .bodyTooLarge: .contentTooLarge
+    default: .badGateway
+    }
+  }
 }
 #endif

@@ -9,6 +9,7 @@ final class RawOrigin: Sendable {
   struct State: Sendable {
     var received = ""
     var heads: [String] = []
+    var connections = 0
   }
 
   let port: Int
@@ -29,7 +30,8 @@ final class RawOrigin: Sendable {
       .serverChannelOption(.backlog, value: 64)
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
+        state.update { $0.connections += 1 }
+        return channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.addHandler(
             Answering(state, ByteBuffer(string: answer), closes: closes, limit: limit))
         }
@@ -40,6 +42,9 @@ final class RawOrigin: Sendable {
 
   /// The received heads, each without the empty line at its end.
   var heads: [String] { state.read { $0.heads } }
+
+  /// The number of accepted connections.
+  var connections: Int { state.read { $0.connections } }
 
   func stop() async { try? await channel.close() }
 

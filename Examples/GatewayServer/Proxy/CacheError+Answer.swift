@@ -10,24 +10,9 @@ import Foundation
 #endif
 
 extension CacheError {
-  /// The status that a client gets for this error (RFC 9110 §15.5, §15.6).
-  var answerStatus: HTTPResponse.Status {
-    switch code {
-    case .badRequest: HTTPResponse.Status(code: status ?? 400)
-    case .timedOut, .notCached, .revalidationFailed: .gatewayTimeout
-    case .closed: .serviceUnavailable
-    case .refused: .forbidden
-    case .invalidURL: .badRequest
-    case .bodyTooLarge: .contentTooLarge
-    default: .badGateway
-    }
-  }
-}
-
-extension CacheError {
   /// Whether the origin caused the error, and not the client or the gateway.
   fileprivate var isOrigins: Bool {
-    code != .notCached && (answerStatus == .badGateway || answerStatus == .gatewayTimeout)
+    code != .notCached && (responseStatus == .badGateway || responseStatus == .gatewayTimeout)
   }
 }
 
@@ -49,7 +34,7 @@ extension ProxyAnswer {
 
   /// Creates the response for an error: a status, one line, and the error code in `Cache-Status` (RFC 9211 §2.8).
   init(_ error: CacheError, at date: Timestamp) {
-    let status = error.answerStatus
+    let status = error.responseStatus
     var fields = HTTPFields()
     if error.code != .badRequest { fields.append("Cache-Status", "Etagere; detail=\(error.code.rawValue)") }
     self.init(status, text: "\(status.code) \(status.phrase): \(error.reason)", fields: fields, date: date)

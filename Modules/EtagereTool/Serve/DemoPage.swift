@@ -78,7 +78,7 @@ struct DemoPage: Sendable {
     if let name = HTTPField.Name("Sec-Fetch-Site"), let site = fields[name], site != "same-origin" {
       throw DemoProblem(.forbidden, "crossSite", "only the page \(Self.path) of this server may send this request")
     }
-    let type = fields[.contentType]?.split(separator: ";").first.map { $0.trimmingCharacters(in: .whitespaces) }
+    let type = fields.contentType?.split(separator: ";").first.map { $0.trimmingCharacters(in: .whitespaces) }
     guard type?.lowercased() == "application/json" else {
       throw DemoProblem(.unsupportedMediaType, "notJSON", "the type of the body is not application/json")
     }

@@ -47,7 +47,8 @@ struct PortResponder: HTTPResponder {
   ) -> ServerResponse {
     var response = response
     response.onFailure = { error in
-      recorded(ServerResponse(.badGateway, "the body cannot be read", error: error), request, from: peer, label, since: began)
+      recorded(
+        ServerResponse(error.responseStatus, "the body cannot be read", error: error), request, from: peer, label, since: began)
     }
     if response.head.headerFields[.date] == nil { response.head.headerFields[.date] = dates.value }
     guard log != nil || metrics != nil else { return response }
