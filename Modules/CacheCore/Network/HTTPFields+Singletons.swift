@@ -6,7 +6,7 @@ extension HTTPFields {
   /// Returns the first line of a field. It is the value that browsers use for most fields.
   package func first(_ name: HTTPField.Name) -> HTTPField? { first { $0.name == name } }
 
-  /// Returns the only value of a field. Lines with equal bytes count as one, and different ones as none.
+  /// Returns the only value of a field, or `nil` if its lines differ. Lines with equal bytes count as one.
   package func single(_ name: HTTPField.Name) -> HTTPField? {
     var found: HTTPField?
     for field in self where field.name == name {

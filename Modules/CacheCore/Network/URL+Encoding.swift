@@ -13,7 +13,8 @@ extension URL {
   ///
   /// As in browsers (WHATWG URL), spaces and control characters at both ends are dropped. A `%` without two hexadecimal digits
   /// becomes `%25`. An international host becomes its ASCII form. Returns `nil` for any other invalid host, for a backslash
-  /// before the path, which other software takes for a slash, and for text that is empty.
+  /// in the authority, which other software takes for a slash, and for text that is empty. In brackets, a zone such as `%eth0`
+  /// may have a bare percent sign (RFC 6874 §3), unless two hexadecimal digits follow it: write `%25e0` for the zone `e0`.
   ///
   /// - Parameters:
   ///   - text: A URL, or a reference that is relative to `base` (RFC 3986 §4.1).

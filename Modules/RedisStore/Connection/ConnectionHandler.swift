@@ -60,7 +60,7 @@ final class ConnectionHandler: ChannelInboundHandler {
   // MARK: Replies
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    // The bytes that arrive before the connection is closed.
+    // Bytes may still arrive before the connection is closed.
     guard !hasFailed else { return }
     var failure: CacheError?
     // Taken out, because the reader calls this object.
