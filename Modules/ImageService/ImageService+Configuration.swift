@@ -58,9 +58,10 @@ extension ImageService {
     /// are trusted.
     public var sourceFormats = Set<ImageFormat>.fitForUntrustedFiles
     /// The time for a result, including the waits for memory and for a processor. A codec that takes longer ends later, because
-    /// it cannot be stopped within one call.
+    /// it cannot be stopped within one call. For an original, it is the time between two parts from the origin.
     public var timeout: Duration = .seconds(30)
-    /// The number of results that are being made or waiting. Further requests get 503 with `Retry-After`.
+    /// The number of results that are being made or waiting. Further requests get 503 with `Retry-After`. Originals are not
+    /// counted.
     public var resultsInProgress = 512
     /// The rate of requests of each client, or `nil` for no limit. Further requests get 429 with `Retry-After`.
     public var clientRate: Rate?

@@ -46,6 +46,7 @@ public final class ImageService: Sendable {
   let limits: Limits
   private let allowsPartial: Bool
   private let slots: RenderSlots
+  let streams = OriginalStreams()
   let folders: FolderSources
   private let rates: ClientRates?
   private let clock: any CacheClock
@@ -106,7 +107,7 @@ public final class ImageService: Sendable {
     return keys
   }
 
-  /// The number of results that are being made or waiting.
+  /// The number of results that are being made or waiting. It does not include originals.
   public var resultsInProgress: Int { slots.count }
 
   // MARK: Responding

@@ -48,7 +48,7 @@ public struct CacheStatus: Hashable, Sendable {
     isHit = false
   }
 
-  private static let fieldName = HTTPField.Name("Cache-Status")
+  package static let fieldName = HTTPField.Name("Cache-Status")
 
   /// Appends the member after those of caches that handled the response before (§2).
   public func append(to fields: inout HTTPFields) {

@@ -51,7 +51,7 @@ struct Problem {
     case .decodingFailed: self.init(.unprocessableContent, "notAnImage", error.reason)
     case .unsupported: self.init(.unprocessableContent, "unsupportedFormat", error.reason)
     case .encodingFailed: self.init(.internalServerError, "encodingFailed", error.reason)
-    case .overloaded: self.init(.serviceUnavailable, "overloaded", "too many images are being made", retryAfter: 1)
+    case .overloaded: self.init(.serviceUnavailable, "overloaded", "too many images are being made or sent", retryAfter: 1)
     case .closed, .cancelled: self.init(.serviceUnavailable, "closing", "the service is shutting down", retryAfter: 5)
     default: self.init(.badGateway, "sourceUnreachable", "no valid response from the source")
     }
