@@ -33,10 +33,10 @@ struct OutgoingRequest: Sendable {
       throw CacheError(.invalidURL, reason: "the request has no URL")
     }
     guard scheme == "http" || scheme == "https" else {
-      throw CacheError(.unsupportedScheme, reason: "the URL scheme is not http or https", url: head.absoluteURL?.absoluteString)
+      throw CacheError(.unsupportedScheme, reason: "the URL scheme is not http or https", url: head.absoluteURL?.address)
     }
     guard let authority = try Self.authority(of: head), let host = Self.host(authority) else {
-      throw CacheError(.invalidURL, reason: "the URL has no host", url: head.absoluteURL?.absoluteString)
+      throw CacheError(.invalidURL, reason: "the URL has no host", url: head.absoluteURL?.address)
     }
     self.host = host
     let origin = "\(scheme)://\(authority)"

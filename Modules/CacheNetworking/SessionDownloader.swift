@@ -300,10 +300,10 @@ public final class SessionDownloader: Downloader {
     try head.convertHost()
     guard let url = head.absoluteURL else { throw CacheError(.invalidURL, reason: "the request has no URL") }
     guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
-      throw CacheError(.unsupportedScheme, reason: "the URL scheme is neither http nor https", url: url.absoluteString)
+      throw CacheError(.unsupportedScheme, reason: "the URL scheme is neither http nor https", url: url.address)
     }
     guard let host = url.host, !host.isEmpty else {
-      throw CacheError(.invalidURL, reason: "the URL has no host", url: url.absoluteString)
+      throw CacheError(.invalidURL, reason: "the URL has no host", url: url.address)
     }
     return url
   }

@@ -76,6 +76,20 @@ struct RequestURLTests {
     #expect(error?.url == text)
   }
 
+  @Test(
+    "the error of an invalid URL has no user information",
+    arguments: [
+      ("https://ada:secret@example.com:99999/a", "https://example.com:99999/a"), ("https://ada:secret@/a", "https:///a"),
+      ("https://ada:secret@exa mple:x/a", "https://exa mple:x/a"), ("//ada:sec/ret@example.com", "//example.com"),
+      ("ada:secret@[::1", "[::1"),
+    ])
+  func secretText(_ text: String, _ expected: String) {
+    let error = #expect(throws: CacheError.self) { try ResourceRequest(text) }
+    #expect(error?.code == .invalidURL)
+    #expect(error.map { !"\($0)".contains("secret") && $0.url?.contains("secret") == false } == true)
+    if error?.url?.contains("%") == false { #expect(error?.url == expected) }
+  }
+
   @Test("invalid text is refused with an error that has the text", arguments: ["", "a b", "no scheme", "http://"])
   func text(_ text: String) {
     let error = #expect(throws: CacheError.self) { _ = try ResourceRequest(text) }

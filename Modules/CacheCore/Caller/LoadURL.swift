@@ -34,4 +34,12 @@ extension URL {
     }
     return text.utf8.count <= 2_048 ? text : "\(text.prefix(80))… (\(text.utf8.count) bytes)"
   }
+
+  /// Returns a text that is not a URL for an error. The text cannot be parsed, so all of it between the scheme and the last `@`
+  /// counts as user information.
+  static func address(ofInvalid text: String) -> String {
+    guard let at = text.lastIndex(of: "@") else { return text }
+    let scheme = text[..<at].firstRange(of: "//").map { text[..<$0.upperBound] } ?? ""
+    return "\(scheme)\(text[text.index(after: at)...])"
+  }
 }

@@ -43,7 +43,7 @@ public struct ResourceRequest: Sendable {
     options: RequestOptions = RequestOptions()
   ) throws(CacheError) {
     guard let url = URL(encoding: text) else {
-      throw (HostName.refusal(ofURL: text) ?? CacheError(.invalidURL, reason: "not a URL")).about(text)
+      throw (HostName.refusal(ofURL: text) ?? CacheError(.invalidURL, reason: "not a URL")).about(URL.address(ofInvalid: text))
     }
     _ = try HTTPRequest(resource: url, method: method)
     self.init(url, method: method, headerFields: headerFields, body: body, options: options)

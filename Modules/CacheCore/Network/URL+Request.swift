@@ -34,7 +34,7 @@ extension HTTPRequest {
     parsing url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:]
   ) throws(CacheError) {
     guard let scheme = url.scheme?.lowercased(), !scheme.isEmpty else {
-      throw CacheError(.invalidURL, reason: "not an absolute URL (no scheme, such as https://)", url: url.absoluteString)
+      throw CacheError(.invalidURL, reason: "not an absolute URL (no scheme, such as https://)", url: url.address)
     }
     if scheme == "data" {
       let text = url.absoluteString
@@ -44,7 +44,7 @@ extension HTTPRequest {
     }
     var host = url.host(percentEncoded: true) ?? ""
     if host.isEmpty, scheme == "http" || scheme == "https" {
-      throw CacheError(.invalidURL, reason: "the URL has no host", url: url.absoluteString)
+      throw CacheError(.invalidURL, reason: "the URL has no host", url: url.address)
     }
     if host.utf8.first != UInt8(ascii: "["), host.utf8.contains(UInt8(ascii: ":")) { host = "[\(host)]" }
     // Foundation returns an international host percent-encoded, although the text of the URL has its ASCII form.
@@ -52,11 +52,11 @@ extension HTTPRequest {
     var authority = host
     if let port = url.port {
       guard (1...65535).contains(port) else {
-        throw CacheError(.invalidURL, reason: "port \(port) does not exist", url: url.absoluteString)
+        throw CacheError(.invalidURL, reason: "port \(port) does not exist", url: url.address)
       }
       authority += ":\(port)"
     } else if let port = Self.endlessPort(of: url) {
-      throw CacheError(.invalidURL, reason: "port \(port) does not exist", url: url.absoluteString)
+      throw CacheError(.invalidURL, reason: "port \(port) does not exist", url: url.address)
     }
     var path = url.path(percentEncoded: true)
     if path.isEmpty { path = "/" }
@@ -83,7 +83,7 @@ extension HTTPRequest {
     do throws(CacheError) {
       return try HostName.ascii(host)
     } catch {
-      throw error.about(url.absoluteString)
+      throw error.about(url.address)
     }
   }
 

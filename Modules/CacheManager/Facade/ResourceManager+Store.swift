@@ -54,7 +54,7 @@ extension ResourceManager {
       // A durable store may still be removing transforms for that load, which would then count as outdated itself.
       if load.store == nil { outdateOtherLoads(of: load) }
       guard try await contains(url, in: options.writes, options: options) else {
-        throw CacheError(.notCached, reason: "the response was not stored", url: url.absoluteString)
+        throw CacheError(.notCached, reason: "the response was not stored", url: url.address)
       }
       return
     }
