@@ -24,9 +24,6 @@ struct ImageList {
     "jpg", "jpeg", "png", "gif", "webp", "avif", "heic", "heif", "tif", "tiff", "svg",
   ]
 
-  /// The maximum number of bytes of a list in a pipe, which may have no end.
-  private static let listLimit = 1 << 30
-
   private var found: [Found] = []
   private var known: Set<URL> = []
   /// The output folder. It is skipped, so that no thumbnails of thumbnails are made.
@@ -43,7 +40,7 @@ struct ImageList {
   ///
   /// - Throws: ``CacheError`` for any other source.
   mutating func add(_ source: String) throws(CacheError) {
-    if source == "-" { return try addList(Descriptor.standardInput.read(limit: Self.listLimit), "standard input") }
+    if source == "-" { return try addList(Descriptor.standardInput.read(), "standard input") }
     if try addURL(source) { return }
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: source, isDirectory: &isFolder) else {
@@ -55,7 +52,7 @@ struct ImageList {
     } else if Self.extensions.contains(url.pathExtension.lowercased()) {
       add(url, named: url.lastPathComponent)
     } else {
-      try addList(InputFile(source).read(limit: Self.listLimit), source)
+      try addList(InputFile(source).read(), source)
     }
   }
 

@@ -27,6 +27,9 @@ public struct Descriptor: Hashable, Sendable {
   /// The standard error of the process.
   public static let standardError = Descriptor(number: STDERR_FILENO)
 
+  /// The maximum number of bytes of a list of URLs or paths in a pipe, which may have no end.
+  public static let listLimit = 1 << 30
+
   /// Writes all bytes. If the descriptor is in non-blocking mode and cannot accept more, the call waits.
   ///
   /// A parent such as an event loop sets that mode for a pipe that it shares with the process.
@@ -57,7 +60,7 @@ public struct Descriptor: Hashable, Sendable {
   /// - Parameter limit: The maximum number of bytes. A device or a pipe may have no end.
   /// - Throws: `CacheError.Code.bodyTooLarge` above the limit, or else `CacheError.Code.fileSystem` with the number and the text
   ///   of the system's error.
-  public func read(limit: Int) throws(CacheError) -> Data {
+  public func read(limit: Int = listLimit) throws(CacheError) -> Data {
     var bytes = Data()
     var chunk = Data(count: 64 << 10)
     while true {

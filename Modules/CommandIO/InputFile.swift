@@ -24,13 +24,11 @@ public struct InputFile: Sendable {
 
   /// Reads all bytes. If the path names a FIFO, the call waits until the last process has closed it.
   ///
-  /// A regular file is mapped into memory if that is safe, so a large file takes no memory before its bytes are used.
-  ///
   /// - Parameter limit: The maximum number of bytes of any file that is not a regular one, because a device or a pipe may have no
-  ///   end.
+  ///   end. A regular file may have more bytes, but no more than when it was opened.
   /// - Throws: `CacheError.Code.bodyTooLarge` above the limit, or else `CacheError.Code.fileSystem`, with the path, the reason
   ///   and the system's number.
-  public func read(limit: Int) throws(CacheError) -> Data {
+  public func read(limit: Int = Descriptor.listLimit) throws(CacheError) -> Data {
     do throws(CacheError) {
       if case .descriptor(let descriptor) = LinkTarget(path) { return try descriptor.read(limit: limit) }
       // Without O_NOCTTY, a terminal that is opened can become the one that controls the process.
@@ -41,9 +39,7 @@ public struct InputFile: Sendable {
       guard fstat(number, &status) == 0 else { throw .system(errno) }
       // A file of the kernel, such as one in /proc, states no size.
       let isRegular = status.st_mode & S_IFMT == S_IFREG && status.st_size > 0
-      let url = URL(filePath: path, directoryHint: .notDirectory)
-      if isRegular, let bytes = try? Data(contentsOf: url, options: .mappedIfSafe) { return bytes }
-      return try Descriptor(number: number).read(limit: isRegular ? .max : limit)
+      return try Descriptor(number: number).read(limit: isRegular ? max(limit, Int(status.st_size)) : limit)
     } catch {
       throw CacheError(error.code, reason: error.reason, path: path, errno: error.errno)
     }

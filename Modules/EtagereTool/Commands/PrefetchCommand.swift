@@ -93,9 +93,8 @@ struct PrefetchCommand: AsyncParsableCommand {
   private var name: String { list == "-" ? "standard input" : list }
 
   private func read() throws -> [ListLine] {
-    let limit = 1 << 30
     do throws(CacheError) {
-      let data = list == "-" ? try Descriptor.standardInput.read(limit: limit) : try InputFile(list).read(limit: limit)
+      let data = list == "-" ? try Descriptor.standardInput.read() : try InputFile(list).read()
       return ListLine.all(in: data)
     } catch {
       Console.complain("cannot read '\(name)': \(error.reason)")
