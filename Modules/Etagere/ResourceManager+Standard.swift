@@ -64,7 +64,7 @@ extension ResourceManager.Configuration {
     #if canImport(Darwin)
     return SessionDownloader(clock: clock)
     #else
-    return DefaultDownloader(SessionDownloader(clock: clock))
+    return WarningSessionDownloader(SessionDownloader(clock: clock))
     #endif
   }
 }

@@ -16,7 +16,7 @@ struct RetryTests {
     #if canImport(Darwin)
     #expect(resuming.base is SessionDownloader)
     #else
-    #expect((resuming.base as? DefaultDownloader)?.base is SessionDownloader)
+    #expect((resuming.base as? WarningSessionDownloader)?.base is SessionDownloader)
     #endif
     #expect(retrying.policy.maximumAttempts == RetryPolicy.brief.maximumAttempts)
     #expect(resuming.policy.maximumAttempts == RetryPolicy.standard.maximumAttempts)

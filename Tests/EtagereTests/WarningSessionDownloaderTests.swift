@@ -11,14 +11,14 @@ import LoopbackOrigin
 #endif
 
 @Suite("The default downloader on Linux")
-struct DefaultDownloaderTests {
+struct WarningSessionDownloaderTests {
   @Test("its first request writes one line, and no request is changed")
   func once() async throws {
     let network = ScriptedDownloader()
     let url = try #require(URL(string: "https://example.com/a"))
     network.respond(to: url, with: .ok("a"), .ok("b"))
     let lines = Lock<[String]>([])
-    let downloader = DefaultDownloader(network) { line in lines.withLock { $0.append(line) } }
+    let downloader = WarningSessionDownloader(network) { line in lines.withLock { $0.append(line) } }
     #expect(lines.withLock { $0 }.isEmpty)
     let request = DownloadRequest(head: try HTTPRequest(resource: url))
     for body in ["a", "b"] { #expect(try await downloader.download(request).body.collect() == Data(body.utf8)) }

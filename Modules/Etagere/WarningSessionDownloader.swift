@@ -8,9 +8,9 @@ internal import Musl
 internal import Glibc
 #endif
 
-/// The URLSession engine of a default downloader where Foundation is not Apple's. Its first request writes one line to standard
-/// error, because Foundation ends the process on some valid responses there.
-package final class DefaultDownloader: Downloader {
+/// A URLSession engine that warns where Foundation is not Apple's. Its first request writes one line to standard error, because
+/// Foundation ends the process on some valid responses there.
+package final class WarningSessionDownloader: Downloader {
   package var id: ComponentID { base.id }
   package var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
@@ -18,7 +18,7 @@ package final class DefaultDownloader: Downloader {
   private let write: @Sendable (String) -> Void
   private let hasWritten = Atomic<Bool>(false)
 
-  package init(_ base: any Downloader, write: @escaping @Sendable (String) -> Void = DefaultDownloader.writeError) {
+  package init(_ base: any Downloader, write: @escaping @Sendable (String) -> Void = WarningSessionDownloader.writeError) {
     self.base = base
     self.write = write
   }
