@@ -19,8 +19,8 @@ internal import Musl
 /// - A device, a FIFO or an open descriptor (`/dev/stdout`, `/dev/fd/3`) receives the bytes.
 /// - A symbolic link stays a link, and its target is written.
 /// - A regular file is replaced in one step by a draft beside it, so it is never incomplete. It keeps its permissions and its
-///   owner. If that is impossible, the file itself is written: the folder is read-only, the file has several names, or it belongs
-///   to another user.
+///   owner, and loses its access control list and its extended attributes. If that is impossible, the file itself is written:
+///   the folder is read-only, the file has several names, or it belongs to another user.
 public struct OutputFile: Sendable {
   /// The path, as given by the user.
   public let path: String
