@@ -37,7 +37,7 @@ struct EntryDescription: Encodable {
     status = metadata.response.status.code
     ageSeconds = metadata.freshness.age(at: now) / .seconds(1)
     isFresh = metadata.freshness.isFresh(at: now)
-    etag = fields[.eTag]
+    etag = fields.first(.eTag)?.value
     lastModified = fields[.lastModified]
     storedAt = entry.storedAt.map { HTTPDate($0).description }
     usedAt = entry.lastUsed.map { HTTPDate($0).description }

@@ -33,7 +33,7 @@ struct InspectReport: Encodable {
   mutating func take(_ resource: Resource<Data>) {
     source = Text.kebabCase(resource.source.rawValue)
     status = resource.source == .revalidated ? 304 : resource.response.status.code
-    etag = resource.response.headerFields[.eTag]
+    etag = resource.response.headerFields.first(.eTag)?.value
     lastModified = resource.response.headerFields[.lastModified]
   }
 
