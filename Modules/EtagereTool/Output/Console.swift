@@ -10,12 +10,22 @@ import Foundation
 enum Console {
   /// Whether the last line of the terminal is a progress bar, which the next line of text replaces.
   private static let hasBar = Lock(false)
+  /// Held while a line is written to standard output, so that lines do not mix.
+  private static let output = Lock(())
 
   static func say(_ line: String) {
     do throws(CacheError) {
-      try hasBar.withLock { hasBar throws(CacheError) in
-        erase(&hasBar)
-        try Descriptor.standardOutput.write(Data((UserInformation.removed(from: line) + "\n").utf8))
+      let bytes = Data((UserInformation.removed(from: line) + "\n").utf8)
+      try output.withLock { _ throws(CacheError) in
+        // A stalled reader of standard output must not stop standard error. A terminal shows both, so no bar may come between.
+        guard isatty(STDOUT_FILENO) == 1 else {
+          clearBar()
+          return try Descriptor.standardOutput.write(bytes)
+        }
+        try hasBar.withLock { hasBar throws(CacheError) in
+          erase(&hasBar)
+          try Descriptor.standardOutput.write(bytes)
+        }
       }
     } catch {
       // A reader such as `head` closes the pipe when it has enough. That is not an error to report. A full disk must not look
