@@ -66,7 +66,7 @@ struct GalleryCommand: AsyncParsableCommand {
     return place
   }
 
-  private static func tell(_ line: String) { FileHandle.standardError.write(Data("gallery: \(line)\n".utf8)) }
+  private static func tell(_ line: String) { try? FileHandle.standardError.write(contentsOf: Data("gallery: \(line)\n".utf8)) }
 }
 #else
 import Foundation

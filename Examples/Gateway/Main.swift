@@ -65,7 +65,7 @@ struct GatewayCommand: AsyncParsableCommand {
     return settings
   }
 
-  private static func tell(_ line: String) { FileHandle.standardError.write(Data("gateway: \(line)\n".utf8)) }
+  private static func tell(_ line: String) { try? FileHandle.standardError.write(contentsOf: Data("gateway: \(line)\n".utf8)) }
 }
 #else
 import Foundation

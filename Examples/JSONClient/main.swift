@@ -30,6 +30,6 @@ do {
   show(try await feed.refresh())
   try origin.verify()
 } catch {
-  FileHandle.standardError.write(Data("failed: \(error)\n".utf8))
+  try? FileHandle.standardError.write(contentsOf: Data("failed: \(error)\n".utf8))
   exit(1)
 }
