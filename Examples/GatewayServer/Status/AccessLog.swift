@@ -73,6 +73,12 @@ final class AccessLog: Sendable {
     while !rest.isEmpty {
       let written = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
       if written < 0, errno == EINTR { continue }
+      if written < 0, errno == EAGAIN {
+        // Another process can set the non-blocking mode of a pipe that it shares with this one.
+        var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        _ = poll(&entry, 1, -1)
+        continue
+      }
       // The gateway continues to serve if the log cannot be written, for example because the disk is full.
       guard written > 0 else { return }
       rest = rest.dropFirst(written)
