@@ -60,6 +60,7 @@ struct ThumbnailsCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
+    ImageDecoder.discardLibraryMessages()
     let images = try Self.orExit(66) { () throws(CacheError) in  // EX_NOINPUT
       var list = ImageList(except: settings.output)
       for source in sources { try list.add(source) }

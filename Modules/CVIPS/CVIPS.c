@@ -36,9 +36,10 @@ static void leave(void) {
 
 // MARK: The library
 
-// Damage is either an error or accepted by the caller, so it needs no line in a server's log. Drawing libraries write about
-// each glyph: one drawing made hundreds of megabytes. The messages of other libraries, and those that end the process, are
-// written. A handler for each domain would miss structured messages.
+static void ignore(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer data) {}
+
+// Drawing libraries write about each glyph: one drawing made hundreds of megabytes. The messages of other libraries, and those
+// that end the process, are written. A handler for each domain would miss structured messages.
 static GLogWriterOutput write_log(GLogLevelFlags level, const GLogField *fields, gsize count, gpointer data) {
   static const char *const ignored[] = {
       "VIPS", "librsvg", "Pango", "cairo", "GdkPixbuf", "GLib", "GLib-GObject", "GLib-GIO",
@@ -53,6 +54,8 @@ static GLogWriterOutput write_log(GLogLevelFlags level, const GLogField *fields,
     }
   return g_log_writer_default(level, fields, count, data);
 }
+
+void etagere_vips_discard_messages(void) { g_log_set_writer_func(write_log, NULL, NULL); }
 
 int etagere_vips_start(void) {
   if (vips_init("etagere") != 0) return -1;
@@ -72,7 +75,9 @@ int etagere_vips_start(void) {
       "VipsForeignLoadHeif", "VipsForeignLoadTiff", "VipsForeignLoadSvg",
   };
   for (size_t i = 0; i < sizeof loaders / sizeof *loaders; i++) vips_operation_block_set(loaders[i], FALSE);
-  g_log_set_writer_func(write_log, NULL, NULL);
+  // Damage is either an error or accepted by the caller, so it needs no line in a server's log. The writer of all messages
+  // belongs to the program: a second one ends the process.
+  g_log_set_handler("VIPS", G_LOG_LEVEL_WARNING | G_LOG_LEVEL_MESSAGE | G_LOG_LEVEL_INFO | G_LOG_LEVEL_DEBUG, ignore, NULL);
   return 0;
 }
 

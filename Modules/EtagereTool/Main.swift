@@ -1,5 +1,6 @@
 #if Tool
 import ArgumentParser
+import Etagere
 import Foundation
 
 /// The command `etagere`, which loads resources through the cache, inspects the cache, and demonstrates it.
@@ -27,6 +28,7 @@ struct EtagereCommand: AsyncParsableCommand {
   #endif
 
   static func main() async {
+    ImageDecoder.discardLibraryMessages()
     do {
       var command = try parseAsRoot()
       if var asynchronous = command as? any AsyncParsableCommand {

@@ -17,8 +17,12 @@ extern "C" {
 typedef struct etagere_vips_image etagere_vips_image;
 
 /// Starts libvips once per process, with these settings: no operation cache, one thread per evaluation, only loaders
-/// that are safe for untrusted files, and no warnings on standard error. Returns 0 on success.
+/// that are safe for untrusted files, and no warnings of libvips on standard error. Returns 0 on success.
 int etagere_vips_start(void);
+
+/// Sets GLib's log writer to one that discards the messages of libvips and of drawing libraries. GLib ends the process if
+/// a second writer is set, so only a program calls this function, once.
+void etagere_vips_discard_messages(void);
 
 /// Returns the version of the library, such as "8.14.1".
 const char *etagere_vips_version(void);

@@ -7,6 +7,9 @@ enum VIPSLibrary {
   /// Whether the library has started.
   static let isReady = etagere_vips_start() == 0
 
+  /// Set once, because GLib ends the process if a second writer is set.
+  static let discardsMessages: Void = etagere_vips_discard_messages()
+
   /// The version of the library, such as `8.14.1`.
   static var version: String { String(cString: etagere_vips_version()) }
 
