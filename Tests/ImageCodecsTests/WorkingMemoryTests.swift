@@ -78,9 +78,9 @@ struct WorkingMemoryTests {
     let (large, small) = (
       try ImageEncoder.png.encode(TestImages.quarters()), try ImageEncoder.png.encode(TestImages.quarters(32, 24))
     )
-    /// The pixels, a layer for each image, the elements and the markup.
+    /// The pixels, the elements and the markup.
     func drawn(_ pictures: [Data]) -> Int {
-      8 * 8 * 4 * (2 + pictures.count) + 2_048 * (1 + pictures.count) + drawing(pictures).count * 4
+      8 * 8 * 4 * 2 + 2_048 * (1 + pictures.count) + drawing(pictures).count * 4
     }
     #expect(memory(drawing([])) == drawn([]))
     #expect(memory(drawing([large])) == drawn([large]) + area * 8)

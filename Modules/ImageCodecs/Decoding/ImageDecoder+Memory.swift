@@ -29,7 +29,7 @@ extension ImageDecoder {
     // The canvas, a copy of it, and one frame.
     let frames = header.frameCount > 1 ? Double(header.size.area) * 12 : 0
     // Each layer of a drawing has its own pixels.
-    let layers = reading.drawing.map { Double(target.area) * 4 * min($0.passes, 16) } ?? 0
+    let layers = reading.drawing.map { Double(target.area) * 4 * $0.work.layers } ?? 0
     let pixels = layers + (decoded + (target == header.size ? 0 : Double(target.area))) * Double(channels)
     return (header, Int(clamping: pixels + frames + Self.heldInFull(data, reading)))
   }

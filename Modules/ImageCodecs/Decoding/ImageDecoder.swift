@@ -64,7 +64,7 @@ public struct ImageDecoder: ResourceDecoder {
     var targetHeader = header
     targetHeader.size = target
     try limits.check(targetHeader)
-    try limits.check(reading.drawing, header.size, in: target)
+    try limits.check(reading.drawing?.work, header.size, in: target)
 
     // The first frame does not depend on the others.
     let isCut = reading.isCut && (!firstFrameOnly || !header.isAnimated)

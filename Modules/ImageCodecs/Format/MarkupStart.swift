@@ -47,15 +47,8 @@ struct MarkupStart {
   }
 
   private static func local(_ name: ArraySlice<UInt8>) -> String {
-    let name = name.prefix { $0.isNamePart }
+    let name = name.prefix { $0.isNamePart || $0 == UInt8(ascii: ":") }
     return String(decoding: name.split(separator: UInt8(ascii: ":")).last ?? [], as: UTF8.self).lowercased()
-  }
-}
-
-extension UInt8 {
-  fileprivate var isNamePart: Bool {
-    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(lowercased) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
-      || self == UInt8(ascii: ":") || self == UInt8(ascii: "-") || self == UInt8(ascii: "_")
   }
 }
 

@@ -48,18 +48,27 @@ public struct ImageLimits: Hashable, Sendable {
     try check(frames: header.frameCount, format)
   }
 
-  /// Checks the work of drawing an SVG in a size. All its layers and filters together may compute four times the limit of
-  /// pixels.
-  func check(_ drawing: SVGReferences.Drawing?, _ size: PixelSize, in target: PixelSize) throws(CacheError) {
-    guard let drawing else { return }
-    let factor = max(Double(target.width) / Double(size.width), Double(target.height) / Double(size.height), 1)
-    let computed = drawing.passes * Double(target.area)
-    guard computed <= Double(pixels) * 4 else {
-      let count = Int(clamping: computed)
-      throw exceeded(.svg, "its layers and filters compute \(count) pixels in a size of \(target), the limit is \(pixels) × 4")
+  /// Checks the work of drawing an SVG in a size. All its layers at one time may have four times the limit of pixels.
+  func check(_ work: SVGWork.Amount?, _ size: PixelSize, in target: PixelSize) throws(CacheError) {
+    guard let work else { return }
+    let area = Double(target.area)
+    let layers = work.layers * area
+    guard layers <= Double(pixels) * 4 else {
+      let count = Int(clamping: layers)
+      throw exceeded(.svg, "its layers and filters have \(count) pixels in a size of \(target), the limit is \(pixels) × 4")
     }
-    guard drawing.fontSize * factor <= SVGWork.largestFont * 16 else {
+    try check(time: work.time + work.passes * area * SVGWork.pixelTime)
+    let factor = max(Double(target.width) / Double(size.width), Double(target.height) / Double(size.height), 1)
+    guard work.fontSize * factor <= SVGWork.largestFont * 16 else {
       throw exceeded(.svg, "its largest text is beyond the limit in a size of \(target)")
+    }
+  }
+
+  /// Checks an estimated time in microseconds.
+  func check(time estimate: Double) throws(CacheError) {
+    let (seconds, most) = (estimate / 1e6, Double(time.components.seconds) + 1)
+    guard seconds <= most else {
+      throw exceeded(.svg, "drawing would take about \(Int(clamping: seconds)) s, the limit is \(Int(clamping: most)) s")
     }
   }
 

@@ -63,6 +63,12 @@ struct MarkupReader {
 extension UInt8 {
   var isBlank: Bool { self == 0x20 || (0x09...0x0D).contains(self) }
   var isQuote: Bool { self == UInt8(ascii: "\"") || self == UInt8(ascii: "'") }
+  var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+  /// Whether the byte is a letter, a digit, a dash, an underscore, or a part of a character beyond ASCII.
+  var isNamePart: Bool {
+    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(lowercased) || isDigit || self == UInt8(ascii: "-")
+      || self == UInt8(ascii: "_") || self >= 0x80
+  }
   /// The byte in lower case, if it is an ASCII letter.
   var lowercased: UInt8 { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self }
 }

@@ -8,7 +8,7 @@ internal import Foundation
 
 /// A check that refuses SVG drawings with references to a file or a host. No engine used by this package follows such a
 /// reference, so the drawing would appear complete although parts are missing. Embedded images (`data:`) are checked
-/// against the limits, because the engine does not check them. ``SVGWork`` bounds the work of drawing.
+/// against the limits, because the engine does not check them. ``SVGWork`` estimates the work of drawing.
 ///
 /// References within the drawing (`#name`) and links (`<a href>`) are allowed. A file that XML parsers refuse may pass
 /// this check. Files that parsers accept are read in the same way here, in one pass.
@@ -21,10 +21,8 @@ struct SVGReferences {
     /// The memory for the embedded images and for the elements while the drawing is made, in bytes. Each image is stored as
     /// four bytes per pixel, and one more is being decoded.
     var memory: Double
-    /// The number of times that all pixels are computed.
-    var passes: Double
-    /// The largest font size in pixels.
-    var fontSize: Double
+    /// The work of drawing.
+    var work: SVGWork.Amount
     /// The file for the engine, if it differs from the one that was checked.
     var file: Data?
   }
@@ -61,17 +59,15 @@ struct SVGReferences {
   ) throws(CacheError) -> Drawing {
     var references = SVGReferences(data, limits, header)
     try references.check(watch)
-    let (work, fontSize) = try references.work.total(watch)
-    let (seconds, most) = (work.time / 1e6, Double(limits.time.components.seconds) + 1)
-    guard seconds <= most else {
-      throw SVGWork.exceeded("drawing would take about \(Int(clamping: seconds)) s, the limit is \(Int(clamping: most)) s")
-    }
-    guard fontSize <= SVGWork.largestFont else {
-      throw SVGWork.exceeded("its largest text has \(Int(clamping: fontSize)) pixels, the limit is \(Int(SVGWork.largestFont))")
+    let work = try references.work.total(watch, limits)
+    try limits.check(time: work.time)
+    guard work.fontSize <= SVGWork.largestFont else {
+      throw SVGWork.exceeded(
+        "its largest text has \(Int(clamping: work.fontSize)) pixels, the limit is \(Int(SVGWork.largestFont))")
     }
     return Drawing(
       memory: (Double(references.pixels) + Double(references.largest)) * 4 + references.work.memory + Double(data.count) * 4,
-      passes: work.passes, fontSize: fontSize, file: references.completed(data))
+      work: work, file: references.completed(data))
   }
 
   /// Returns the file with the type `image/jpeg` in place of `image/jpg`, or `nil` if it does not differ.
@@ -110,14 +106,14 @@ struct SVGReferences {
       } else if reader.isAt("</") {
         reader.skip(2)
         let name = Self.local(reader.word())
-        if name == "style" { try endOfStyle() }
+        if name == "style" { try endOfStyle(watch) }
         work.close()
         _ = reader.take(past: ">")
       } else if reader.current != nil {
         try element()
       }
     }
-    try endOfStyle()
+    try endOfStyle(watch)
   }
 
   private mutating func text(_ text: ArraySlice<UInt8>) throws(CacheError) {
@@ -131,10 +127,10 @@ struct SVGReferences {
     }
   }
 
-  private mutating func endOfStyle() throws(CacheError) {
+  private mutating func endOfStyle(_ watch: DecodingDeadline) throws(CacheError) {
     if let style {
       if let target = StyleReferences.leadingOut(of: style) { throw Self.leadingOut(target) }
-      work.styleSheet(style)
+      try work.styleSheet(style, watch)
     }
     style = nil
   }
@@ -210,11 +206,17 @@ struct SVGReferences {
       try entities.declare(name, value)
     } else if kind.elementsEqual("ATTLIST".utf8) {
       for name in names where ["href", "src"].contains(Self.local(name)) { throw Self.leadingOut(values.first ?? name) }
-      if let name = names.dropFirst().map(Self.local).first(where: SVGWork.counts) {
-        throw CacheError(.decodingFailed, reason: "SVG: its document type gives elements the attribute \(name)")
+      // A default applies to elements whose work is counted without it. Names of keywords are in upper case.
+      if !values.isEmpty, let name = names.dropFirst().first(where: { !Self.isHarmless($0) }) {
+        throw CacheError(
+          .decodingFailed, reason: "SVG: its document type gives elements the attribute \(String(decoding: name, as: UTF8.self))")
       }
-      for value in values { try attribute("", of: "", value) }
     }
+  }
+
+  /// Returns whether a word of an attribute declaration is a keyword or the name of a namespace.
+  private static func isHarmless(_ word: ArraySlice<UInt8>) -> Bool {
+    word.startsWithoutCase("xmlns") || word.allSatisfy { "#".utf8.contains($0) || $0 != $0.lowercased }
   }
 
   private static let parameterEntity = CacheError(
@@ -258,8 +260,7 @@ struct SVGReferences {
     let target = value.drop { $0.isBlank }
     guard element != "a", let first = target.first else { return }
     guard first != UInt8(ascii: "#") else {
-      let name = String(decoding: target.dropFirst().prefix { !$0.isBlank }, as: UTF8.self)
-      return try work.attribute("href", [], references: [name])
+      return try work.attribute("href", [], references: Array(SVGWork.spellings(target.dropFirst())))
     }
     guard target.startsWithoutCase("data:"), element == "image" || element == "feimage" else { throw Self.leadingOut(target) }
     try checkImage(EmbeddedImage(target))

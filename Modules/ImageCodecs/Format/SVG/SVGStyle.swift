@@ -1,24 +1,22 @@
 /// The part of a style that decides how much work a drawing is: presentation attributes, a `style` attribute, or the
 /// declarations of a rule.
 struct SVGStyle {
-  /// The number of times that all pixels are computed, for layers and masks.
+  /// The number of times that all pixels are computed, for layers, masks and paint servers.
   var passes = 0.0
+  /// The number of layers.
+  var layers = 0.0
   /// The factor by which relative font sizes and transforms enlarge text, at least 1.
   var gain = 1.0
   /// The largest stated font size in pixels.
   var fontSize = 0.0
+  /// The length of the shortest pattern of dashes, or infinity without dashes.
+  var dashes = Double.infinity
+  /// Whether elements within the element inherit the references: paint servers and markers.
+  var isInherited = false
   /// Whether the style has markers, which are drawn at each vertex of a path.
   var hasMarkers = false
   /// The names of the elements that the style refers to.
   var references: [String] = []
-
-  mutating func add(_ other: SVGStyle) {
-    passes += other.passes
-    gain *= other.gain
-    fontSize = max(fontSize, other.fontSize)
-    hasMarkers = hasMarkers || other.hasMarkers
-    references += other.references
-  }
 
   /// Adds declarations such as `opacity: 0.5; font-size: 2em`, without escapes and comments.
   mutating func add(declarations text: some Collection<UInt8>) {
@@ -34,7 +32,8 @@ struct SVGStyle {
   mutating func add(_ name: String, _ value: String) {
     switch name {
     case "font-size", "font":
-      for number in SVGNumber.all(in: value) {
+      // In the shorthand, a number without a unit is a weight, and a number after a slash is the height of a line.
+      for number in SVGNumber.all(in: value.prefix { $0 != "/" }) where name == "font-size" || !number.unit.isEmpty {
         switch number.unit {
         case "em", "rem", "ex", "ch": gain *= max(number.value, 1)
         case "%": gain *= max(number.value / 100, 1)
@@ -42,15 +41,30 @@ struct SVGStyle {
         }
       }
       if value.contains("larger") { gain *= 1.2 }
-    case "opacity": if SVGNumber.all(in: value).first?.value != 1 { passes += 1 }
-    case "mask": if !value.contains("none") { passes += 2 }
-    case "mix-blend-mode", "isolation": passes += 1
-    // Functions such as `blur(2px)`. A reference counts by its element.
-    case "filter": if !value.contains("url(") { passes += Double(value.count { $0 == "(" }) * 5 }
+    case "opacity":
+      let number = SVGNumber.all(in: value).first
+      if number?.value != (number?.unit == "%" ? 100 : 1) { addLayer(passes: 1) }
+    case "mask": if !isNone(value) { addLayer(passes: 2) }
+    case "mix-blend-mode", "isolation": addLayer(passes: 1)
+    // Functions such as `blur(2px)`. A reference also counts by its element.
+    case "filter": if !isNone(value) { addLayer(passes: Double(value.utf8.count { $0 == UInt8(ascii: "(") }) * 5) }
     case "transform", "patterntransform": gain *= max(SVGNumber.scale(of: value), 1)
-    default: if name.hasPrefix("marker"), !value.contains("none") { hasMarkers = true }
+    case "fill", "stroke":
+      // A gradient or a pattern is computed for each pixel.
+      if value.contains("url(") { (passes, isInherited) = (passes + 1, true) }
+    case "stroke-dasharray":
+      let length = SVGNumber.all(in: value).reduce(0) { $0 + abs($1.value) }
+      if length > 0 { dashes = min(dashes, length) }
+    default: if name.hasPrefix("marker"), value.contains("url(") { (hasMarkers, isInherited) = (true, true) }
     }
   }
+
+  private mutating func addLayer(passes count: Double) {
+    layers += 1
+    passes += count
+  }
+
+  private func isNone(_ value: String) -> Bool { value.split(whereSeparator: \.isWhitespace).joined() == "none" }
 }
 
 /// A number in an attribute, with its unit.
@@ -123,7 +137,8 @@ struct SVGNumber {
         // The largest singular value.
         let (a, b, c, d) = (numbers[0], numbers[1], numbers[2], numbers[3])
         let (sum, determinant) = (a * a + b * b + c * c + d * d, a * d - b * c)
-        return product * ((sum + max(sum * sum - 4 * determinant * determinant, 0).squareRoot()) / 2).squareRoot()
+        let scale = ((sum + max(sum * sum - 4 * determinant * determinant, 0).squareRoot()) / 2).squareRoot()
+        return product * (scale.isNaN ? .infinity : scale)
       // An angle near 90° has no bound.
       case "skewx", "skewy", "skew": return product * (numbers.contains { abs($0) > 80 } ? .infinity : 6)
       default: return product

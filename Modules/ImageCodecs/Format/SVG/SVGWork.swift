@@ -1,6 +1,6 @@
 internal import CacheCore
 
-/// A bound on the work of drawing an SVG, computed from its markup before an engine draws it.
+/// An estimate of the work of drawing an SVG, computed from its markup before an engine draws it.
 ///
 /// An engine cannot be stopped within one call, and a few hundred bytes can be hours of work: nested references, filters, long
 /// texts. Each element has an estimate, and a reference adds that of its target. The estimates are measured with librsvg 2.54.
@@ -11,43 +11,59 @@ struct SVGWork {
     var elements = 1.0
     /// The part of the time in microseconds that does not depend on the size of the result.
     var time = 3.0
-    /// The number of times that all pixels are computed.
-    var passes = 0.0
-    /// The factor by which relative font sizes and transforms enlarge text.
-    var gain = 1.0
+    /// The number of times that all pixels are computed. Most shapes cover a small part of a drawing.
+    var passes = 0.02
+    /// The number of images in the size of the result that exist at the same time: layers, and all results of a filter.
+    var layers = 0.0
+    /// The largest factor by which relative font sizes and transforms enlarge a text, or 0 without text.
+    var gain = 0.0
+    /// The largest stated font size of a text in pixels, or 0.
+    var fontSize = 0.0
+    /// A bound on the length of all lines in the content, in their own units.
+    var length = 0.0
+    /// A bound on the number of vertices in the content.
+    var vertices = 0.0
+    /// The number of elements and references within each other.
+    var depth = 1
 
-    mutating func add(_ other: Amount, times count: Double = 1) {
+    mutating func add(_ other: Amount, times count: Double = 1, isFilter: Bool = false) {
       elements += other.elements * count
       time += other.time * count
       passes += other.passes * count
+      layers = isFilter ? layers + other.layers : max(layers, other.layers)
+      gain = max(gain, other.gain)
+      fontSize = max(fontSize, other.fontSize)
+      length += other.length
+      vertices += other.vertices
+      depth = max(depth, other.depth + 1)
     }
-  }
-
-  /// Whether an attribute decides how much work a drawing is.
-  static func counts(_ attribute: String) -> Bool {
-    [
-      "class", "d", "filter", "font", "font-size", "height", "id", "isolation", "kernelmatrix", "kernelunitlength", "mask",
-      "mix-blend-mode", "numoctaves", "opacity", "order", "patterntransform", "points", "radius", "style", "transform", "viewbox",
-      "width",
-    ].contains(attribute) || attribute.hasPrefix("marker")
   }
 
   private struct Element {
     let name: String
     var amount = Amount()
     var style = SVGStyle()
-    var classes: [String] = []
-    var textLength = 0
-    /// The length of the path in bytes.
-    var pathLength = 0
+    /// The names of the elements that its `href` refers to.
+    var targets: [String] = []
+    var textLength = 0.0
+    /// The names by which rules may apply to the element: `*`, its type, `.class` and `#id`.
+    var keys: Set<String>
     var viewBox: [Double] = []
     var sides: [String: SVGNumber] = [:]
     /// The index after the last element in its content.
     var end = 0
+
+    init(_ name: String) {
+      self.name = name
+      keys = ["*", name]
+    }
   }
 
   static let mostElements = 100_000
-  private static let mostReferences = 1_000_000
+  /// The limit of references, selectors and classes.
+  private static let mostReferences = 500_000
+  /// The limit of steps in following the references and rules of all elements.
+  private static let mostSteps = 5_000_000
   /// The limit of libxml2.
   private static let deepest = 256
   /// The depth of references and elements within elements.
@@ -56,20 +72,22 @@ struct SVGWork {
   private static let mostKernelNumbers = 400
   /// The largest font size in pixels. Font libraries fail beyond it, and end the process beyond two million.
   static let largestFont = 50_000.0
+  /// The time in microseconds for computing a pixel once.
+  static let pixelTime = 0.002
 
   private var elements: [Element] = []
   private var open: [Int] = []
-  private var depth = 0
   private var referenceCount = 0
-  private var names: [String: Int] = [:]
-  private var classes: [String: SVGStyle] = [:]
-  /// The style of rules that may apply to any element.
-  private var common = SVGStyle()
-  private var ruleCount = 0.0
+  /// The elements with each name. A name that occurs twice counts with all of them.
+  private var names: [String: [Int]] = [:]
+  private var rules: [SVGStyle] = []
+  /// The rules that may apply to elements with a key.
+  private var selectors: [String: [Int]] = [:]
+  private var selectorCount = 0.0
   /// The number of selectors that search an element's siblings.
   private var siblingSearches = 0.0
   /// The element whose attributes are being read.
-  private var current = Element(name: "")
+  private var current = Element("")
 
   /// The memory for the elements in bytes.
   var memory: Double { Double(elements.count) * 2_048 }
@@ -79,38 +97,39 @@ struct SVGWork {
   mutating func begin(_ name: String) throws(CacheError) {
     guard elements.count < Self.mostElements else { throw Self.exceeded("it has more than \(Self.mostElements) elements") }
     guard open.count < Self.deepest else { throw Self.exceeded("its elements are nested more than \(Self.deepest) deep") }
-    current = Element(name: name)
-    switch name {
-    case "fegaussianblur": current.amount.passes = 5
-    case "fediffuselighting", "fespecularlighting": current.amount.passes = 2
-    case "image", "femerge", "feimage", "feturbulence", "fecomposite", "feblend", "feoffset", "feflood", "fecolormatrix",
-      "fecomponenttransfer", "fedisplacementmap", "femorphology", "fetile", "feconvolvematrix", "fedropshadow":
-      current.amount.passes = 1
-    default: break
+    current = Element(name)
+    if name.hasPrefix("fe") {
+      current.amount.passes = name == "fegaussianblur" ? 5 : name == "feturbulence" ? 20 : 2
+      current.amount.layers = 1
     }
+    if name == "image" { current.amount.passes = 1 }
   }
 
-  /// Reads an attribute, also one that a document type gives to elements, which has no element.
+  /// Reads an attribute.
   ///
   /// - Parameter references: The names of the elements that the value refers to.
   mutating func attribute(_ name: String, _ value: [UInt8], references: [String]) throws(CacheError) {
-    referenceCount += references.count
-    guard referenceCount <= Self.mostReferences else { throw Self.exceeded("it has more than \(Self.mostReferences) references") }
-    current.style.references += references
+    try count(references)
     switch name {
+    case "href":
+      // Animations and scripts are not drawn.
+      guard !current.name.hasPrefix("animate"), !["set", "mpath", "script"].contains(current.name) else { return }
+      return current.targets += references
     case "id":
-      let id = String(decoding: value, as: UTF8.self)
-      if names[id] == nil { names[id] = elements.count }
-    case "class": current.classes = String(decoding: value, as: UTF8.self).split(whereSeparator: \.isWhitespace).map(String.init)
-    case "d", "points": current.pathLength = value.count
+      for id in Self.spellings(value[...]) {
+        names[id, default: []].append(elements.count)
+        current.keys.insert("#" + id)
+      }
+    case "class":
+      let classes = value.split(maxSplits: 1_000) { $0.isBlank }
+      guard classes.count <= 1_000 else { throw Self.exceeded("an element has more than 1000 classes") }
+      try count(classes.count)
+      for name in classes { current.keys.insert("." + String(decoding: name, as: UTF8.self)) }
     case "style": current.style.add(declarations: StyleReferences.plain(value))
     case "numoctaves":
       let octaves = numbers(value).first?.value ?? 1
       guard octaves <= 1_000 else { throw Self.exceeded("a filter has more than 1000 octaves") }
-      current.amount.passes = max(current.amount.passes, octaves)
-    case "radius" where current.name == "femorphology" || current.name.isEmpty:
-      let radius = min(numbers(value).map { abs($0.value) }.max() ?? 0, 5)
-      current.amount.passes = (radius * 2 + 1) * (radius * 2 + 1)
+      current.amount.passes = max(current.amount.passes, octaves * 20)
     case "kernelmatrix":
       guard numbers(value).count <= Self.mostKernelNumbers else {
         throw Self.exceeded("the matrix of a filter has more than \(Self.mostKernelNumbers) numbers")
@@ -121,15 +140,48 @@ struct SVGWork {
       guard count <= Double(Self.mostKernelNumbers) else {
         throw Self.exceeded("the matrix of a filter has more than \(Self.mostKernelNumbers) numbers")
       }
-      current.amount.passes = max(current.amount.passes, count / 4)
+      current.amount.passes = max(current.amount.passes, count)
     case "kernelunitlength":
-      // The engine enlarges the image by this length. Browsers ignore the attribute.
+      // The engine enlarges the image by this length, in units that a view box shrinks. Browsers ignore the attribute.
       throw CacheError(.decodingFailed, reason: "SVG: unsupported attribute kernelUnitLength")
     case "viewbox": current.viewBox = numbers(value).map(\.value)
-    case "width", "markerwidth": current.sides["width"] = numbers(value).first
-    case "height", "markerheight": current.sides["height"] = numbers(value).first
-    case _ where Self.counts(name): current.style.add(name, String(decoding: value, as: UTF8.self).lowercased())
-    default: break
+    case "d", "points", "x1", "x2", "y1", "y2", "r", "rx", "ry", "radius":
+      let numbers = numbers(value)
+      if name == "radius", current.name == "femorphology" {
+        let radius = min(numbers.map { abs($0.value) }.max() ?? 0, 5)
+        current.amount.passes = (radius * 2 + 1) * (radius * 2 + 1)
+      }
+      // Each coordinate is an end of two lines.
+      current.amount.length += numbers.reduce(0) { $0 + abs($1.value) } * 2
+      current.amount.vertices += Double(numbers.count)
+    case "width", "height", "markerwidth", "markerheight":
+      let number = numbers(value).first
+      current.sides[name.hasSuffix("width") ? "width" : "height"] = number
+      current.amount.length += (number?.pixels ?? 0) * 2
+    default: current.style.add(name, String(decoding: value, as: UTF8.self).lowercased())
+    }
+    current.style.references += references
+  }
+
+  /// Returns a name as written and without blanks around it. Which of them a reference finds depends on its context.
+  static func spellings(_ name: ArraySlice<UInt8>) -> Set<String> {
+    let start = name.drop { $0.isBlank }
+    let trimmed = start[..<(start.lastIndex { !$0.isBlank }.map { $0 + 1 } ?? start.startIndex)]
+    return [String(decoding: name, as: UTF8.self), String(decoding: trimmed, as: UTF8.self)]
+  }
+
+  private mutating func count(_ references: [String]) throws(CacheError) {
+    try count(references.count)
+    // Such a name cannot be compared.
+    if references.contains(where: { $0.utf8.contains(0) }) {
+      throw CacheError(.decodingFailed, reason: "SVG: unsupported escape in a reference")
+    }
+  }
+
+  private mutating func count(_ references: Int) throws(CacheError) {
+    referenceCount += references
+    guard referenceCount <= Self.mostReferences else {
+      throw Self.exceeded("it has more than \(Self.mostReferences) references, selectors and classes")
     }
   }
 
@@ -143,10 +195,7 @@ struct SVGWork {
     if let scale = scaleOfViewBox { current.style.gain *= max(scale, 1) }
     current.end = elements.count + 1
     elements.append(current)
-    if !isClosed {
-      open.append(elements.count - 1)
-      depth = max(depth, open.count)
-    }
+    if !isClosed { open.append(elements.count - 1) }
   }
 
   mutating func close() {
@@ -155,14 +204,15 @@ struct SVGWork {
 
   /// Counts text. Laying out one run takes quadratic time.
   mutating func text(_ length: Int) {
-    guard let last = open.last else { return }
+    guard let last = open.last, length > 0 else { return }
     switch elements[last].name {
-    case "text", "tspan", "a", "textpath", "tref", "altglyph": elements[last].textLength += length
+    case "text", "tspan", "a", "textpath", "tref", "altglyph":
+      elements[last].textLength += Double(length)
     default: break
     }
   }
 
-  mutating func styleSheet(_ bytes: [UInt8]) {
+  mutating func styleSheet(_ bytes: [UInt8], _ watch: DecodingDeadline) throws(CacheError) {
     let text = StyleReferences.plain(bytes)
     var selector = text[..<0]
     var start = 0
@@ -170,26 +220,52 @@ struct SVGWork {
       let byte = index < text.count ? text[index] : UInt8(ascii: "}")
       if byte == UInt8(ascii: "{") { selector = text[start..<index] }
       guard byte == UInt8(ascii: "}") || byte == UInt8(ascii: "{") else { continue }
-      if byte == UInt8(ascii: "}") { addRule(selector, text[start..<index]) }
+      if let end = watch.end { throw end }
+      if byte == UInt8(ascii: "}") { try addRule(selector, text[start..<index]) }
       start = index + 1
     }
   }
 
-  private mutating func addRule(_ selector: ArraySlice<UInt8>, _ declarations: ArraySlice<UInt8>) {
-    ruleCount += 1
-    siblingSearches += Double(selector.count { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: ":") })
+  private mutating func addRule(_ selector: ArraySlice<UInt8>, _ declarations: ArraySlice<UInt8>) throws(CacheError) {
+    try count(1 + selector.count { $0 == UInt8(ascii: ",") })
     var style = SVGStyle()
     style.add(declarations: declarations)
-    _ = StyleReferences.leadingOut(of: Array(declarations)) { style.references.append($0) }
+    _ = StyleReferences.leadingOut(of: Array(declarations)) {
+      if style.references.count <= Self.mostReferences { style.references.append($0) }
+    }
+    try count(style.references)
+    rules.append(style)
     for part in selector.split(separator: UInt8(ascii: ",")) {
-      let name = part.drop { $0.isBlank }
-      let end = name.lastIndex { !$0.isBlank }.map { $0 + 1 } ?? name.startIndex
-      if name.first == UInt8(ascii: "."), name[..<end].dropFirst().allSatisfy(StyleReferences.isNamePart) {
-        classes[String(decoding: name[..<end].dropFirst(), as: UTF8.self), default: SVGStyle()].add(style)
-      } else {
-        common.add(style)
+      let part = String(decoding: part, as: UTF8.self)
+      selectorCount += 1
+      if ["~", ":nth", ":first", ":last", ":only"].contains(where: part.lowercased().contains) { siblingSearches += 1 }
+      if let key = Self.key(of: part) { selectors[key, default: []].append(rules.count - 1) }
+    }
+  }
+
+  /// Returns the type, class or id in the last part of a selector: `line` of `.grid line:hover`. Without them, the rule may
+  /// apply to any element: `*`. A step of an animation, such as `50%`, is not a selector.
+  private static func key(of selector: String) -> String? {
+    var plain: [UInt8] = []
+    var end: UInt8?
+    // Conditions in brackets only make the elements fewer.
+    for byte in selector.utf8 {
+      switch byte {
+      case end: end = nil
+      case _ where end != nil: break
+      case UInt8(ascii: "["): end = UInt8(ascii: "]")
+      case UInt8(ascii: "("): end = UInt8(ascii: ")")
+      default: plain.append(byte)
       }
     }
+    guard plain.first(where: { !$0.isBlank })?.isDigit != true else { return nil }
+    guard end == nil, plain.allSatisfy({ $0.isNamePart || $0.isBlank || ".#:>+~*".utf8.contains($0) }) else { return "*" }
+    let last = plain.split { $0.isBlank || ">+~".utf8.contains($0) }.last ?? []
+    let simple = last.prefix { $0 != UInt8(ascii: ":") }.drop { $0 == UInt8(ascii: "*") }
+    guard let first = simple.first else { return "*" }
+    let name = simple.dropFirst().prefix { $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: "#") }
+    let key = String(decoding: simple[..<name.endIndex], as: UTF8.self)
+    return first.isNamePart ? key.lowercased() : key
   }
 
   // MARK: The size
@@ -227,58 +303,96 @@ struct SVGWork {
 
   // MARK: Adding up
 
-  /// Returns the work of the whole drawing, and its largest font size in pixels.
-  func total(_ watch: DecodingDeadline) throws(CacheError) -> (amount: Amount, fontSize: Double) {
-    guard !elements.isEmpty else { return (Amount(), 0) }
-    var known = [Amount?](repeating: nil, count: elements.count)
-    var path: Set<Int> = []
-    var sum = try amount(0, &known, &path, watch)
-    // A rule that may apply to any element is assumed to apply to all.
-    var shared = Amount(elements: 0, time: 0, passes: common.passes)
-    for name in common.references {
-      if let target = names[name], target < elements.count { shared.add(try amount(target, &known, &path, watch)) }
-    }
-    sum.add(shared, times: sum.elements)
-    if common.gain > 1 { for _ in 0..<min(depth, 1_000) { sum.gain *= common.gain } }
+  /// Returns the work of the whole drawing.
+  mutating func total(_ watch: DecodingDeadline, _ limits: ImageLimits) throws(CacheError) -> Amount {
+    guard !elements.isEmpty else { return Amount() }
+    while !open.isEmpty { close() }
     let count = Double(elements.count)
-    sum.time += ruleCount * count * 0.015 + siblingSearches * count * count * 0.003
-    let stated = max(elements.map(\.style.fontSize).max() ?? 0, classes.values.map(\.fontSize).max() ?? 0)
-    return (sum, max(16, common.fontSize, stated) * sum.gain)
+    let matching = selectorCount * count * 0.012 + siblingSearches * count * count * 0.003
+    try limits.check(time: matching)
+    var known = [Amount?](repeating: nil, count: elements.count)
+    var isOpen = [Bool](repeating: false, count: elements.count)
+    // References can be nested deeper than the stack of a thread allows.
+    var path = [0]
+    var steps = 0
+    while let index = path.last {
+      guard known[index] == nil else {
+        path.removeLast()
+        continue
+      }
+      if let end = watch.end { throw end }
+      let pending = path.count
+      let amount = try amount(index, known, &steps) { target throws(CacheError) in
+        guard !isOpen[target] else { throw Self.exceeded("its references form a cycle") }
+        path.append(target)
+      }
+      isOpen[index] = path.count > pending
+      guard !isOpen[index] else { continue }
+      guard amount.depth <= Self.deepestReference else { throw Self.exceeded("its references are nested too deep") }
+      known[index] = amount
+    }
+    var sum = known[0] ?? Amount()
+    sum.time += matching
+    if sum.gain > 0 { sum.fontSize = max(sum.fontSize, 16 * sum.gain) }
+    return sum
   }
 
+  /// Adds up an element, its content and its references.
+  ///
+  /// - Parameter missing: Called with each element that must be added up first. The result is then incomplete.
   private func amount(
-    _ index: Int, _ known: inout [Amount?], _ path: inout Set<Int>, _ watch: DecodingDeadline
+    _ index: Int, _ known: [Amount?], _ steps: inout Int, missing: (Int) throws(CacheError) -> Void
   ) throws(CacheError) -> Amount {
-    if let amount = known[index] { return amount }
-    // An element that refers to itself is not drawn.
-    guard path.insert(index).inserted else { return Amount(elements: 0, time: 0) }
-    defer { path.remove(index) }
-    guard path.count <= Self.deepestReference else { throw Self.exceeded("its references are nested too deep") }
-    if index % 1_024 == 0, let end = watch.end { throw end }
+    func step() throws(CacheError) {
+      steps += 1
+      guard steps <= Self.mostSteps else { throw Self.exceeded("its references and rules apply too often") }
+    }
+    func add(_ names: [String], times: Double = 1) throws(CacheError) {
+      for name in names {
+        try step()
+        for target in self.names[name] ?? [] where target < elements.count {
+          try step()
+          if let used = known[target] { amount.add(used, times: times) } else { try missing(target) }
+        }
+      }
+    }
     let element = elements[index]
-    var style = element.style
-    for name in element.classes { if let more = classes[name] { style.add(more) } }
     var amount = element.amount
-    amount.passes += style.passes
-    let length = Double(element.textLength)
-    if length > 0 { amount.time += 30 + length * length / 40 }
-    var gain = 1.0
+    if element.textLength > 0 {
+      amount.time += 30 + element.textLength * element.textLength / 40
+      amount.gain = 1
+    }
     var child = index + 1
     while child < element.end {
-      let content = try self.amount(child, &known, &path, watch)
-      amount.add(content)
-      gain = max(gain, content.gain)
+      try step()
+      if let content = known[child] { amount.add(content, isFilter: element.name == "filter") } else { try missing(child) }
       child = max(elements[child].end, child + 1)
     }
-    let times = style.hasMarkers ? Double(element.pathLength / 4 + 1) : 1
-    for name in style.references {
-      guard let target = names[name], target < elements.count else { continue }
-      let content = try self.amount(target, &known, &path, watch)
-      amount.add(content, times: times)
-      gain = max(gain, content.gain)
+    try add(element.targets)
+    var styles = [element.style]
+    for key in element.keys {
+      for rule in selectors[key] ?? [] {
+        try step()
+        styles.append(rules[rule])
+      }
     }
-    amount.gain = gain * style.gain
-    known[index] = amount
+    let content = amount
+    var (gain, fontSize) = (1.0, 0.0)
+    for style in styles {
+      gain *= style.gain
+      fontSize = max(fontSize, style.fontSize)
+      amount.passes += style.passes * (style.isInherited ? content.elements : 1)
+      amount.layers += style.layers
+      // A dash takes about 1.4 µs, and its memory counts as much.
+      if style.dashes.isFinite { amount.time += content.length / style.dashes * 3 }
+      try add(
+        style.references,
+        times: style.hasMarkers ? content.vertices + content.elements : style.isInherited ? content.elements : 1)
+    }
+    if amount.gain > 0 {
+      amount.fontSize = max(amount.fontSize, fontSize * amount.gain) * gain
+      amount.gain *= gain
+    }
     return amount
   }
 

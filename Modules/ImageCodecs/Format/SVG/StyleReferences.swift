@@ -22,7 +22,7 @@ enum StyleReferences {
         let target = target(text, next + 1)
         if leadsOut(target) { return target }
         let name = target.drop { $0.isBlank }
-        if name.first == UInt8(ascii: "#") { inside(String(decoding: name.dropFirst().prefix { !$0.isBlank }, as: UTF8.self)) }
+        if name.first == UInt8(ascii: "#") { SVGWork.spellings(name.dropFirst()).forEach(inside) }
         next = target.endIndex
       default:
         next += 1
@@ -37,10 +37,7 @@ enum StyleReferences {
     return !isNamePart(byte)
   }
 
-  static func isNamePart(_ byte: UInt8) -> Bool {
-    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte.lowercased) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-      || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_") || byte == escaped || byte >= 0x80
-  }
+  private static func isNamePart(_ byte: UInt8) -> Bool { byte.isNamePart || byte == escaped }
 
   /// Returns a style without escapes and comments. Punctuation in strings becomes a part of the string.
   static func plain(_ style: some Collection<UInt8>) -> [UInt8] {
