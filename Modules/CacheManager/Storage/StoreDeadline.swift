@@ -155,7 +155,8 @@ final class StoreDeadline: Sendable {
     for closer in closers { closer.resume(returning: true) }
   }
 
-  /// Returns when all work has ended, at the latest after ``hangFactor`` times the limit. The watch then has no waiters, and stops.
+  /// Returns when all work has ended, at the latest after ``hangFactor`` times the limit. The watch then has no waiters, and
+  /// stops.
   ///
   /// - Returns: Whether all work has ended.
   @discardableResult
