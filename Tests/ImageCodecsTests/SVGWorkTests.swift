@@ -137,7 +137,8 @@ struct SVGWorkTests {
       "<style>.w text{font-size:150%}</style><g class='w'>\(Self.repeated("<g>", 20))<text>a</text>\(Self.repeated("</g>", 21))",
       "<g transform='scale(60)'><text style='font:900 12px serif'>a</text></g>",
       Self.repeated("<path opacity='100%' d='M0 0h9'/>", 500),
-      "<style>path:hover{fill:red}path:focus{fill:red}.a:hover{fill:red}</style>\(Self.repeated("<path d='M0 0h1'/>", 50_000))",
+      "<style>path:hover{fill:red}path:focus{fill:red}.a:hover{fill:red}</style>"
+        + Self.repeated("<path d='M0 0h1'/>", 50_000),
     ] {
       #expect(throws: Never.self, "\(content.prefix(80))") { try ImageDecoder().decode(Self.drawing(content, size)) }
     }

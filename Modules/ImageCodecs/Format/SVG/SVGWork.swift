@@ -239,7 +239,10 @@ struct SVGWork {
       let part = String(decoding: part, as: UTF8.self)
       selectorCount += 1
       if ["~", ":nth", ":first", ":last", ":only"].contains(where: part.lowercased().contains) { siblingSearches += 1 }
-      if let key = Self.key(of: part) { selectors[key, default: []].append(rules.count - 1) }
+      // A list such as `.a, .a` applies the rule once.
+      if let key = Self.key(of: part), selectors[key]?.last != rules.count - 1 {
+        selectors[key, default: []].append(rules.count - 1)
+      }
     }
   }
 
