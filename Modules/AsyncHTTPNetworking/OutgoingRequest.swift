@@ -42,11 +42,15 @@ struct OutgoingRequest: Sendable {
     let origin = "\(scheme)://\(authority)"
     hostAndPort = origin.lowercased()
     // The client would encode the escapes of a part with an invalid byte again.
-    url = origin + URL.encodedTarget(path)
+    let target = URL.encodedTarget(path)
+    url = origin + target
     method = head.method
     var headers = HTTPHeaders(sending: head.headerFields)
     if let userAgent, head.headerFields[.userAgent] == nil { headers.add(name: "User-Agent", value: userAgent) }
-    if sendsExactTarget, ExactTarget.isNeeded(for: path) { headers.add(name: ExactTarget.fieldName, value: path) }
+    // A target with bytes beyond visible ASCII has no exact form.
+    if sendsExactTarget, target != path, path.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") }) {
+      headers.add(name: ExactTarget.fieldName, value: path)
+    }
     self.headers = headers
   }
 

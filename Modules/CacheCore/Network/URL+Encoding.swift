@@ -41,9 +41,14 @@ extension URL {
 
   /// Returns a path and a query with the bytes encoded that a URL cannot have. Existing escapes stay.
   package static func encodedTarget(_ target: String) -> String {
-    var text: [UInt8] = []
-    append(target.utf8, to: &text, allowing: "@/?")
-    return String(decoding: text, as: UTF8.self)
+    var rest = target.utf8[...]
+    while let byte = rest.popFirst() {
+      if isKept(byte, before: rest, allowing: "@/?") { continue }
+      var text: [UInt8] = []
+      append(target.utf8, to: &text, allowing: "@/?")
+      return String(decoding: text, as: UTF8.self)
+    }
+    return target
   }
 
   /// Splits the text as RFC 3986 (appendix B) does, and encodes each part.
@@ -112,13 +117,17 @@ extension URL {
     let digits = Array("0123456789ABCDEF".utf8)
     var rest = bytes[...]
     while let byte = rest.popFirst() {
-      let isEscape = byte == UInt8(ascii: "%") && rest.prefix(2).count == 2 && rest.prefix(2).allSatisfy(isHexDigit)
-      if isEscape || isPlain(byte) || extra.utf8.contains(byte) {
+      if isKept(byte, before: rest, allowing: extra) {
         text.append(byte)
       } else {
         text += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
       }
     }
+  }
+
+  private static func isKept(_ byte: UInt8, before rest: some Collection<UInt8>, allowing extra: String) -> Bool {
+    guard byte == UInt8(ascii: "%") else { return isPlain(byte) || extra.utf8.contains(byte) }
+    return rest.prefix(2).count == 2 && rest.prefix(2).allSatisfy(isHexDigit)
   }
 
   private static func isPlain(_ byte: UInt8) -> Bool {
