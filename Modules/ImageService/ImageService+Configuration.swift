@@ -54,7 +54,7 @@ extension ImageService {
     public var sourceBytes = 64 << 20
     /// The largest source, in pixels. No step makes a larger image.
     public var sourcePixels = 50_000_000
-    /// The formats of sources that are decoded. Sources of other formats get 422. Add ``ImageFormat/svg`` only if all sources
+    /// The formats of sources that are decoded. Sources of other formats get 422. Add `ImageFormat.svg` only if all sources
     /// are trusted.
     public var sourceFormats = Set<ImageFormat>.fitForUntrustedFiles
     /// The time for a result, including the waits for memory and for a processor. A codec that takes longer ends later, because
