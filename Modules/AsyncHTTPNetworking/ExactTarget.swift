@@ -5,8 +5,9 @@ internal import NIOHTTP1
 /// Sends request targets unchanged.
 ///
 /// async-http-client parses a URL with Foundation, which encodes characters that RFC 3986 does not allow: `|`, `[`, a `%` that
-/// begins no escape. Such targets are in use, and a signature over one is valid for no other. The exact target is therefore
-/// passed to the connection in a separate field. A handler below the client puts it into the request line.
+/// begins no escape. The client takes a path whose escapes are not UTF-8 for an empty one. Such targets are in use, and a
+/// signature over one is valid for no other. The exact target is therefore passed to the connection in a separate field. A
+/// handler below the client puts it into the request line.
 ///
 /// It works over HTTP/1.1 only. An HTTP/2 connection has no handler between the client and the encoding of the fields.
 enum ExactTarget {

@@ -47,9 +47,17 @@ struct OutgoingRequest: Sendable {
     method = head.method
     var headers = HTTPHeaders(sending: head.headerFields)
     if let userAgent, head.headerFields[.userAgent] == nil { headers.add(name: "User-Agent", value: userAgent) }
-    // A target with bytes beyond visible ASCII has no exact form.
-    if sendsExactTarget, target != path, path.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") }) {
-      headers.add(name: ExactTarget.fieldName, value: path)
+    if target != path || path.utf8.contains(UInt8(ascii: "%")) {
+      if sendsExactTarget {
+        // A target with bytes beyond visible ASCII has no exact form.
+        let isExact = path.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") }
+        headers.add(name: ExactTarget.fieldName, value: isExact ? path : target)
+      } else if URL(string: url)?.path.isEmpty ?? true {
+        // Without the exact target, the client would request "/" instead.
+        throw CacheError(
+          .invalidURL, reason: "the escapes of the path are not UTF-8, which needs HTTP/1.1 and a client of the downloader",
+          url: head.absoluteURL?.address)
+      }
     }
     self.headers = headers
   }

@@ -1,10 +1,12 @@
 #if AsyncHTTP && Origin
+import AsyncHTTPClient
 import AsyncHTTPNetworking
 import CacheCore
 import CacheTesting
 import Foundation
 import HTTPTypes
 import LoopbackOrigin
+import NIOPosix
 import Testing
 
 @Suite("Requests on async-http-client", .timeLimit(.minutes(30)))
@@ -33,7 +35,7 @@ struct RequestTests {
 
   @Test(
     "a target is sent unchanged, even if URLs encode it differently",
-    arguments: ["/a?filter[x]=1|2", "/{a}", "/100%", "/%zz", "/a%2fb", "/a?"])
+    arguments: ["/a?filter[x]=1|2", "/{a}", "/100%", "/%zz", "/a%2fb", "/a?", "/%E9", "/caf%E9/menu?a=%FF", "/x%F0%28"])
   func exactTarget(target: String) async throws {
     try await Fixture.run { fixture in
       var fields = HTTPFields()
@@ -56,6 +58,17 @@ struct RequestTests {
       _ = try await fixture.downloader.download(DownloadRequest(head: head)).body.collect()
       #expect(fixture.origin.requests.map(\.target) == ["/%C3%A9%20x?%5B%5B%5D"])
     }
+  }
+
+  @Test("a caller's client sends no other path than the one that was asked for")
+  func pathOfOwnClient() async throws {
+    let client = HTTPClient(eventLoopGroup: MultiThreadedEventLoopGroup.singleton)
+    try await Fixture.run(AsyncHTTPDownloader(client: client)) { fixture in
+      #expect(await fixture.failure(of: try fixture.request("/%E9", method: .delete))?.code == .invalidURL)
+      _ = try await fixture.downloader.download(try fixture.request("/%C3%A9")).body.collect()
+      #expect(fixture.origin.requests.map(\.target) == ["/%C3%A9"])
+    }
+    try await client.shutdown()
   }
 
   @Test("a body is sent with its length if it is known, and in chunks otherwise", arguments: [true, false])
