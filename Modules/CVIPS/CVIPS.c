@@ -112,6 +112,8 @@ bool etagere_vips_has(const char *operation) {
 
 etagere_vips_image *etagere_vips_open(
     const void *bytes, size_t count, const char *loader, int pages, bool strict, int shrink, double scale) {
+  // Calls that succeed can leave messages, for example about a profile that is not used. They would be in the next error.
+  vips_error_clear();
   VipsBlob *blob = vips_blob_new(NULL, bytes, count);
   VipsFailOn fail_on = strict ? VIPS_FAIL_ON_ERROR : VIPS_FAIL_ON_NONE;
   VipsAccess in_order = VIPS_ACCESS_SEQUENTIAL;
