@@ -49,16 +49,21 @@ extension ServerRequest {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Returns the first character, which can be percent-encoded, and its end.
+  /// Returns the first character and its end. It can be percent-encoded, also several times (`%253F`).
   private static func decoded(_ bytes: ArraySlice<UInt8>) -> (character: UInt8, end: Int) {
-    let start = bytes.startIndex
-    guard bytes[start] == UInt8(ascii: "%"), bytes.count > 2, let high = bytes[start + 1].hexValue,
-      let low = bytes[start + 2].hexValue
-    else { return (bytes[start], start + 1) }
-    return (high << 4 | low, start + 3)
+    var (character, end) = (bytes[bytes.startIndex], bytes.startIndex + 1)
+    while character == UInt8(ascii: "%"), bytes.endIndex - end > 1, let high = bytes[end].hexValue,
+      let low = bytes[end + 1].hexValue
+    {
+      (character, end) = (high << 4 | low, end + 2)
+    }
+    return (character, end)
   }
 
-  private static let secretNames = ["sig", "key", "auth", "jwt", "code", "policy", "session"].map { Array($0.utf8) }
+  private static let secretNames = [
+    "sig", "key", "auth", "authorization", "bearer", "jwt", "code", "otp", "nonce", "ticket", "assertion", "samlresponse",
+    "policy", "session", "sessionid", "jsessionid", "sid", "hmac", "pwd",
+  ].map { Array($0.utf8) }
   private static let secretParts = ["signature", "token", "secret", "passw", "credential", "apikey", "accesskey"]
     .map { Array($0.utf8) }
 

@@ -50,6 +50,8 @@ struct ServerRequestTests {
       ("/img/https%3A%2F%2Fuser%3Apass%40host%2Fa%40b", "/img/https%3A%2F%2F…%40host%2Fa%40b"),
       ("/img/https%3a%2f%2fhost%3fa=user%40b", "/img/https%3a%2f%2fhost%3fa=user%40b"), ("/a:/b@c", "/a:/b@c"),
       ("/a?token=http://me@b&c", "/a?token=…&c"), ("/a?key=http://b/&c=d@e", "/a?key=…&c=d@e"), ("/@", "/@"),
+      ("/a?u=http%253A%252F%252Fb%253Fsig%253Dabc", "/a?u=http%253A%252F%252Fb%253Fsig%253D…"),
+      ("/a;jsessionid=1", "/a;jsessionid=…"),
     ])
   func log(_ target: String, _ logged: String) { #expect(Self.request(target).loggedTarget == logged) }
 
@@ -58,6 +60,7 @@ struct ServerRequestTests {
     for (target, logged) in [
       ("/a", "/a"), ("/a?", "/a?…"), ("/a?b=c?d", "/a?…"), ("/a%3fb", "/a%3f…"), ("/http://u@b/c?d", "/http://…@b/c?…"),
       ("/a;token=b?c", "/a;token=…?…"),
+      ("/img/http%253A%252F%252Fu%253Ap%2540b%253FX%253Ds", "/img/http%253A%252F%252F…%2540b%253F…"),
     ] {
       #expect(ServerRequest.logged(target, hidesQueries: true) == logged)
     }
