@@ -131,7 +131,7 @@ struct ServeTests {
     #expect(String(decoding: done.data, as: UTF8.self) == "1\n")
     #expect(try await service.get(url).fields[#require(HTTPField.Name("Cache-Status"))]?.contains("fwd=uri-miss") == true)
     #expect(String(decoding: try await service.send(.post, purge + "?tag=none&mode=soft").data, as: UTF8.self) == "0\n")
-    for query in ["", "?tag=a&source=b", "?source=nowhere"] {
+    for query in ["", "?tag=a&source=b", "?source=nowhere", "?tag=a&mode=sotf", "?tag=a&tag=b"] {
       #expect(try await service.send(.post, purge + query).status == 400, "\(query)")
     }
     #expect(try await service.send(.post, "http://\(service.address)/purge?tag=a").status == 404)

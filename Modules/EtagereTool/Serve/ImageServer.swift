@@ -179,7 +179,13 @@ final class ImageServer: Sendable {
   private static func purge(_ service: ImageService, query target: String) async throws(CacheError) -> Int {
     let items = URL(encoding: target).flatMap { URLComponents(url: $0, resolvingAgainstBaseURL: false) }?.queryItems ?? []
     let parameters = Dictionary(items.map { ($0.name, $0.value ?? "") }) { first, _ in first }
-    let mode: PurgeMode = parameters["mode"] == "soft" ? .soft : .hard
+    guard parameters.count == items.count else { throw CacheError(.misuse, reason: "a parameter of the purge occurs twice") }
+    let mode: PurgeMode
+    switch parameters["mode"] {
+    case nil, "hard": mode = .hard
+    case "soft": mode = .soft
+    case let other?: throw CacheError(.misuse, reason: "'\(other)' is not a mode: use 'soft' or 'hard'")
+    }
     switch (parameters["tag"], parameters["source"]) {
     case (let tag?, nil): return try await service.manager.purge(.tag(tag), mode, in: .all)
     case (nil, let source?): return try await service.purge(source: source, mode)
