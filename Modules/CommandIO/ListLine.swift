@@ -30,7 +30,9 @@ public struct ListLine: Hashable, Sendable {
     while start < bytes.count {
       number += 1
       let end = bytes[start...].firstIndex { $0 == lineFeed || $0 == carriageReturn } ?? bytes.count
-      let text = text(bytes[start..<end])
+      let line = bytes[start..<end].drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+      // A comment can be in another encoding.
+      let text = line.first == UInt8(ascii: "#") ? "" : text(bytes[start..<end])
       if text.map({ !$0.isEmpty && !$0.hasPrefix("#") }) ?? true { lines.append(ListLine(number: number, text: text)) }
       start = end + (bytes[end...].starts(with: [carriageReturn, lineFeed]) ? 2 : 1)
     }

@@ -94,6 +94,7 @@ struct ListLineTests {
   func invalid() {
     #expect(lines(Array("a\n".utf8) + [0x62, 0xFC, 0x0D, 0x0A, 0x63]) == ["1 a", "2 (invalid)", "3 c"])
     #expect(lines([0xED, 0xA0, 0x80]) == ["1 (invalid)"])
+    #expect(lines(Array("a\n # ".utf8) + [0xFC] + Array("\nb".utf8)) == ["1 a", "3 b"])
   }
 
   @Test("a list in UTF-16 is one invalid line")
