@@ -236,7 +236,9 @@ extension CacheError: CustomStringConvertible {
     if let path, !isAboutSourceFile { parts.append(path) }
     parts.append(reason)
     let line = parts.filter { !$0.isEmpty }.joined(separator: ": ")
-    return line.split(whereSeparator: \.isNewline).joined(separator: " ")
+    // A host from a redirect may contain control characters, which a terminal would obey.
+    let text = line.split(whereSeparator: \.isNewline).joined(separator: " ").unicodeScalars
+    return String(String.UnicodeScalarView(text.map { $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 }))
   }
 
   private static func withoutQuery(_ url: String) -> String {

@@ -7,6 +7,7 @@ struct CacheErrorTests {
     "an error prints as one line with the resource and the reason",
     arguments: [
       (CacheError(.other, reason: "why"), "why"),
+      (CacheError(.other, reason: "the host 'a\u{1B}]0;b\u{7}\0\u{9B}'"), "the host 'a\u{FFFD}]0;b\u{FFFD}\u{FFFD}\u{FFFD}'"),
       (CacheError(.other, reason: "why", url: "https://a/b"), "https://a/b: why"),
       (CacheError(.fileSystem, reason: "denied", path: "/tmp/x"), "/tmp/x: denied"),
       (CacheError(.fileSystem, reason: "denied", url: "https://a/b", path: "/tmp/x"), "https://a/b: /tmp/x: denied"),
