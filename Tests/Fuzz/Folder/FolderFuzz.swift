@@ -46,7 +46,12 @@ private func readIndex(_ bytes: [UInt8]) {
   precondition(again?.mapValues(\.size) == entries.mapValues(\.size))
 }
 
-private let path = FileManager.default.temporaryDirectory.appending(path: "etagere-fuzz-\(getpid()).generation").path
+/// The counters, beside the folder whose lock makes an increment atomic.
+private let path = {
+  let folder = FileManager.default.temporaryDirectory.appending(path: "etagere-fuzz-\(getpid())")
+  try? FileManager.default.createDirectory(at: folder.appending(path: "tmp"), withIntermediateDirectories: true)
+  return folder.appending(path: "generation").path
+}()
 
 /// Checks that the counters of any file continue from their values after a repair.
 private func map(_ bytes: [UInt8]) throws {
