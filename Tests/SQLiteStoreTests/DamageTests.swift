@@ -36,12 +36,16 @@ struct DamageTests {
     return size
   }
 
+  /// The configuration of a second connection. The cache may be recording a use.
+  private static var patient: GRDB.Configuration {
+    var patient = GRDB.Configuration()
+    patient.busyMode = .timeout(60)
+    return patient
+  }
+
   /// Changes the database without the cache.
   private func tamper(_ folder: TemporaryFolder, _ sql: String) throws {
-    var patient = GRDB.Configuration()
-    // The cache may be recording a use.
-    patient.busyMode = .timeout(60)
-    try DatabaseQueue(path: folder.database, configuration: patient).write { try $0.execute(sql: sql) }
+    try DatabaseQueue(path: folder.database, configuration: Self.patient).write { try $0.execute(sql: sql) }
   }
 
   @Test(
@@ -81,7 +85,7 @@ struct DamageTests {
     entry.bodyLength = max(number, 0)
     let (payload, length, revision) = (entry.encoded(), max(number, 0), entry.revision)
     try await cache.store(bytes(100_000), for: key, metadata: metadata(revision: revision))
-    try await DatabaseQueue(path: folder.database).write { [key] database in
+    try await DatabaseQueue(path: folder.database, configuration: Self.patient).write { [key] database in
       try database.execute(
         sql: "UPDATE entry SET id = ?, length = ?, metadata = ?, checksum = ?, revision = ?",
         arguments: [
