@@ -2,6 +2,14 @@
 internal import CacheCore
 internal import NIOCore
 
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
 /// Rewrites the forms of an HTTP/1 response that RFC 9112 tells a client to accept or to repair, and that SwiftNIO's parser
 /// refuses or ignores:
 /// - folded field lines (§5.2), blanks before a colon (§5.1) and after a chunk size (§7.1.1)
@@ -12,6 +20,14 @@ internal import NIOCore
 ///
 /// A value without a connection. ``ResponseGuard`` feeds it.
 struct ResponseRepair {
+  /// A part of the bytes that were received, without a reference to their buffer: almost every line is only looked at.
+  fileprivate typealias Bytes = Slice<UnsafeRawBufferPointer>
+
+  private struct Edit {
+    let bytes: Range<Int>
+    let replacement: [UInt8]
+  }
+
   private enum Stage {
     /// No part of the rest of the connection's bytes is rewritten, until the next request.
     case rest
@@ -60,34 +76,40 @@ struct ResponseRepair {
       input = held
       held = ByteBuffer()
     }
-    var edits: [(bytes: Range<Int>, replacement: [UInt8])] = []
-    var position = 0
-    let bytes = input.readableBytesView
-    let start = bytes.startIndex
-    while position < bytes.count {
-      if case .rest = stage { break }
-      if case .chunk(let left) = stage {
-        let count = min(left, bytes.count - position)
-        position += count
-        stage = left == count ? .chunkEnd : .chunk(left: left - count)
-        continue
-      }
-      let line = bytes[(start + position)...]
-      guard let end = lineEnd(in: line) else { break }
-      if let replacement = try pass(line[..<end]) { edits.append((position..<(end - start), replacement)) }
-      position = end - start
-    }
-    if case .rest = stage { position = bytes.count }
-    if position < bytes.count {
+    let (position, edits) = try input.withUnsafeReadableBytes { bytes in
+      Result { () throws(CacheError) in try scan(bytes) }
+    }.get()
+    if position < input.readableBytes {
       // Without a complete line the buffer stays, so that each byte of a slow line is copied and searched once.
-      held = position == 0 ? input : ByteBuffer(bytes[(start + position)...])
+      held = position == 0 ? input : ByteBuffer(input.readableBytesView.dropFirst(position))
       guard held.readableBytes <= Self.lineLimit else {
         throw CacheError(.malformedResponse, reason: "a line of the response is too large")
       }
     }
     guard position > 0 else { return nil }
-    let output = input.getSlice(at: input.readerIndex, length: position) ?? input
+    let output = position == input.readableBytes ? input : input.getSlice(at: input.readerIndex, length: position) ?? input
     return edits.isEmpty ? output : Self.apply(edits, to: output)
+  }
+
+  /// Passes all complete lines. Returns the number of bytes that are ready for the parser, and the changes to them.
+  private mutating func scan(_ bytes: UnsafeRawBufferPointer) throws(CacheError) -> (Int, [Edit]) {
+    var edits: [Edit] = []
+    var position = 0
+    while position < bytes.count {
+      switch stage {
+      case .rest: return (bytes.count, edits)
+      case .chunk(let left):
+        let count = min(left, bytes.count - position)
+        position += count
+        stage = left == count ? .chunkEnd : .chunk(left: left - count)
+      case .statusLine, .fields, .trailers, .chunkSize, .chunkEnd:
+        let line = bytes[position...]
+        guard let end = lineEnd(in: line) else { return (position, edits) }
+        if let replacement = try pass(line[..<end]) { edits.append(Edit(bytes: position..<end, replacement: replacement)) }
+        position = end
+      }
+    }
+    return (position, edits)
   }
 
   /// Takes the bytes that are held back, because no more will arrive.
@@ -96,7 +118,7 @@ struct ResponseRepair {
     return held.readableBytes > 0 ? held : nil
   }
 
-  private static func apply(_ edits: [(bytes: Range<Int>, replacement: [UInt8])], to input: ByteBuffer) -> ByteBuffer {
+  private static func apply(_ edits: [Edit], to input: ByteBuffer) -> ByteBuffer {
     let bytes = input.readableBytesView
     var output = ByteBuffer()
     output.reserveCapacity(bytes.count)
@@ -114,12 +136,12 @@ struct ResponseRepair {
 
   /// The end of the line that starts here, after its line break, or `nil` if it is not known yet. A field line ends where no
   /// continuation follows.
-  private mutating func lineEnd(in line: ByteBufferView) -> Int? {
+  private mutating func lineEnd(in line: Bytes) -> Int? {
     var search = line.dropFirst(searched)
     searched = 0
     // The bytes are not HTTP, so the parser refuses them now. They may have no line break.
     guard canBegin(line) else { return line.endIndex }
-    while let feed = search.firstIndex(of: .lf) {
+    while let feed = search.position(of: .lf) {
       let next = feed + 1
       guard isFoldable, !isEmpty(line[..<next]) else { return next }
       guard next < line.endIndex else {
@@ -133,7 +155,7 @@ struct ResponseRepair {
     return nil
   }
 
-  private func canBegin(_ line: ByteBufferView) -> Bool {
+  private func canBegin(_ line: Bytes) -> Bool {
     switch stage {
     case .statusLine: line.first == .cr || line.first == .lf || line.starts(with: "HTTP/".utf8.prefix(line.count))
     case .chunkSize: line.first?.hexDigit != nil
@@ -149,12 +171,12 @@ struct ResponseRepair {
     }
   }
 
-  private func isEmpty(_ line: ByteBufferView) -> Bool {
+  private func isEmpty(_ line: Bytes) -> Bool {
     line.last == .lf && (line.count == 1 || line.count == 2 && line.first == .cr)
   }
 
   /// Passes a complete line with its line break. Returns its replacement, or `nil` if it stays.
-  private mutating func pass(_ line: ByteBufferView) throws(CacheError) -> [UInt8]? {
+  private mutating func pass(_ line: Bytes) throws(CacheError) -> [UInt8]? {
     switch stage {
     case .statusLine:
       // The parser skips empty lines before a response.
@@ -173,11 +195,11 @@ struct ResponseRepair {
     return nil
   }
 
-  private mutating func passStatus(_ line: ByteBufferView) throws(CacheError) {
+  private mutating func passStatus(_ line: Bytes) throws(CacheError) {
     let code = line.dropFirst("HTTP/1.1 ".utf8.count).prefix(3)
     guard line.starts(with: "HTTP/".utf8), code.count == 3, let status = code.decimal else { return stage = .rest }
     // The parser takes CR CR for the end of this line. The rest of the line would be a field or the body.
-    guard line.dropLast(2).firstIndex(of: .cr) == nil else {
+    guard line.dropLast(2).position(of: .cr) == nil else {
       throw CacheError(.malformedResponse, reason: "the response is not HTTP: its status line has a bare CR")
     }
     isInterim = (100...199).contains(status) && status != 101
@@ -185,7 +207,7 @@ struct ResponseRepair {
     stage = .fields
   }
 
-  private mutating func chunkSize(_ line: ByteBufferView) -> [UInt8]? {
+  private mutating func chunkSize(_ line: Bytes) -> [UInt8]? {
     let digits = line.prefix { $0.hexDigit != nil }
     // A size of more digits is the parser's to judge.
     guard (1...15).contains(digits.count) else {
@@ -197,7 +219,7 @@ struct ResponseRepair {
     // Extensions are removed with the blanks: a recipient ignores those that it does not know (RFC 9112 §7.1.1).
     let rest = line[digits.endIndex...]
     let next = rest.drop(while: \.isBlank).first
-    guard rest.count > 2, next == .cr || next == UInt8(ascii: ";"), rest.firstIndex(of: .cr) == line.endIndex - 2 else {
+    guard rest.count > 2, next == .cr || next == UInt8(ascii: ";"), rest.position(of: .cr) == line.endIndex - 2 else {
       return nil
     }
     return Array(digits) + [.cr, .lf]
@@ -205,16 +227,22 @@ struct ResponseRepair {
 
   // MARK: Fields
 
-  private mutating func field(_ line: ByteBufferView) throws(CacheError) -> [UInt8]? {
+  private mutating func field(_ line: Bytes) throws(CacheError) -> [UInt8]? {
     let field = Field(line)
     guard field.endsInCRLF else { return nil }
-    if field.isNamed("content-length") { return try lengthField(field) }
-    if field.isNamed("transfer-encoding") { return try codingField(field) }
-    return field.repaired
+    switch field.name.count {
+    case 14 where field.isNamed("content-length"): return try lengthField(field)
+    case 17 where field.isNamed("transfer-encoding"): return try codingField(field)
+    default: return field.repaired
+    }
   }
 
   /// Reduces equal lengths to one (RFC 9112 §6.3, item 5). The parser judges a value that is not a length.
   private mutating func lengthField(_ field: Field) throws(CacheError) -> [UInt8]? {
+    if length == nil, let digits = field.plainValue, digits.first != UInt8(ascii: "0"), let value = digits.decimal {
+      length = value
+      return nil
+    }
     let values = field.members.map(\.decimal)
     guard let first = values.first, let value = first else { return field.repaired }
     guard values.allSatisfy({ $0 == value }), length == nil || length == value else {
@@ -228,6 +256,10 @@ struct ResponseRepair {
   private mutating func codingField(_ field: Field) throws(CacheError) -> [UInt8]? {
     // Without a body, the field only describes the response to a GET (RFC 9112 §6.1).
     guard hasBody else { return [] }
+    if !isChunked, let value = field.plainValue, value.elementsEqual("chunked".utf8) {
+      isChunked = true
+      return nil
+    }
     // "identity" is the absence of a coding (RFC 2616 §3.6).
     let codings = field.members.map { String(decoding: $0, as: UTF8.self).lowercased() }.filter { $0 != "identity" }
     guard !codings.isEmpty else { return [] }
@@ -239,33 +271,41 @@ struct ResponseRepair {
 
 /// A field line with its line break, and its continuations.
 private struct Field {
-  private let line: ByteBufferView
+  private let line: ResponseRepair.Bytes
   private let colon: Int
   /// The name without the blanks that may follow it. Blanks before it are an error that the parser reports.
-  private let name: ByteBufferView
+  let name: ResponseRepair.Bytes
 
-  init(_ line: ByteBufferView) {
+  private let isFolded: Bool
+
+  init(_ line: ResponseRepair.Bytes) {
     self.line = line
-    colon = line.firstIndex(of: UInt8(ascii: ":")) ?? line.startIndex
+    colon = line.position(of: UInt8(ascii: ":")) ?? line.startIndex
     name = line[..<colon].droppingLastBlanks()
+    isFolded = line.position(of: .lf) != line.endIndex - 1
   }
 
   /// Returns whether the field has a name, in lower case.
-  func isNamed(_ other: String) -> Bool {
-    name.count == other.utf8.count && zip(name, other.utf8).allSatisfy { $0 | 0x20 == $1 }
+  func isNamed(_ other: StaticString) -> Bool {
+    name.elementsEqual(UnsafeBufferPointer(start: other.utf8Start, count: other.utf8CodeUnitCount)) { $0 | 0x20 == $1 }
   }
 
   /// Whether each line break is CR LF. The parser refuses a bare LF, also one that a rewritten line would not have.
   var endsInCRLF: Bool {
+    guard isFolded else { return line.dropLast().last == .cr }
     var rest = line
-    while let feed = rest.firstIndex(of: .lf) {
+    while let feed = rest.position(of: .lf) {
       guard feed > line.startIndex, line[feed - 1] == .cr else { return false }
       rest = line[(feed + 1)...]
     }
     return true
   }
 
-  private var isFolded: Bool { line.firstIndex(of: .lf).map { $0 + 1 } != line.endIndex }
+  /// The value of a line in the parser's form, or `nil` if the line has to be looked at in detail.
+  var plainValue: ResponseRepair.Bytes? {
+    guard !isFolded, name.endIndex == colon, colon > line.startIndex else { return nil }
+    return line[(colon + 1)...].dropLast(2).drop(while: \.isBlank)
+  }
 
   /// The value in one line (RFC 9112 §5.2).
   private var value: [UInt8] {
@@ -289,6 +329,14 @@ private struct Field {
     let form = [UInt8]("\(new)\r\n".utf8)
     if repaired == nil, line[colon...].dropFirst().drop(while: \.isBlank).elementsEqual(form) { return nil }
     return Array(name) + ": ".utf8 + form
+  }
+}
+
+extension ResponseRepair.Bytes {
+  /// The position of a byte. `firstIndex(of:)` takes several times as long.
+  fileprivate func position(of byte: UInt8) -> Int? {
+    guard !isEmpty, let start = base.baseAddress, let found = memchr(start + startIndex, Int32(byte), count) else { return nil }
+    return UnsafeRawPointer(found) - start
   }
 }
 
