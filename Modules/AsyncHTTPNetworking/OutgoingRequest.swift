@@ -42,12 +42,13 @@ struct OutgoingRequest: Sendable {
     let origin = "\(scheme)://\(authority)"
     hostAndPort = origin.lowercased()
     // The client would encode the escapes of a part with an invalid byte again.
-    let target = URL.encodedTarget(path)
+    let isPlain = URL.isPlainTarget(path)
+    let target = isPlain ? path : URL.encodedTarget(path)
     url = origin + target
     method = head.method
     var headers = HTTPHeaders(sending: head.headerFields)
     if let userAgent, head.headerFields[.userAgent] == nil { headers.add(name: "User-Agent", value: userAgent) }
-    if target != path || path.utf8.contains(UInt8(ascii: "%")) {
+    if !isPlain {
       if sendsExactTarget {
         // A target with bytes beyond visible ASCII has no exact form.
         let isExact = path.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") }

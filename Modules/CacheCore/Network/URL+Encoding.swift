@@ -41,14 +41,32 @@ extension URL {
 
   /// Returns a path and a query with the bytes encoded that a URL cannot have. Existing escapes stay.
   package static func encodedTarget(_ target: String) -> String {
-    var rest = target.utf8[...]
-    while let byte = rest.popFirst() {
-      if isKept(byte, before: rest, allowing: "@/?") { continue }
-      var text: [UInt8] = []
-      append(target.utf8, to: &text, allowing: "@/?")
-      return String(decoding: text, as: UTF8.self)
+    var text: [UInt8] = []
+    append(target.utf8, to: &text, in: .query)
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Returns whether a path and a query have neither escapes nor bytes that have to be encoded, as nearly all have.
+  package static func isPlainTarget(_ target: String) -> Bool {
+    target.utf8.allSatisfy { isPlain($0) || Part.query.allows($0) }
+  }
+
+  /// A part of a URL, and what it allows beside unreserved characters, sub-delimiters and colons (RFC 3986 §3).
+  private enum Part {
+    case userInformation
+    case address
+    case path
+    /// The query, or the fragment.
+    case query
+
+    func allows(_ byte: UInt8) -> Bool {
+      switch byte {
+      case UInt8(ascii: "/"), UInt8(ascii: "@"): self == .path || self == .query
+      case UInt8(ascii: "?"): self == .query
+      case UInt8(ascii: "["), UInt8(ascii: "]"): self == .address
+      default: false
+      }
     }
-    return target
   }
 
   /// Splits the text as RFC 3986 (appendix B) does, and encodes each part.
@@ -77,11 +95,11 @@ extension URL {
       // The first segment of a relative path cannot have a colon (RFC 3986 §4.2).
       text += "./".utf8
     }
-    append(rest, to: &text, allowing: "@/")
+    append(rest, to: &text, in: .path)
     for (mark, part) in [("?", query), ("#", fragment)] {
       guard let part else { continue }
       text += mark.utf8
-      append(part, to: &text, allowing: "@/?")
+      append(part, to: &text, in: .query)
     }
     return String(decoding: text, as: UTF8.self)
   }
@@ -93,13 +111,13 @@ extension URL {
     var text: [UInt8] = []
     var host = authority
     if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
-      append(authority[..<at], to: &text, allowing: "")
+      append(authority[..<at], to: &text, in: .userInformation)
       text.append(UInt8(ascii: "@"))
       host = authority[(at + 1)...]
     }
     if host.first == UInt8(ascii: "[") {
       // The zone of an address may have a bare percent sign (RFC 6874 §3).
-      append(host, to: &text, allowing: "[]")
+      append(host, to: &text, in: .address)
     } else if host.contains(where: { $0 >= 0x80 }) {
       guard let name = String(validating: host, as: UTF8.self), let ascii = try? HostName.ascii(authority: name) else {
         return nil
@@ -111,13 +129,12 @@ extension URL {
     return text
   }
 
-  /// Appends bytes, of which those are encoded that are neither part of an escape nor unreserved, sub-delimiters, a colon or in
-  /// `extra` (RFC 3986 §3.3).
-  private static func append(_ bytes: some Collection<UInt8>, to text: inout [UInt8], allowing extra: String) {
+  /// Appends bytes, of which those are encoded that the part does not allow and that are not part of an escape.
+  private static func append(_ bytes: some Collection<UInt8>, to text: inout [UInt8], in part: Part) {
     let digits = Array("0123456789ABCDEF".utf8)
     var rest = bytes[...]
     while let byte = rest.popFirst() {
-      if isKept(byte, before: rest, allowing: extra) {
+      if isPlain(byte) || part.allows(byte) || byte == UInt8(ascii: "%") && isEscape(rest.prefix(2)) {
         text.append(byte)
       } else {
         text += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
@@ -125,15 +142,16 @@ extension URL {
     }
   }
 
-  private static func isKept(_ byte: UInt8, before rest: some Collection<UInt8>, allowing extra: String) -> Bool {
-    guard byte == UInt8(ascii: "%") else { return isPlain(byte) || extra.utf8.contains(byte) }
-    return rest.prefix(2).count == 2 && rest.prefix(2).allSatisfy(isHexDigit)
-  }
+  private static func isEscape(_ digits: some Collection<UInt8>) -> Bool { digits.count == 2 && digits.allSatisfy(isHexDigit) }
 
+  /// Returns whether every part allows the byte: an unreserved character, a sub-delimiter or a colon.
   private static func isPlain(_ byte: UInt8) -> Bool {
     switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: ";"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"): true
-    default: "-._~!$&'()*+,=".utf8.contains(byte)
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: ";"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "&")...UInt8(ascii: "."), UInt8(ascii: "="), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "!"),
+      UInt8(ascii: "$"):
+      true
+    default: false
     }
   }
 
