@@ -104,7 +104,7 @@ struct OriginRequest: Sendable {
     var reservation: MemoryReservation?
     if !request.destination.isStream {
       // Most loads find room, and an asynchronous call needs memory of its own.
-      let host = "\(sent.scheme ?? "")://\(sent.authority ?? "")"
+      let host = HostSlots.Host(of: sent)
       reservation = request.budget.startWithoutWaiting(host, transaction.priority, isNested: request.isNested)
       if reservation == nil { reservation = try await request.budget.start(host, transaction.priority) }
     }

@@ -56,20 +56,25 @@ final class MemoryBudget: Sendable {
   /// - Parameters:
   ///   - host: The host that receives the request.
   ///   - isNested: Whether a load that has started waits for this one. A nested load starts at once.
-  func startWithoutWaiting(_ host: String, _ priority: LoadPriority, isNested: Bool) -> MemoryReservation? {
+  func startWithoutWaiting(_ host: HostSlots.Host, _ priority: LoadPriority, isNested: Bool) -> MemoryReservation? {
     guard !isNested else { return reservation(holding: 0, priority) }
     guard let slot = hosts.enterWithoutWaiting(host) else { return nil }
-    guard state.withLock({ $0.accounting.grantWithoutWaiting(.start(part)) }) else {
+    let number = state.withLock { state -> Int? in
+      guard state.accounting.grantWithoutWaiting(.start(part)) else { return nil }
+      state.lastReservation += 1
+      return state.lastReservation
+    }
+    guard let number else {
       slot.leave()
       return nil
     }
-    return reservation(holding: 0, priority, slot)
+    return MemoryReservation(self, number, priority, slot)
   }
 
   /// Returns an empty reservation for a load that is about to send its request, once there is room for a body.
   ///
   /// - Throws: A cancellation of the calling task while it waits.
-  func start(_ host: String, _ priority: LoadPriority) async throws(CacheError) -> MemoryReservation {
+  func start(_ host: HostSlots.Host, _ priority: LoadPriority) async throws(CacheError) -> MemoryReservation {
     // The slot comes first, so that loads which wait for a silent server do not wait before other loads.
     let slot = try await hosts.enter(host, priority)
     do throws(CacheError) {

@@ -15,7 +15,8 @@ struct WaiterPriorityTests {
       let priority = number == 0 ? LoadPriority(.normal) : shared
       waiters.append(
         Task {
-          let share = try await budget.start("host \(number)", priority)
+          let head = HTTPRequest(method: .get, scheme: "https", authority: "host-\(number)", path: "/")
+          let share = try await budget.start(HostSlots.Host(of: head), priority)
           order.append("\(number)")
           share.release()
         })
