@@ -37,6 +37,23 @@ final class CommitOrder: Sendable {
     var turns = 0
     var isBusy = false
     var waiting: [UnsafeContinuation<Void, Never>] = []
+
+    mutating func turn(_ position: Position) -> Turn {
+      if let latest, latest > position { return .over }
+      latest = position
+      guard !isBusy else { return .later }
+      isBusy = true
+      turns += 1
+      return .own
+    }
+
+    /// Returns the continuations to resume.
+    mutating func leave() -> [UnsafeContinuation<Void, Never>] {
+      isBusy = false
+      latest?.isFromCaller = false
+      defer { waiting = [] }
+      return waiting
+    }
   }
 
   private enum Turn { case own, later, over }
@@ -53,89 +70,66 @@ final class CommitOrder: Sendable {
   func ticket(for key: CacheKey, _ responseTime: Timestamp, isFromCaller: Bool, in store: ComponentID?) -> Ticket {
     let number = last.add(1, ordering: .relaxed).newValue
     let subject = Subject(key: key, store: store)
-    commits.withLock { $0[subject, default: Commits()].tickets += 1 }
+    change(subject) { $0.tickets += 1 }
     return Ticket(self, subject, Position(isFromCaller: isFromCaller, responseTime: responseTime, number: number))
+  }
+
+  /// Changes the responses with one key in place. An optional subscript would allocate memory for each access.
+  private func change<Value>(_ subject: Subject, _ change: (inout Commits) -> Value) -> Value {
+    commits.withLock { change(&$0[subject, default: Commits()]) }
+  }
+
+  private func removeTicket(of subject: Subject) {
+    commits.withLock { commits in
+      guard let index = commits.index(forKey: subject) else { return }
+      if commits.values[index].tickets > 1 { commits.values[index].tickets -= 1 } else { commits.remove(at: index) }
+    }
   }
 
   /// The right of one response to change the stores.
   final class Ticket: Sendable {
     private let order: CommitOrder
-    fileprivate let subject: Subject
-    fileprivate let position: Position
+    private let subject: Subject
+    private let position: Position
 
     fileprivate init(_ order: CommitOrder, _ subject: Subject, _ position: Position) {
       (self.order, self.subject, self.position) = (order, subject, position)
     }
 
-    deinit { order.remove(self) }
+    deinit { order.removeTicket(of: subject) }
 
     /// Whether a later response has begun to change the stores.
-    var isSuperseded: Bool { order.isSuperseded(self) }
+    var isSuperseded: Bool { order.change(subject) { $0.latest.map { $0 > position } ?? false } }
 
     /// Whether an earlier response may have changed the stores after this response's lookup. Valid between ``enter()`` and
     /// ``leave()``.
-    var followsAnother: Bool { order.followsAnother(self) }
+    var followsAnother: Bool { order.change(subject) { $0.turns } > 1 }
 
     /// Waits until no other response with the same key changes the stores.
     ///
     /// - Returns: Whether this response may change them now, until ``leave()``. `false` if a later response has begun to.
     func enter() async -> Bool {
       while true {
-        switch order.turn(of: self) {
+        switch order.change(subject, { $0.turn(position) }) {
         case .own: return true
         case .over: return false
-        case .later: await order.wait(for: self)
+        case .later: await wait()
         }
       }
     }
 
-    func leave() { order.leave(self) }
-  }
-
-  private func isSuperseded(_ ticket: Ticket) -> Bool {
-    commits.withLock { $0[ticket.subject]?.latest.map { $0 > ticket.position } ?? false }
-  }
-
-  private func followsAnother(_ ticket: Ticket) -> Bool { commits.withLock { $0[ticket.subject]?.turns ?? 0 } > 1 }
-
-  private func turn(of ticket: Ticket) -> Turn {
-    commits.withLock { commits in
-      var known = commits[ticket.subject] ?? Commits()
-      if let latest = known.latest, latest > ticket.position { return .over }
-      known.latest = ticket.position
-      let isOwn = !known.isBusy
-      known.isBusy = true
-      if isOwn { known.turns += 1 }
-      commits[ticket.subject] = known
-      return isOwn ? .own : .later
-    }
-  }
-
-  private func wait(for ticket: Ticket) async {
-    await withUnsafeContinuation { continuation in
-      let isBusy = commits.withLock { commits in
-        guard commits[ticket.subject]?.isBusy == true else { return false }
-        commits[ticket.subject]?.waiting.append(continuation)
-        return true
+    private func wait() async {
+      await withUnsafeContinuation { continuation in
+        let isBusy = order.change(subject) { commits in
+          if commits.isBusy { commits.waiting.append(continuation) }
+          return commits.isBusy
+        }
+        if !isBusy { continuation.resume() }
       }
-      if !isBusy { continuation.resume() }
     }
-  }
 
-  private func leave(_ ticket: Ticket) {
-    let waiting = commits.withLock { commits in
-      commits[ticket.subject]?.isBusy = false
-      commits[ticket.subject]?.latest?.isFromCaller = false
-      defer { commits[ticket.subject]?.waiting = [] }
-      return commits[ticket.subject]?.waiting ?? []
-    }
-    for waiter in waiting { waiter.resume() }
-  }
-
-  private func remove(_ ticket: Ticket) {
-    commits.withLock { commits in
-      guard let count = commits[ticket.subject]?.tickets, count > 1 else { return commits[ticket.subject] = nil }
-      commits[ticket.subject]?.tickets = count - 1
+    func leave() {
+      for waiter in order.change(subject, { $0.leave() }) { waiter.resume() }
     }
   }
 }
