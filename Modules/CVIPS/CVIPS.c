@@ -111,7 +111,7 @@ bool etagere_vips_has(const char *operation) {
 // MARK: Opening
 
 etagere_vips_image *etagere_vips_open(
-    const void *bytes, size_t count, const char *loader, int pages, bool strict, int shrink, double scale) {
+    const void *bytes, size_t count, const char *loader, int first, int pages, bool strict, int shrink, double scale) {
   // Calls that succeed can leave messages, for example about a profile that is not used. They would be in the next error.
   vips_error_clear();
   VipsBlob *blob = vips_blob_new(NULL, bytes, count);
@@ -122,11 +122,12 @@ etagere_vips_image *etagere_vips_open(
   if (shrink > 0)
     status = vips_call(loader, blob, &image, "access", in_order, "fail_on", fail_on, "shrink", shrink, NULL);
   else if (scale > 0 && pages != 0)
-    status = vips_call(loader, blob, &image, "access", in_order, "fail_on", fail_on, "n", pages, "scale", scale, NULL);
+    status = vips_call(
+        loader, blob, &image, "access", in_order, "fail_on", fail_on, "page", first, "n", pages, "scale", scale, NULL);
   else if (scale > 0)
     status = vips_call(loader, blob, &image, "access", in_order, "fail_on", fail_on, "scale", scale, NULL);
   else if (pages != 0)
-    status = vips_call(loader, blob, &image, "access", in_order, "fail_on", fail_on, "n", pages, NULL);
+    status = vips_call(loader, blob, &image, "access", in_order, "fail_on", fail_on, "page", first, "n", pages, NULL);
   else
     status = vips_call(loader, blob, &image, "access", in_order, "fail_on", fail_on, NULL);
   vips_area_unref(VIPS_AREA(blob));

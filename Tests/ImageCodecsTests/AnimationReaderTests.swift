@@ -35,7 +35,7 @@ struct AnimationReaderTests {
     // Given no time
     let loader = try #require(VIPSLibrary.loader(of: .gif))
     let frames = VIPSFrames(
-      file, image.header, loader, size: image.size, strict: true, limits: ImageLimits { $0.time = .zero })
+      VIPSFile(file, .gif), image.header, loader, size: image.size, strict: true, limits: ImageLimits { $0.time = .zero })
     let still = frames.cost
     // Then
     let error = #expect(throws: CacheError.self) { try frames.frame(598) }

@@ -38,11 +38,12 @@ void etagere_vips_release(etagere_vips_image *image);
 bool etagere_vips_has(const char *operation);
 
 /// Opens a file in memory. The bytes must stay in place as long as the image and all images derived from it.
-/// `pages`: the number of frames, -1 for all, 0 if the loader has no frames. `strict`: whether damage is an error.
+/// `first`: the first frame. `pages`: the number of frames, -1 for all, 0 if the loader has no frames. `strict`: whether
+/// damage is an error.
 /// `shrink`: the factor by which a JPEG is shrunk: 1, 2, 4 or 8. `scale`: the scale of a WebP or an SVG. 0 if the
 /// loader does not support it.
 etagere_vips_image *etagere_vips_open(
-    const void *bytes, size_t count, const char *loader, int pages, bool strict, int shrink, double scale);
+    const void *bytes, size_t count, const char *loader, int first, int pages, bool strict, int shrink, double scale);
 
 /// Creates an image from pixels in memory, which must stay in place.
 etagere_vips_image *etagere_vips_wrap(const void *pixels, size_t count, int width, int height, int bands);

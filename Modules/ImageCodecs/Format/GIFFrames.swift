@@ -13,11 +13,14 @@ struct GIFFrames {
   /// Whether the bytes end within a frame, or before the first one. A file whose last frame is complete is drawn without
   /// its trailer, as by browsers.
   private(set) var isCut = false
-  /// Whether the first frame leaves a part of the screen empty, and no frame has transparent pixels. Browsers show that
-  /// part transparent. libvips then makes an image without alpha, where it is black.
+  /// Whether the first frame leaves a part of the screen empty. Browsers show that part transparent. libvips makes it
+  /// black if no frame has transparent pixels. libnsgif distrusts screens of some common sizes and those with a side
+  /// above 2,048, and cuts them at the end of the first frame.
   private(set) var leavesGap = false
-  /// The index after the last block.
-  private var end = 0
+  /// The size of the image: the screen, or more if the first frame exceeds it.
+  private var screen = PixelSize(0, 0)
+  /// The index of the first block.
+  private var start = 0
   /// The size of the largest frame. Some codecs allocate each frame in its own size, whatever the size of the image.
   private(set) var largest = PixelSize(0, 0)
 
@@ -25,9 +28,10 @@ struct GIFFrames {
 
   private mutating func walk(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.count >= 13 else { return isCut = true }
-    let screen = Self.size(bytes, 6)
-    var (isInFrame, isFilled, isTransparent) = (true, true, false)
-    var next = 13 + Self.tableLength(bytes[10])
+    screen = Self.size(bytes, 6)
+    start = 13 + Self.tableLength(bytes[10])
+    var isInFrame = true
+    var next = start
     while next < bytes.count, bytes[next] != 0x3B {
       switch bytes[next] {
       case 0x21:
@@ -35,10 +39,7 @@ struct GIFFrames {
         // that length is zero, decoders disagree about the end of the extension.
         guard next + 2 < bytes.count, bytes[next + 1] == 0xFE || bytes[next + 2] != 0 else { return countAll(bytes, from: next) }
         // A graphic control extension begins a frame.
-        if bytes[next + 1] == 0xF9 {
-          isInFrame = true
-          if next + 3 < bytes.count, bytes[next + 3] & 1 == 1 { isTransparent = true }
-        }
+        if bytes[next + 1] == 0xF9 { isInFrame = true }
         next = Self.endOfSubBlocks(bytes, next + 2)
       case 0x2C:
         count += 1
@@ -50,24 +51,79 @@ struct GIFFrames {
         let size = Self.size(bytes, next + 5)
         if size.area > largest.area { largest = size }
         if count == 1 {
-          let isAtOrigin = bytes[next + 1..<next + 5].allSatisfy { $0 == 0 }
-          isFilled = isAtOrigin && size.width >= screen.width && size.height >= screen.height
+          let origin = Self.size(bytes, next + 1)
+          let end = PixelSize(origin.width + size.width, origin.height + size.height)
+          screen = PixelSize(max(screen.width, end.width), max(screen.height, end.height))
+          leavesGap = size != screen && max(screen.width, screen.height) <= UInt16.max
+          // The screen is drawn as a frame.
+          if leavesGap, screen.area > largest.area { largest = screen }
         }
         next = Self.endOfSubBlocks(bytes, next + 10 + Self.tableLength(bytes[next + 9]) + 1)
         if next <= bytes.count { isInFrame = false }
       default: return countAll(bytes, from: next)
       }
     }
-    end = min(next, bytes.count)
     isCut = next >= bytes.count && isInFrame
-    leavesGap = !isCut && count > 0 && !isFilled && !isTransparent
   }
 
-  /// Returns the file with one more frame, of one transparent pixel. libvips then makes all frames with alpha.
-  func addingTransparentFrame(to data: Data) -> Data {
-    let control: [UInt8] = [0x21, 0xF9, 4, 1, 0, 0, 0, 0]
-    let frame: [UInt8] = [0x2C, 0, 0, 0, 0, 1, 0, 1, 0, 0x80, 0, 0, 0, 0, 0, 0, 2, 2, 0x44, 1, 0]
-    return data.prefix(end) + control + frame + [0x3B]
+  /// Returns the file with a frame before the first one that fills the screen with transparent pixels.
+  func addingTransparentScreen(to data: Data) -> Data {
+    let sides = [screen.width, screen.height].flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
+    // The frame stays (disposal method 1), and its first color is transparent. It has a palette of two colors.
+    let control: [UInt8] = [0x21, 0xF9, 4, 0b101, 0, 0, 0, 0]
+    let descriptor: [UInt8] = [0x2C, 0, 0, 0, 0] + sides + [0x80]
+    let palette = [UInt8](repeating: 0, count: 6)
+    var file = Data(data.prefix(start))
+    for part in [control, descriptor, palette, Self.constantPixels(screen.area)] { file += part }
+    return file + data.dropFirst(start)
+  }
+
+  /// Returns the image data of pixels that all have the first color (GIF 89a, appendix F). After each code, the decoder
+  /// knows a run that is one pixel longer.
+  private static func constantPixels(_ count: Int) -> [UInt8] {
+    let (clear, end, rootBits, mostBits) = (4, 5, 3, 12)
+    var codes = BitWriter()
+    codes.append(clear, rootBits)
+    var (left, known, bits) = (count, 0, rootBits)
+    while left > 0 {
+      // The first code is one pixel. The code for a run of two pixels follows the end code.
+      known += 1
+      let run = min(known, left)
+      codes.append(run == 1 ? 0 : end + run - 1, bits)
+      left -= run
+      let next = end + known
+      if next == 1 << mostBits - 1 {
+        codes.append(clear, bits)
+        (known, bits) = (0, rootBits)
+      } else if next == 1 << bits {
+        bits += 1
+      }
+    }
+    codes.append(end, bits)
+    let bytes = codes.finished
+    let blocks = stride(from: 0, to: bytes.count, by: 255).map { bytes[$0..<min($0 + 255, bytes.count)] }
+    return [UInt8(rootBits - 1)] + blocks.flatMap { [UInt8($0.count)] + $0 } + [0]
+  }
+
+  /// A sequence of codes, each with its lowest bit first.
+  private struct BitWriter {
+    private var bytes: [UInt8] = []
+    private var pending = 0
+    private var pendingBits = 0
+
+    mutating func append(_ code: Int, _ bits: Int) {
+      pending |= code << pendingBits
+      pendingBits += bits
+      while pendingBits >= 8 { writeByte() }
+    }
+
+    var finished: [UInt8] { pendingBits > 0 ? bytes + [UInt8(pending)] : bytes }
+
+    private mutating func writeByte() {
+      bytes.append(UInt8(pending & 0xFF))
+      pending >>= 8
+      pendingBits -= 8
+    }
   }
 
   private static func size(_ bytes: UnsafeRawBufferPointer, _ start: Int) -> PixelSize {

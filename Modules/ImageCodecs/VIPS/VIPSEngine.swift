@@ -18,7 +18,7 @@ struct VIPSEngine: ImageEngine {
   }
 
   func header(of data: Data, _ format: ImageFormat) throws(CacheError) -> ImageHeader {
-    let (file, added) = Self.complete(data, format)
+    let file = VIPSFile(data, format)
     return try withImage(file, format, strict: false) { image throws(CacheError) in
       // Extra channels are dropped only at the end, after all have been decoded and resized.
       guard image.bands <= Self.mostBands else {
@@ -28,10 +28,10 @@ struct VIPSEngine: ImageEngine {
       // In HEIF, pages are separate images, and libheif applies the orientation. In TIFF, they are pages.
       let isHEIF = format == .avif || format == .heic
       let isSequence = format == .gif || format == .webp
-      let frameCount = isSequence ? max((image.number("n-pages") ?? 1) - added, 1) : 1
+      let frameCount = isSequence ? max((image.number("n-pages") ?? 1) - file.added, 1) : 1
       let orientation = isHEIF ? .up : ImageOrientation(rawValue: image.number("orientation") ?? 1) ?? .up
       let stored = PixelSize(image.size.width, image.number("page-height") ?? image.size.height)
-      let delays = image.numbers("delay")
+      let delays = Array(image.numbers("delay").dropFirst(file.added))
       var header = ImageHeader(
         format: format, size: orientation.applied(to: stored), orientation: orientation, frameCount: frameCount,
         delays: frameCount == 1
@@ -42,13 +42,6 @@ struct VIPSEngine: ImageEngine {
       if format == .png, let file = APNGFile(data, comparesSums: false) { file.describe(in: &header) }
       return header
     }
-  }
-
-  /// Returns the file for libvips, and the number of frames that are added at its end.
-  private static func complete(_ data: Data, _ format: ImageFormat) -> (file: Data, added: Int) {
-    guard format == .gif else { return (data, 0) }
-    let frames = GIFFrames(data)
-    return frames.leavesGap ? (frames.addingTransparentFrame(to: data), 1) : (data, 0)
   }
 
   private static func colorSpace(of image: VIPSImage) -> String {
@@ -65,8 +58,7 @@ struct VIPSEngine: ImageEngine {
     let (format, orientation) = (header.format, header.orientation)
     // The size as stored. The orientation is applied after shrinking.
     let (from, to) = (orientation.applied(to: header.size), orientation.applied(to: size))
-    let file = Self.complete(data, format).file
-    let stored = try withImage(file, format, strict: !partial, factor: Self.factor(from, to, format)) {
+    let stored = try withImage(VIPSFile(data, format), format, strict: !partial, factor: Self.factor(from, to, format)) {
       image throws(CacheError) in
       // A profile for other color channels is ignored, as in browsers.
       if !partial, let profile = image.profile, !image.profileFits, ICCProfile(profile) == nil {
@@ -86,7 +78,7 @@ struct VIPSEngine: ImageEngine {
       return APNGFrames(data, file, header, self, size: size, limits: limits)
     }
     guard let loader = VIPSLibrary.loader(of: header.format) else { throw Self.noLoader(header.format) }
-    return VIPSFrames(Self.complete(data, header.format).file, header, loader, size: size, strict: !partial, limits: limits)
+    return VIPSFrames(VIPSFile(data, header.format), header, loader, size: size, strict: !partial, limits: limits)
   }
 
   func resize(_ pixels: PixelBuffer, to size: PixelSize, _ watch: DecodingDeadline) throws(CacheError) -> PixelBuffer {
@@ -118,11 +110,12 @@ struct VIPSEngine: ImageEngine {
 
   /// Opens bytes for the duration of `body`. The library reads them in place.
   private func withImage<Result>(
-    _ data: Data, _ format: ImageFormat, strict: Bool, factor: Double = 1, _ body: (VIPSImage) throws(CacheError) -> Result
+    _ file: VIPSFile, _ format: ImageFormat, strict: Bool, factor: Double = 1,
+    _ body: (VIPSImage) throws(CacheError) -> Result
   ) throws(CacheError) -> Result {
     guard let loader = VIPSLibrary.loader(of: format) else { throw Self.noLoader(format) }
-    return try data.withBytes { bytes throws(CacheError) in
-      guard let image = loader.open(bytes, pages: 1, strict: strict, factor: factor) else {
+    return try file.data.withBytes { bytes throws(CacheError) in
+      guard let image = loader.open(bytes, from: Int32(file.added), pages: 1, strict: strict, factor: factor) else {
         throw VIPSLibrary.failure("the header is damaged or truncated", format)
       }
       return try body(image)
@@ -132,6 +125,22 @@ struct VIPSEngine: ImageEngine {
   static func noLoader(_ format: ImageFormat) -> CacheError {
     CacheError(
       .unsupported, reason: "\(format): libvips \(VIPSLibrary.version) has no permitted decoder for this format")
+  }
+}
+
+/// A file in a form that libvips draws as browsers draw the original.
+struct VIPSFile {
+  let data: Data
+  /// The number of frames that were added before the first one.
+  let added: Int
+
+  init(_ data: Data, _ format: ImageFormat) {
+    let frames = format == .gif ? GIFFrames(data) : nil
+    guard let frames, frames.leavesGap else {
+      (self.data, added) = (data, 0)
+      return
+    }
+    (self.data, added) = (frames.addingTransparentScreen(to: data), 1)
   }
 }
 

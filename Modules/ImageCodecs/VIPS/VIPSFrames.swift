@@ -22,6 +22,8 @@ final class VIPSFrames: FrameSource {
 
   /// A copy that exists as long as the reader, because the library reads it in place.
   private let bytes: PixelMemory?
+  /// The number of frames in `bytes` before the first one of the image.
+  private let added: Int32
   private let header: ImageHeader
   /// The size of one frame as stored.
   private let stored: PixelSize
@@ -34,9 +36,10 @@ final class VIPSFrames: FrameSource {
   private let readerCost = Lock(0)
 
   init(
-    _ data: Data, _ header: ImageHeader, _ loader: VIPSLibrary.Loader, size: PixelSize, strict: Bool, limits: ImageLimits
+    _ file: VIPSFile, _ header: ImageHeader, _ loader: VIPSLibrary.Loader, size: PixelSize, strict: Bool, limits: ImageLimits
   ) {
-    bytes = PixelMemory(byteCount: data.count) { memory in data.withUnsafeBytes { memory.copyMemory(from: $0) } }
+    bytes = PixelMemory(byteCount: file.data.count) { memory in file.data.withUnsafeBytes { memory.copyMemory(from: $0) } }
+    added = Int32(file.added)
     self.header = header
     self.stored = header.orientation.applied(to: header.size)
     self.loader = loader
@@ -105,7 +108,7 @@ final class VIPSFrames: FrameSource {
 
   private func open() throws(CacheError) -> VIPSImage {
     guard let bytes else { throw CacheError(.other, reason: "\(header.format): no memory for \(header.byteCount) bytes") }
-    let image = bytes.withBytes { loader.open($0, pages: Int32(clamping: header.frameCount), strict: strict) }
+    let image = bytes.withBytes { loader.open($0, from: added, pages: Int32(clamping: header.frameCount), strict: strict) }
     guard let image = image?.standard()?.withoutExtraBands() else {
       throw VIPSLibrary.failure("the frames cannot be read", header.format)
     }

@@ -45,8 +45,14 @@ enum VIPSLibrary {
     let hasPages: Bool
     var reduction = Reduction.none
 
-    /// Opens bytes, which must stay in place. `factor` is the factor by which the image will be shrunk.
-    func open(_ bytes: UnsafeRawBufferPointer, pages: Int32, strict: Bool, factor: Double = 1) -> VIPSImage? {
+    /// Opens bytes, which must stay in place.
+    ///
+    /// - Parameters:
+    ///   - first: The index of the first frame.
+    ///   - factor: The factor by which the image will be shrunk.
+    func open(
+      _ bytes: UnsafeRawBufferPointer, from first: Int32 = 0, pages: Int32, strict: Bool, factor: Double = 1
+    ) -> VIPSImage? {
       let shrink: Int32
       switch reduction {
       // The codec's shrinking is coarse, so at least a factor of two is left to resampling.
@@ -54,7 +60,8 @@ enum VIPSLibrary {
       case .none, .scale: shrink = 0
       }
       let scale = reduction == .scale && factor != 1 ? 1 / factor : 0
-      return VIPSImage(etagere_vips_open(bytes.baseAddress, bytes.count, name, hasPages ? pages : 0, strict, shrink, scale))
+      return VIPSImage(
+        etagere_vips_open(bytes.baseAddress, bytes.count, name, first, hasPages ? pages : 0, strict, shrink, scale))
     }
   }
 
