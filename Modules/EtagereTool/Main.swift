@@ -29,6 +29,10 @@ struct EtagereCommand: AsyncParsableCommand {
 
   static func main() async {
     ImageDecoder.discardLibraryMessages()
+    if let number = firstInvalidArgument {
+      Console.complain("argument \(number) is not UTF-8 (in a URL, write %E9 for the byte E9)")
+      Foundation.exit(ExitStatus.usage.rawValue)
+    }
     do {
       var command = try parseAsRoot()
       if var asynchronous = command as? any AsyncParsableCommand {
@@ -43,6 +47,13 @@ struct EtagereCommand: AsyncParsableCommand {
       guard exitCode(for: error) != .success else { exit(withError: error) }
       Console.complain(usageError(error))
       Foundation.exit(ExitStatus.usage.rawValue)
+    }
+  }
+
+  /// The number of the first argument that is not UTF-8. As a `String` it would be the name of another file or URL.
+  private static var firstInvalidArgument: Int? {
+    (1..<max(1, Int(CommandLine.argc))).first { number in
+      CommandLine.unsafeArgv[number].map { String(validatingCString: $0) == nil } ?? false
     }
   }
 

@@ -51,6 +51,13 @@ struct UsageTests {
     #expect(fixture.files(below: fixture.path).isEmpty)
   }
 
+  @Test("an argument that is not UTF-8 is refused, because it would name another resource")
+  func invalidArgument() async throws {
+    let run = try await ToolFixture().shell("etagere get --quiet \"$(printf 'data:,\\351')\"")
+    #expect(run.status == 64)
+    #expect(run.errors == ["etagere: argument 3 is not UTF-8 (in a URL, write %E9 for the byte E9)"])
+  }
+
   @Test("an unknown policy is reported with the names of all policies")
   func policies() async throws {
     let run = try await ToolFixture().run(["get", "--policy", "never", "data:,a"])
