@@ -14,20 +14,29 @@ final class HostSlots: Sendable {
     init(of request: HTTPRequest) { (scheme, authority) = (request.scheme, request.authority) }
   }
 
-  private struct Known {
+  private struct HostState {
     let semaphore: PrioritySemaphore
     /// The number of loads that have a slot or wait for one.
-    var loads = 0
+    var loads: Int
+  }
+
+  private struct State {
+    var hosts: [Host: HostState] = [:]
+    /// The number of hosts without loads.
+    var idle = 0
   }
 
   /// The number of hosts that are known without loads, so that the next load need not make a semaphore.
-  private static let mostIdle = 64
+  static let mostIdle = 64
 
   private let count: Int
-  private let hosts = Lock<[Host: Known]>([:])
+  private let state = Lock(State())
 
   /// - Parameter count: The number of slots of each host.
   init(_ count: Int) { self.count = count }
+
+  /// The number of known hosts.
+  var known: Int { state.withLock { $0.hosts.count } }
 
   /// Returns a slot, or `nil` if the load must wait for one.
   func enterWithoutWaiting(_ host: Host) -> HostSlot? {
@@ -48,20 +57,28 @@ final class HostSlots: Sendable {
   }
 
   private func slot(_ host: Host) -> HostSlot {
-    let semaphore = hosts.withLock { add(to: &$0[host, default: Known(semaphore: PrioritySemaphore(count))]) }
+    let semaphore = state.withLock { state in
+      guard let index = state.hosts.index(forKey: host) else {
+        let new = PrioritySemaphore(count)
+        state.hosts[host] = HostState(semaphore: new, loads: 1)
+        return new
+      }
+      if state.hosts.values[index].loads == 0 { state.idle -= 1 }
+      state.hosts.values[index].loads += 1
+      return state.hosts.values[index].semaphore
+    }
     return HostSlot(host: host, semaphore: semaphore, slots: self)
   }
 
-  private func add(to known: inout Known) -> PrioritySemaphore {
-    known.loads += 1
-    return known.semaphore
-  }
-
   fileprivate func forget(_ host: Host) {
-    hosts.withLock { hosts in
-      guard let index = hosts.index(forKey: host) else { return }
-      hosts.values[index].loads -= 1
-      if hosts.values[index].loads == 0, hosts.count > Self.mostIdle { hosts.remove(at: index) }
+    state.withLock { state in
+      guard let index = state.hosts.index(forKey: host) else { return }
+      state.hosts.values[index].loads -= 1
+      guard state.hosts.values[index].loads == 0 else { return }
+      state.idle += 1
+      guard state.idle > Self.mostIdle else { return }
+      state.hosts = state.hosts.filter { $0.value.loads > 0 }
+      state.idle = 0
     }
   }
 }

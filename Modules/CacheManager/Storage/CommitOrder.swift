@@ -75,8 +75,8 @@ final class CommitOrder: Sendable {
   }
 
   /// Changes the responses with one key in place. An optional subscript would allocate memory for each access.
-  private func change<Value>(_ subject: Subject, _ change: (inout Commits) -> Value) -> Value {
-    commits.withLock { change(&$0[subject, default: Commits()]) }
+  private func change<Value>(_ subject: Subject, _ body: (inout Commits) -> Value) -> Value {
+    commits.withLock { body(&$0[subject, default: Commits()]) }
   }
 
   private func removeTicket(of subject: Subject) {

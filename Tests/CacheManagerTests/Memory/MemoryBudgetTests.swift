@@ -1,10 +1,11 @@
 import CacheCore
-import CacheManager
 import CacheTesting
 import Dispatch
 import Foundation
 import HTTPTypes
 import Testing
+
+@testable import CacheManager
 
 /// Tests with a memory budget of 400,000 bytes, of which bodies may use 262,500. Loads start while 32,812 bytes are available,
 /// and a body reserves up to as many with its first byte.
@@ -69,6 +70,22 @@ struct MemoryBudgetTests {
     #expect(sizes == [Int](repeating: 50_000, count: 200))
     #expect(manager.memoryUse.peak <= 262_500 + 50_000)
     try await expectNothingLeft()
+  }
+
+  @Test("a budget knows few hosts without loads, however many it has seen")
+  func idleHosts() async throws {
+    let slots = HostSlots(2)
+    func host(_ number: Int) -> HostSlots.Host {
+      HostSlots.Host(of: HTTPRequest(method: .get, scheme: "https", authority: "host-\(number)", path: "/"))
+    }
+    let busy = try (0..<10).map { try #require(slots.enterWithoutWaiting(host($0))) }
+    for number in 0..<1_000 { try #require(slots.enterWithoutWaiting(host(number))).leave() }
+    #expect(slots.known <= 10 + HostSlots.mostIdle)
+    // The slots of the busy hosts are still counted.
+    let second = try #require(slots.enterWithoutWaiting(host(0)))
+    #expect(slots.enterWithoutWaiting(host(0)) == nil)
+    for slot in busy + [second] { slot.leave() }
+    #expect(slots.known <= HostSlots.mostIdle)
   }
 
   @Test(

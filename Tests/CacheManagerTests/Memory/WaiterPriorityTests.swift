@@ -1,5 +1,6 @@
 import CacheCore
 import CacheTesting
+import HTTPTypes
 import Testing
 
 @testable import CacheManager
