@@ -123,6 +123,21 @@ struct MembershipTests {
     for member in [one, two] { await member.close() }
   }
 
+  @Test("a member that the server does not know any more is not current while it marks its responses stale")
+  func unknown() async throws {
+    let server = try await RedisServer()
+    let gate = Gate(isOpen: true)
+    let member = try await Member(server, timeout: .seconds(40), gate: gate).current()
+    gate.close()
+    try server.run(["FLUSHALL"])
+    await gate.arrived(2)
+    #expect(!member.isCurrent)
+    gate.open()
+    _ = try await member.current()
+    #expect(member.all == [nil, nil])
+    await member.close()
+  }
+
   @Test("a member learns that the server was restored from an older snapshot, and receives the messages after it")
   func restored() async throws {
     let server = try await RedisServer()

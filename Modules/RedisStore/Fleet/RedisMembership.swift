@@ -124,7 +124,8 @@ final class RedisMembership: FleetMembership {
       number = next
     }
     guard known >= 0, known == last || !messages.isEmpty else {
-      // The server does not know this member, or it has lost messages. No broadcast waits for it until it has joined again.
+      // The server does not know this member, or it has lost messages. No broadcast waits for an unknown member until it has
+      // joined again.
       state.withLock { $0.currentUntil = nil }
       position = nil
       try await missed()
