@@ -1,6 +1,10 @@
 internal import CacheCore
 internal import HTTPTypes
 
+#if canImport(Glibc)
+internal import Glibc
+#endif
+
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else
@@ -54,7 +58,7 @@ struct BodyCollector: Sendable {
   /// Collects the next bytes.
   mutating func take(_ chunk: Data) async throws(CacheError) {
     guard count + Int64(chunk.count) <= limit else { throw request.bodyTooLarge }
-    if count == 0 { try await reservation?.begin(holding: Int64(chunk.count)) }
+    if count == 0 { try await reservation?.begin(holding: Int64(chunk.count), of: request.destination.isMemory ? length : nil) }
     count += Int64(chunk.count)
     switch request.destination {
     case .memory:
@@ -132,12 +136,37 @@ final class CollectedBytes: Sendable {
 }
 
 extension Data {
+  /// The size in bytes from which a body has its own pages.
+  private static let sizeOfOwnPages = 256 << 10
+
   /// Appends the next bytes of a body.
-  fileprivate mutating func collect(_ chunk: Data, of length: Int64?) {
+  mutating func collect(_ chunk: Data, of length: Int64?) {
     guard isEmpty else { return append(chunk) }
     self = chunk
+    guard let length, length > chunk.count else { return }
     // The length is the server's claim, so it must not reserve a large buffer.
-    if let length, length > chunk.count { reserveCapacity(Int(Swift.min(length, 64 << 20))) }
+    let capacity = Int(Swift.min(length, 64 << 20))
+    if let pages = Self.inOwnPages(chunk, capacity: capacity) { self = pages } else { reserveCapacity(capacity) }
+  }
+
+  /// Returns a copy with room for more bytes in pages that the system gets back when they are released, or `nil` if the
+  /// platform's allocator returns them anyway.
+  ///
+  /// After the first release of a large block, glibc takes further blocks of that size from its heap. Between longer-lived
+  /// blocks, the heap then keeps twice the memory that bodies use. Pages without bytes use no memory.
+  private static func inOwnPages(_ chunk: Data, capacity: Int) -> Data? {
+    #if canImport(Glibc)
+    // A few bytes would be stored in the value itself.
+    guard capacity >= sizeOfOwnPages, chunk.count >= 64 else { return nil }
+    let start = mmap(nil, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+    guard let start, start != MAP_FAILED else { return nil }
+    chunk.withUnsafeBytes { start.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(start), byteCount: $0.count) }
+    var data = Data(bytesNoCopy: start, count: capacity, deallocator: .custom { start, _ in _ = munmap(start, capacity) })
+    data.count = chunk.count
+    return data
+    #else
+    return nil
+    #endif
   }
 }
 

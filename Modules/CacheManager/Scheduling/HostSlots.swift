@@ -1,10 +1,10 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// The limit for loads that have sent a request to one host and have received no byte of a body yet.
+/// The limit for loads that have sent a request to one host, and whose bodies the memory budget does not cover as a whole yet.
 ///
-/// These loads hold no memory. If many of their bodies began at once, the engine would buffer the first bytes of all those for
-/// which the memory budget has no room. A silent server thus delays only further loads from that server.
+/// The engine buffers bytes of these bodies that nothing counts. `URLSession` even buffers all of them. A server that is silent or
+/// slow delays only further loads from that server.
 final class HostSlots: Sendable {
   /// The host that receives a request, with its scheme and its port.
   struct Host: Hashable, Sendable {

@@ -212,7 +212,7 @@ final class MemoryBudget: Sendable {
 final class MemoryReservation: Sendable {
   private struct State {
     var holding: MemoryAccounting.Holding
-    /// The slot of a load without a body.
+    /// The slot of a load whose body is not reserved as a whole.
     var slot: HostSlot?
     var isReleased = false
   }
@@ -237,12 +237,15 @@ final class MemoryReservation: Sendable {
   /// The announced length is only a claim, so it reserves nothing. A server that announces much and sends little must not block
   /// other loads.
   ///
-  /// - Parameter bytes: The number of bytes that have arrived.
-  func begin(holding bytes: Int64) async throws(CacheError) {
+  /// - Parameters:
+  ///   - bytes: The number of bytes that have arrived.
+  ///   - length: The announced length, if the body is collected. The load then keeps its slot until so much is reserved, because
+  ///     the engine may buffer the rest.
+  func begin(holding bytes: Int64, of length: Int64? = nil) async throws(CacheError) {
     let bytes = Int(clamping: min(bytes, Int64(budget.first)))
     try await budget.claim(.body(bytes), priority)
     add(.init(bodies: bytes))
-    leaveSlot()
+    if length ?? 0 <= Int64(bytes) { leaveSlot() }
   }
 
   /// Reserves memory for a body that is about to have this number of bytes.
@@ -251,6 +254,7 @@ final class MemoryReservation: Sendable {
   func grow(to bytes: Int64, most: Int64) async throws(CacheError) {
     let held = state.withLock { $0.holding.bodies }
     guard bytes > held else { return }
+    defer { if state.withLock({ $0.holding.bodies }) >= most { leaveSlot() } }
     // The sum of announced lengths must not overflow. The reservation grows as an array's capacity does, but by at most one part
     // at a time.
     let wanted = max(Int(clamping: min(bytes, 1 << 40)), Int(clamping: min(Int64(clamping: held + min(held, budget.part)), most)))
