@@ -145,19 +145,30 @@ extension Data {
     self = chunk
     guard let length, length > chunk.count else { return }
     // The length is the server's claim, so it must not reserve a large buffer.
-    let capacity = Int(Swift.min(length, 64 << 20))
-    if let pages = Self.inOwnPages(chunk, capacity: capacity) { self = pages } else { reserveCapacity(capacity) }
+    let most: Int64 = 64 << 20
+    if length <= most, Self.usesOwnPages(Int(length), chunk) {
+      self = Self.inOwnPages(chunk, capacity: Int(length)) ?? chunk
+    } else {
+      reserveCapacity(Int(Swift.min(length, most)))
+    }
   }
 
-  /// Returns a copy with room for more bytes in pages that the system gets back when they are released, or `nil` if the
-  /// platform's allocator returns them anyway.
+  /// Whether a body of this length is collected in pages that the system gets back when they are released.
   ///
-  /// After the first release of a large block, glibc takes further blocks of that size from its heap. Between longer-lived
-  /// blocks, the heap then keeps twice the memory that bodies use. Pages without bytes use no memory.
+  /// After the first release of a large block, glibc takes further blocks of up to 32 MiB from its heap. Between longer-lived
+  /// blocks, the heap then keeps twice the memory that bodies use. Other allocators return such blocks at once. A few bytes at
+  /// the start would be stored in the value itself, so such a body has no own pages.
+  private static func usesOwnPages(_ length: Int, _ chunk: Data) -> Bool {
+    #if canImport(Glibc)
+    length >= sizeOfOwnPages && length > chunk.count && chunk.count >= 64
+    #else
+    false
+    #endif
+  }
+
+  /// Returns a copy of the bytes with room for more in own pages, or `nil` if the system refuses them.
   private static func inOwnPages(_ chunk: Data, capacity: Int) -> Data? {
     #if canImport(Glibc)
-    // A few bytes would be stored in the value itself.
-    guard capacity >= sizeOfOwnPages, chunk.count >= 64 else { return nil }
     let start = mmap(nil, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
     guard let start, start != MAP_FAILED else { return nil }
     chunk.withUnsafeBytes { start.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(start), byteCount: $0.count) }

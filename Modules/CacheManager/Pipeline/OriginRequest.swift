@@ -170,13 +170,7 @@ struct OriginRequest: Sendable {
     _ download: DownloadRequest, by downloader: any Downloader
   ) async throws(CacheError) -> DownloadResponse {
     if request.destination.isStream { return try await downloader.download(download) }
-    return try await MemoryBudget.$isInsideLoad.withValue(true) { () async -> Result<DownloadResponse, CacheError> in
-      do throws(CacheError) {
-        return .success(try await downloader.download(download))
-      } catch {
-        return .failure(error)
-      }
-    }.get()
+    return try await MemoryBudget.insideLoad { () async throws(CacheError) in try await downloader.download(download) }
   }
 
   func judge(

@@ -61,6 +61,8 @@ final class RecordingBody: ResourceBody.Source {
   private let storage: Storage?
   /// The position of the response among those with the same key, or `nil` if it is not stored.
   private let ticket: CommitOrder.Ticket?
+  /// Whether the bytes use a part of the memory budget.
+  private let isReserved: Bool
   private let state: Lock<State>
 
   /// - Parameters:
@@ -79,6 +81,7 @@ final class RecordingBody: ResourceBody.Source {
     self.base = base
     self.storage = storage
     ticket = storage.map { $0.cache.ticket(for: $0.candidate) }
+    isReserved = reservation != nil
     let collector = BodyCollector(request, length: base.length, reservation)
     mayFitInMemory =
       storage != nil && BodyCollector.mayFitInMemory(base.length, request)
@@ -113,7 +116,7 @@ final class RecordingBody: ResourceBody.Source {
   func next() async throws(CacheError) -> Data? {
     let chunk: Data?
     do throws(CacheError) {
-      chunk = try await base.source.next()
+      chunk = try await readBase()
     } catch {
       abandon()
       throw error
@@ -141,6 +144,12 @@ final class RecordingBody: ResourceBody.Source {
     // A reader that has every byte must find the response in the cache.
     if count == base.length, request.destination.isStream { try await commit() }
     return chunk
+  }
+
+  /// Reads the next chunk. A body may load something through the manager, which must not wait for this load.
+  private func readBase() async throws(CacheError) -> Data? {
+    guard isReserved else { return try await base.source.next() }
+    return try await MemoryBudget.insideLoad { () async throws(CacheError) in try await base.source.next() }
   }
 
   private func collect(_ chunk: Data) async throws(CacheError) {

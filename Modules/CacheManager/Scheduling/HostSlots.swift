@@ -1,9 +1,10 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// The limit for loads that have sent a request to one host, and whose bodies the memory budget does not cover as a whole yet.
+/// The limit for loads that have sent a request to one host, and that the memory budget does not cover yet.
 ///
-/// The engine buffers bytes of these bodies that nothing counts. `URLSession` even buffers all of them. A server that is silent or
+/// A load into memory leaves its slot when the announced length of its body is reserved. Other loads leave it at the first byte.
+/// Until then, the engine may buffer bytes that nothing counts; `URLSession` buffers whole bodies. A server that is silent or
 /// slow delays only further loads from that server.
 final class HostSlots: Sendable {
   /// The host that receives a request, with its scheme and its port.
@@ -26,7 +27,8 @@ final class HostSlots: Sendable {
     var idle = 0
   }
 
-  /// The number of hosts that are known without loads, so that the next load need not make a semaphore.
+  /// The number of hosts that are known without loads, so that the next load need not make a semaphore. One more makes the
+  /// budget forget all of them.
   static let mostIdle = 64
 
   private let count: Int

@@ -5,7 +5,7 @@ internal import CacheCore
 ///
 /// No two claims wait for each other:
 /// - A load that starts holds no memory. Its body takes memory as its bytes arrive, so a server that sends nothing, or little,
-///   blocks no other load.
+///   blocks no load from another server.
 /// - A stream takes memory only if that is possible at once, and streams never hold more than half of the memory for bodies. A
 ///   client that reads slowly therefore blocks no load.
 /// - Of the bodies that grow beyond the remaining budget, one at a time grows without limit. The others wait for its end, or for

@@ -21,6 +21,19 @@ final class MemoryBudget: Sendable {
   /// because the outer load may hold it.
   @TaskLocal static var isInsideLoad = false
 
+  /// Runs code of a downloader for a load that has a reservation.
+  static func insideLoad<Value: Sendable>(
+    _ work: () async throws(CacheError) -> Value
+  ) async throws(CacheError) -> Value {
+    try await $isInsideLoad.withValue(true) { () async -> Result<Value, CacheError> in
+      do throws(CacheError) {
+        return .success(try await work())
+      } catch {
+        return .failure(error)
+      }
+    }.get()
+  }
+
   /// The most bytes that a load reserves if it passes bytes on without collecting them.
   static let streamed = 256 << 10
 
@@ -235,7 +248,7 @@ final class MemoryReservation: Sendable {
   /// Reserves memory for the first bytes of a body, but only for the beginning of many bytes.
   ///
   /// The announced length is only a claim, so it reserves nothing. A server that announces much and sends little must not block
-  /// other loads.
+  /// loads from other servers.
   ///
   /// - Parameters:
   ///   - bytes: The number of bytes that have arrived.

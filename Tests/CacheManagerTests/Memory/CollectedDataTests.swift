@@ -12,7 +12,7 @@ import Foundation
 struct CollectedDataTests {
   @Test(
     "all chunks are collected, whatever length was announced",
-    arguments: [nil, 0, 1, 100, 255 << 10, 256 << 10, 300 << 10, 1 << 20, 3 << 30], [1, 63, 64, 65_536])
+    arguments: [nil, 0, 1, 100, 255 << 10, 256 << 10, 300 << 10, 1 << 20, 3 << 30], [1, 63, 64, 65_536, 1_100_000])
   func collecting(length: Int64?, firstChunk: Int) {
     let chunks = [firstChunk, 1, 100_000, 65_536, 300_000].enumerated().map { Data(repeating: UInt8($0), count: $1) }
     var data = Data()
@@ -39,5 +39,14 @@ struct CollectedDataTests {
     #expect(copy == Data(repeating: 1, count: 100_000) && data.count == 400_000)
     data = Data()
     #expect(copy.last == 1)
+  }
+
+  @Test("a first chunk may be larger than any length for which memory is reserved at once")
+  func largeChunk() {
+    let chunk = Data(repeating: 7, count: 65 << 20)
+    var data = Data()
+    data.collect(chunk, of: 70 << 20)
+    data.collect(Data(repeating: 8, count: 5 << 20), of: 70 << 20)
+    #expect(data.count == 70 << 20 && data.prefix(chunk.count) == chunk && data.last == 8)
   }
 }

@@ -200,7 +200,7 @@ struct MemoryBudgetTests {
     try await expectNothingLeft()
   }
 
-  @Test("a server that announces much and sends little blocks neither later loads nor disk reads")
+  @Test("a server that announces much and sends little blocks neither loads from other servers nor disk reads")
   func slow() async throws {
     let stored = try serve("/stored", bytes: 250_000) { _ in .ok(Data(count: 250_000), cacheControl: "max-age=60") }
     _ = try await load(stored).value
@@ -351,6 +351,55 @@ struct MemoryBudgetTests {
       return try await group.reduce(into: []) { $0.append($1) }
     }
     #expect(values == [String](repeating: "secret", count: 40))
+  }
+
+  @Test("a body that loads something through the same manager does not wait for a slot of its host")
+  func nestedBody() async throws {
+    let (token, gate) = (try fixture.url("/token"), Gate())
+    let manager = Lock<ResourceManager?>(nil)
+    let network = ClosureDownloader { seen throws(CacheError) in
+      guard seen.head.path != "/token" else { return .streaming(["secret"]) }
+      let body = NestedBody { () async throws(CacheError) in
+        await gate.pass()
+        return try await manager.withLock { $0 }?.load(token, options: .policy(.reload)).text ?? ""
+      }
+      return DownloadResponse(head: HTTPResponse(status: .ok), body: ResourceBody(length: 8, source: body))
+    }
+    let nesting = try ManagerFixture {
+      $0.downloader = network
+      $0.memoryBudget = 400_000
+    }
+    manager.withLock { $0 = nesting.manager }
+    defer { manager.withLock { $0 = nil } }
+    let values = try await withThrowingTaskGroup(of: String.self) { group in
+      for number in 0..<16 { group.addTask { try await nesting.manager.load(nesting.url("/\(number)")).text } }
+      // All slots of the host are taken by bodies that have begun.
+      await gate.arrived(16)
+      gate.open()
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(values == [String](repeating: "a secret", count: 16))
+  }
+
+  /// A body of two chunks, of which the second one is made when it is read.
+  private final class NestedBody: ResourceBody.Source {
+    private let count = Counter()
+    private let second: @Sendable () async throws(CacheError) -> String
+
+    init(_ second: @escaping @Sendable () async throws(CacheError) -> String) { self.second = second }
+
+    var trailers: HTTPFields? { nil }
+
+    func cancel() {}
+
+    func next() async throws(CacheError) -> Data? {
+      defer { count.increment() }
+      switch count.value {
+      case 0: return Data("a ".utf8)
+      case 1: return Data(try await second().utf8)
+      default: return nil
+      }
+    }
   }
 
   @Test("a transform that loads something through the same manager blocks no load")
