@@ -209,6 +209,8 @@ struct OutageTests {
         $0.store = store
         $0.validator = ETagValidator()
         $0.observer = observer
+        // On a busy machine, loads would not wait for the server.
+        ($0.storeReadTimeout, $0.storeWriteTimeout) = (nil, nil)
       })
   }
 
