@@ -159,7 +159,10 @@ struct OriginRequest: Sendable {
     let (request, url, metrics, head) = (request, transaction.observedURL, response.metrics, request.clock.uptime - start)
     let body = ObservedBody(response.body) { error in
       let ended = metrics().completed(timeToHead: head, total: request.clock.uptime - start)
-      request.observe(.transferEnded(url: url, metrics: ended, error: error, transfer: transfer))
+      // Loads that the observer starts are not a part of this load.
+      MemoryBudget.$isInsideLoad.withValue(false) {
+        request.observe(.transferEnded(url: url, metrics: ended, error: error, transfer: transfer))
+      }
     }
     response.body = ResourceBody(length: response.body.length, source: body)
   }

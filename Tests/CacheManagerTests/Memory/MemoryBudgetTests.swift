@@ -381,6 +381,25 @@ struct MemoryBudgetTests {
     #expect(values == [String](repeating: "a secret", count: 16))
   }
 
+  @Test("loads that an observer starts at the end of a transfer are not a part of the load")
+  func observerOfBodies() async throws {
+    let (observer, url) = (ContextObserver(), try fixture.url("/a"))
+    let watched = try ManagerFixture { $0.observer = observer }
+    watched.network.respond(to: url, with: .ok(Data(count: 100)).chunked(by: 10))
+    _ = try await watched.manager.load(url)
+    #expect(observer.isInsideLoad.withLock { $0 } == [false])
+  }
+
+  /// An observer that records the context in which it learns of the end of a transfer.
+  private final class ContextObserver: LoadObserver {
+    let id = ComponentID.unique(ContextObserver.self)
+    let isInsideLoad = Lock<[Bool]>([])
+
+    func observe(_ event: CacheEvent, of load: LoadID) {
+      if case .transferEnded = event { isInsideLoad.withLock { $0.append(MemoryBudget.isInsideLoad) } }
+    }
+  }
+
   /// A body of two chunks, of which the second one is made when it is read.
   private final class NestedBody: ResourceBody.Source {
     private let count = Counter()
