@@ -170,7 +170,7 @@ struct CoalescingWaitTests {
 
   @Test("two variants of a resource whose Vary field was unknown make two requests", arguments: StorageKind.allCases)
   func variants(_ kind: StorageKind) async throws {
-    let fixture = try ManagerFixture(kind)
+    let fixture = try ManagerFixture(kind) { $0.waitForStores() }
     let gate = Gate()
     fixture.network.serve(fixture.url) { request in
       .ok(request.headerFields[.acceptLanguage] ?? "", cacheControl: "max-age=60", fields: [.vary: "Accept-Language"]).held(
@@ -192,7 +192,7 @@ struct CoalescingWaitTests {
 
   @Test("if the leader leaves before the response, one of the waiting requests is sent")
   func leaderLeaves() async throws {
-    let fixture = try ManagerFixture()
+    let fixture = try ManagerFixture { $0.waitForStores() }
     let gate = Gate()
     fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }
     let leader = Task { try await fixture.send() }
@@ -212,7 +212,7 @@ struct CoalescingWaitTests {
 
   @Test("if several leaders leave, one request at a time is sent")
   func leadersLeave() async throws {
-    let fixture = try ManagerFixture()
+    let fixture = try ManagerFixture { $0.waitForStores() }
     let gate = Gate()
     let name = try #require(HTTPField.Name("X-Who"))
     fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }

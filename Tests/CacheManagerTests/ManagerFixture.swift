@@ -72,3 +72,9 @@ extension RequestOptions {
 extension ScriptedDownloader {
   var conditional: Int { requests.filter { $0.headerFields[.ifNoneMatch] != nil }.count }
 }
+
+extension ResourceManager.Configuration {
+  /// Lets loads wait for the stores without a limit, for tests that count the sleeping tasks. A limit has a task that sleeps, and
+  /// whether it starts depends on the order in which two commits end.
+  mutating func waitForStores() { (storeReadTimeout, storeWriteTimeout) = (nil, nil) }
+}

@@ -39,7 +39,10 @@ struct SelectingFieldTests {
     "a request that learns the selecting fields waits only for requests with equal values, from Vary or from the validator",
     arguments: [true, false])
   func validators(_ isOwn: Bool) async throws {
-    let fixture = try ManagerFixture { if isOwn { $0.validator = LanguageValidator() } }
+    let fixture = try ManagerFixture {
+      if isOwn { $0.validator = LanguageValidator() }
+      $0.waitForStores()
+    }
     let gate = Gate()
     fixture.network.serve(fixture.url) { request in
       .ok(

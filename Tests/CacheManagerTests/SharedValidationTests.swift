@@ -179,7 +179,10 @@ struct SharedValidationTests {
 
   @Test("each variant, and each set of credentials, needs its own request", arguments: [CacheMode.private, .shared])
   func variants(_ mode: CacheMode) async throws {
-    let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: mode) }
+    let fixture = try ManagerFixture {
+      $0.validator = ETagValidator(mode: mode)
+      $0.waitForStores()
+    }
     let gate = Gate()
     fixture.network.serve(fixture.url) { request in
       let text = "\(request.headerFields[.acceptLanguage] ?? "") \(request.headerFields[.authorization] ?? "")"
@@ -281,7 +284,10 @@ struct SharedValidationTests {
     "clients that differ in any field get their own response if it may not be reused, and none waits for another one",
     arguments: ["no-cache", "max-age=0", nil], ["X-API-Key", "X-Forwarded-For", "Accept-Language", "traceparent"])
   func differentFields(_ cacheControl: String?, _ name: String) async throws {
-    let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: .shared) }
+    let fixture = try ManagerFixture {
+      $0.validator = ETagValidator(mode: .shared)
+      $0.waitForStores()
+    }
     let gate = Gate()
     let field = try #require(HTTPField.Name(name))
     fixture.network.serve(fixture.url) { request in
@@ -350,7 +356,10 @@ struct SharedValidationTests {
 
   @Test("users with different cookies do not share a response without a stated lifetime")
   func cookies() async throws {
-    let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: .shared, ignoresCookies: true) }
+    let fixture = try ManagerFixture {
+      $0.validator = ETagValidator(mode: .shared, ignoresCookies: true)
+      $0.waitForStores()
+    }
     let gate = Gate()
     fixture.network.serve(fixture.url) { request in
       let user = request.headerFields[.cookie] ?? ""
