@@ -275,7 +275,7 @@ private struct Field {
   private let colon: Int
   /// The name without the blanks that may follow it. Blanks before it are an error that the parser reports.
   let name: ResponseRepair.Bytes
-
+  /// Whether continuations follow the first line.
   private let isFolded: Bool
 
   init(_ line: ResponseRepair.Bytes) {
