@@ -5,7 +5,8 @@ internal import ObjectiveC
 internal import QuartzCore
 
 extension NSImageView {
-  /// Loads an image and shows it. The previous image or the placeholder stays until the new image is available.
+  /// Loads an image and shows it. Until it is available, the view shows the placeholder, or the earlier image if that is the
+  /// image of the same URL in another size.
   ///
   /// ```swift
   /// row.imageView?.setImage(from: url, placeholder: NSImage(named: "placeholder"), .fill(64, 64))

@@ -5,7 +5,8 @@ internal import ObjectiveC
 public import UIKit
 
 extension UIImageView {
-  /// Loads an image and shows it. The previous image or the placeholder stays until the new image is available.
+  /// Loads an image and shows it. Until it is available, the view shows the placeholder, or the earlier image if that is the
+  /// image of the same URL in another size.
   ///
   /// ```swift
   /// cell.imageView.setImage(from: url, placeholder: UIImage(systemName: "photo"), crossfade: .milliseconds(200))
