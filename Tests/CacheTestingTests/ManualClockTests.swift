@@ -64,6 +64,33 @@ struct ManualClockTests {
     #expect(log.all == ["10 #1", "10 #3", "20 #2", "30 #0"])
   }
 
+  @Test("an advance past a sleep waits until that sleep begins, and leaves longer ones")
+  func advancePastSleep() async throws {
+    let other = Task { [clock] in try await clock.sleep(for: .seconds(60)) }
+    await clock.sleepers(1)
+    let advance = Task { [clock] in await clock.advance(pastSleepOf: .seconds(5)) }
+    let sleeper = Task { [clock] in try await clock.sleep(for: .seconds(5)) }
+    try await sleeper.value
+    await advance.value
+    #expect(clock.uptime == .seconds(5))
+    #expect(clock.pendingSleeps == 1)
+    // The rest of the other sleep.
+    await clock.advance(pastSleepOf: .seconds(55))
+    try await other.value
+    #expect(clock.now == Timestamp(seconds: 1_060))
+  }
+
+  @Test("an advance past a sleep that never begins ends with its task, and does not move the clock")
+  func cancelledAdvance() async {
+    let advance = Task { [clock] in await clock.advance(pastSleepOf: .seconds(5)) }
+    let count = Task { [clock] in await clock.sleepers(1) }
+    advance.cancel()
+    count.cancel()
+    await advance.value
+    await count.value
+    #expect(clock.uptime == .zero)
+  }
+
   @Test("a sleep of zero or less returns immediately", arguments: [Duration.zero, .seconds(-1)])
   func nothingToSleep(_ duration: Duration) async throws {
     try await clock.sleep(for: duration)

@@ -35,12 +35,48 @@ struct ScriptedDownloaderTests {
       to: url, with: .ok("x", etag: "\"1\"", cacheControl: "max-age=1"), .notModified(etag: "\"1\""), .redirect(to: "/b"),
       .response(.notFound))
     let ok = try await network.get(url).head
-    #expect(ok.headerFields == [.eTag: "\"1\"", .cacheControl: "max-age=1"])
+    #expect(ok.headerFields == [.eTag: "\"1\"", .cacheControl: "max-age=1", .contentLength: "1"])
     #expect(try await network.get(url).head.status == .notModified)
     let redirect = try await network.get(url).head
     #expect(redirect.status == .found)
     #expect(redirect.headerFields[.location] == "/b")
     #expect(try await network.get(url).head.status == .notFound)
+  }
+
+  @Test(
+    "a head states the length of its body, unless it has such a field or its status allows none",
+    arguments: [
+      (.ok("body"), "4"), (.ok("body").cut(after: 2), "4"), (.response(.notFound), "0"), (.redirect(to: "/b"), "0"),
+      (.ok("body", fields: [.contentLength: "9"]), "9"), (.ok("body").withoutLength(), nil), (.response(.noContent), nil),
+      (.notModified(), nil), (.ok("body").part(from: 1), "3"),
+    ] as [(ScriptedResponse, String?)])
+  func lengths(_ response: ScriptedResponse, _ length: String?) async throws {
+    network.respond(to: url, with: response)
+    #expect(try await network.get(url).head.headerFields[.contentLength] == length)
+  }
+
+  @Test("a response to HEAD has no body, and states the length of the scripted one")
+  func head() async throws {
+    network.respond(to: url, with: .ok("body"), .response(.ok))
+    for length in ["4", nil] {
+      let response = try await network.get(url, method: .head)
+      #expect(response.head.headerFields[.contentLength] == length)
+      #expect(try await response.body.collect().isEmpty)
+    }
+  }
+
+  @Test(
+    "the part of a response is its rest, with its position",
+    arguments: [
+      (0, 206, "bytes 0-3/4", "body"), (3, 206, "bytes 3-3/4", "y"), (4, 416, "bytes */4", ""), (-1, 416, "bytes */4", ""),
+    ])
+  func part(_ offset: Int, _ status: Int, _ range: String, _ rest: String) async throws {
+    network.respond(to: url, with: .ok("body", etag: "\"1\"").cut(after: 2).part(from: offset))
+    let response = try await network.get(url)
+    #expect(response.head.status.code == status)
+    #expect(response.head.headerFields[.contentRange] == range)
+    #expect(response.head.headerFields[.eTag] == "\"1\"")
+    #expect(try await response.body.collect() == Data(rest.utf8))
   }
 
   @Test("an unscripted request fails, and verify names it")

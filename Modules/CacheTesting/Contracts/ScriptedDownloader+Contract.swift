@@ -12,19 +12,16 @@ extension ScriptedDownloader: ContractOrigin {
   public var hasSockets: Bool { false }
 
   public func serve(_ responses: [ContractResponse]) async throws -> URL {
-    let scripted = try responses.map { ($0.body, try Self.scripted($0)) }
+    let scripted = try responses.map { try Self.scripted($0) }
     guard let last = scripted.last else { throw ContractViolation("no response to serve") }
     let url = try uniqueURL()
     let turn = Lock(0)
-    serve(url) { request in
+    serve(url) { _ in
       let index = turn.withLock { turn in
         defer { turn += 1 }
         return turn
       }
-      let (body, response) = index < scripted.count ? scripted[index] : last
-      guard request.method == .head, case .response(var head, _) = response.outcome else { return response }
-      head.headerFields[.contentLength] = String(body.count)
-      return .response(head.status, fields: head.headerFields)
+      return index < scripted.count ? scripted[index] : last
     }
     return url
   }

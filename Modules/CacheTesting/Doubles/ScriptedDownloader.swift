@@ -106,7 +106,9 @@ public final class ScriptedDownloader: Downloader {
     if Task.isCancelled { throw .cancelled }
     switch scripted.outcome {
     case .failure(let error): throw error
-    case .response(let head, let body): return response(head, body, scripted, began: began)
+    case .response(let head, let body):
+      return response(
+        scripted.head(head, of: body, to: request.head), request.head.method == .head ? Data() : body, scripted, began: began)
     }
   }
 

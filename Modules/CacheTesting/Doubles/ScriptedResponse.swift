@@ -8,6 +8,10 @@ public import Foundation
 #endif
 
 /// One response of a ``ScriptedDownloader``: a head and a body, or an error, optionally delayed or held by a gate.
+///
+/// The head states the length of the body in `Content-Length`, as that of an HTTP server does, unless the response has such a
+/// field already. Responses with status 204 and 304 state none. The response to a HEAD request has no body, and states the length
+/// that the body of a GET has.
 public struct ScriptedResponse: Sendable {
   enum Outcome: Sendable {
     case response(HTTPResponse, body: Data)
@@ -68,13 +72,45 @@ public struct ScriptedResponse: Sendable {
   public func bodyHeld(by gate: Gate) -> Self { changed { $0.bodyGate = gate } }
 
   /// Ends the body with an error after the given number of bytes, although the head declares all of them.
+  ///
+  /// With an entity tag, `Downloader.resuming(_:clock:)` requests the rest, which ``part(from:)`` returns.
   public func cut(after bytes: Int) -> Self { changed { $0.cutAfter = bytes } }
 
   /// Delivers the body in chunks of the given size.
   public func chunked(by size: Int) -> Self { changed { $0.chunkSize = max(1, size) } }
 
-  /// Omits the length of the body.
+  /// Omits the length of the body, like a server that sends chunks.
   public func withoutLength() -> Self { changed { $0.statesLength = false } }
+
+  /// Returns the 206 response with the bytes from `offset` on (RFC 9110 §15.3.7), which a server sends to a request for the rest.
+  ///
+  /// ```swift
+  /// let film = ScriptedResponse.ok(bytes, etag: "\"1\"")
+  /// network.respond(to: url, with: film.cut(after: 60_000), film.part(from: 60_000))
+  /// ```
+  ///
+  /// If the body has no byte at the offset, the response is a 416 (RFC 9110 §15.5.17). An error is returned unchanged.
+  public func part(from offset: Int) -> Self {
+    guard case .response(var head, let body) = outcome else { return self }
+    let rest = offset >= 0 ? body.dropFirst(offset) : Data()
+    head.status = rest.isEmpty ? .rangeNotSatisfiable : .partialContent
+    head.headerFields[.contentRange] = rest.isEmpty ? "bytes */\(body.count)" : "bytes \(offset)-\(body.count - 1)/\(body.count)"
+    head.headerFields[.contentLength] = nil
+    return changed {
+      $0.outcome = .response(head, body: rest)
+      $0.cutAfter = nil
+    }
+  }
+
+  /// The head of the response to a request, with the length of the body if the head of a server states it.
+  func head(_ head: HTTPResponse, of body: Data, to request: HTTPRequest) -> HTTPResponse {
+    guard statesLength, head.headerFields[.contentLength] == nil, ![204, 304].contains(head.status.code),
+      request.method != .head || !body.isEmpty
+    else { return head }
+    var head = head
+    head.headerFields[.contentLength] = String(body.count)
+    return head
+  }
 
   private func changed(_ change: (inout Self) -> Void) -> Self {
     var copy = self

@@ -74,7 +74,7 @@ struct DecodingTests {
     let response = try await ask(encoded, "gzip", status: status, method: method)
     #expect(response.head.headerFields[.contentEncoding] == "gzip")
     #expect(response.head.headerFields[.contentLength] == String(encoded.count))
-    #expect(try await response.body.collect() == encoded)
+    #expect(try await response.body.collect() == (method == .head ? Data() : encoded))
   }
 
   @Test("a response with an unknown coding is returned unchanged", arguments: ["zstd", "gzip, zstd", "zstd, gzip", "compress"])

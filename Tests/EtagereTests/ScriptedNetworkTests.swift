@@ -1,0 +1,52 @@
+import CacheTesting
+import Etagere
+import Foundation
+import Testing
+
+@Suite("A scripted network below the app's wrappers")
+struct ScriptedNetworkTests {
+  private let clock = ManualClock()
+  private let network: ScriptedDownloader
+  private let url: URL
+
+  init() throws {
+    network = ScriptedDownloader(clock: clock)
+    url = try #require(URL(string: "https://example.com/film"))
+  }
+
+  @Test("a scripted body that breaks off is resumed with a range, and the file is complete")
+  func resumed() async throws {
+    let bytes = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+    let film = ScriptedResponse.ok(bytes, etag: "\"1\"")
+    network.respond(to: url, with: film.cut(after: 60_000), film.part(from: 60_000).cut(after: 30_000), film.part(from: 90_000))
+    var policy = RetryPolicy.standard
+    policy.backoff = Backoff(base: .zero, cap: .zero)
+    let manager = ResourceManager(
+      try .standard(folder: nil, downloader: network.resuming(policy, clock: clock), clock: clock))
+
+    #expect(try await manager.load(url).data == bytes)
+    #expect(network.requests.map { $0.headerFields[.range] } == [nil, "bytes=60000-", "bytes=90000-"])
+    #expect(network.requests.dropFirst().allSatisfy { $0.headerFields[.ifRange] == "\"1\"" })
+    try network.verify()
+  }
+
+  @Test("a load ends at its timeout, although its response takes longer")
+  func timeout() async throws {
+    network.respond(to: url, with: .ok("late").after(.seconds(10)))
+    let manager = ResourceManager(try .standard(folder: nil, downloader: network, clock: clock))
+
+    let load = Task { [url] in try await manager.load(url, options: RequestOptions { $0.timeout = .seconds(5) }) }
+    await clock.advance(pastSleepOf: .seconds(5))
+    await #expect { try await load.value } throws: { ($0 as? CacheError)?.code == .timedOut }
+  }
+
+  @Test("a response that arrives before the timeout is the result")
+  func inTime() async throws {
+    network.respond(to: url, with: .ok("in time").after(.seconds(4)))
+    let manager = ResourceManager(try .standard(folder: nil, downloader: network, clock: clock))
+
+    let load = Task { [url] in try await manager.load(url, options: RequestOptions { $0.timeout = .seconds(5) }) }
+    await clock.advance(pastSleepOf: .seconds(4))
+    #expect(try await load.value.data == Data("in time".utf8))
+  }
+}
