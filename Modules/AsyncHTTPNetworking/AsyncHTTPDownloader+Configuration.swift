@@ -13,20 +13,21 @@ extension AsyncHTTPDownloader {
   /// }
   /// ```
   public struct Configuration: Sendable {
-    /// The maximum number of open connections to one host. Further requests wait. With HTTP/2, many requests share one
-    /// connection.
+    /// The maximum number of open connections to one host, at least 1. Further requests wait. With HTTP/2, many requests share
+    /// one connection.
     public var connectionsPerHost = 8
     /// Whether an idempotent request without a body is sent again over another connection if the server closed its reused
     /// connection before it responded (RFC 9110 §9.2.2). A proxy may do so too. Other requests, such as `POST`, are never sent
     /// again. A request that was not sent yet always moves to another connection.
     public var resendsLostRequests = true
-    /// The default maximum time without received data. A transfer that exceeds it fails with `CacheError.Code.timedOut`.
+    /// The default maximum time without received data, greater than zero. A transfer that exceeds it fails with
+    /// `CacheError.Code.timedOut`.
     ///
     /// Time in which the reader requests no bytes, or in which the source of a request body produces none, does not count.
     public var idleTimeout = Duration.seconds(60)
-    /// The maximum time to connect, including name lookup, TCP, proxy and TLS.
+    /// The maximum time to connect, including name lookup, TCP, proxy and TLS. It is greater than zero.
     public var connectTimeout = Duration.seconds(10)
-    /// The time after which an unused connection is closed.
+    /// The time after which an unused connection is closed, at least zero.
     public var connectionIdleTime = Duration.seconds(60)
     /// Whether HTTP/2 is used if TLS negotiates it (ALPN, RFC 7301). Otherwise HTTP/1.1 is used. Requests with a body always use
     /// HTTP/1.1: see <doc:AsyncHTTPNetworking>.
@@ -47,6 +48,14 @@ extension AsyncHTTPDownloader {
     /// The event loop group for the client: by default SwiftNIO's, which the process shares. The owner of another group must shut
     /// it down after the downloader.
     public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+
+    func check() throws(CacheError) {
+      try CacheError.require("connectionsPerHost", connectionsPerHost, in: 1...)
+      try CacheError.require("idleTimeout", positive: idleTimeout)
+      try CacheError.require("connectTimeout", positive: connectTimeout)
+      try CacheError.require("connectionIdleTime", connectionIdleTime, in: .zero...)
+      try CacheError.require("proxy.port", proxy?.port, in: 1...65_535)
+    }
 
     /// Creates the default settings.
     public init() {}

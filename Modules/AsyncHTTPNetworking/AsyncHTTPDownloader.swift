@@ -38,6 +38,7 @@ public final class AsyncHTTPDownloader: Downloader {
   private let nameCheck: NameCheck?
   private let unverified: TLSConfiguration?
   private let connections: ConnectionCount?
+  private let validity: Result<Void, CacheError>
 
   /// Creates a downloader with its own client and the default settings.
   public convenience init() {
@@ -54,8 +55,9 @@ public final class AsyncHTTPDownloader: Downloader {
   /// Creates a downloader with its own client.
   ///
   /// - Parameter configuration: The settings.
-  /// - Throws: `CacheError.Code.invalidConfiguration` if certificates or keys cannot be read.
+  /// - Throws: `CacheError.Code.invalidConfiguration` if certificates or keys cannot be read, or if a number is out of its range.
   public convenience init(configuration: Configuration) throws(CacheError) {
+    try configuration.check()
     let trustsSome = !configuration.tls.trustedHosts.isEmpty
     let connections = ConnectionCount()
     self.init(
@@ -79,6 +81,7 @@ public final class AsyncHTTPDownloader: Downloader {
       owning: HTTPClient(eventLoopGroup: group, configuration: client),
       uploading: !configuration.allowsHTTP2 ? nil : HTTPClient(eventLoopGroup: group, configuration: uploading))
     queue = HostQueue(connectionsPerHost: configuration.connectionsPerHost)
+    validity = .success(())
     nameCheck = configuration.addressPolicy.map { NameCheck($0) }
   }
 
@@ -98,8 +101,10 @@ public final class AsyncHTTPDownloader: Downloader {
   ///
   /// - Parameters:
   ///   - client: The client, retained while a transfer runs.
-  ///   - connectionsPerHost: The maximum number of connections to one host. It must not exceed the limit of the client's pool.
-  ///   - idleTimeout: The default maximum time without received data.
+  ///   - connectionsPerHost: The maximum number of connections to one host, at least 1. It must not exceed the limit of the
+  ///     client's pool.
+  ///   - idleTimeout: The default maximum time without received data, greater than zero. With a number out of its range,
+  ///     downloads fail with `CacheError.Code.invalidConfiguration`.
   public init(client: HTTPClient, connectionsPerHost: Int = 8, idleTimeout: Duration = .seconds(60)) {
     configuration = Configuration {
       $0.connectionsPerHost = connectionsPerHost
@@ -108,6 +113,7 @@ public final class AsyncHTTPDownloader: Downloader {
     }
     owner = ClientOwner(borrowing: client)
     queue = HostQueue(connectionsPerHost: connectionsPerHost)
+    validity = Result(catching: configuration.check)
     (nameCheck, unverified, connections) = (nil, nil, nil)
   }
 
@@ -153,6 +159,7 @@ public final class AsyncHTTPDownloader: Downloader {
 
   private func start(_ request: DownloadRequest, calledAt: NIODeadline) async throws(CacheError) -> DownloadResponse {
     guard !Task.isCancelled else { throw .cancelled }
+    try validity.get()
     let isHTTP1 = !configuration.allowsHTTP2 || request.head.scheme?.lowercased() == "http"
     let outgoing = try OutgoingRequest(
       request.head, userAgent: configuration.userAgent, sendsExactTarget: connections != nil && isHTTP1)

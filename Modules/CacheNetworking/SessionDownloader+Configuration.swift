@@ -7,18 +7,19 @@ internal import FoundationNetworking
 #endif
 
 extension SessionDownloader {
-  /// The settings of a ``SessionDownloader``.
+  /// The settings of a ``SessionDownloader``. With a number out of its range, every download fails with
+  /// `CacheError.Code.invalidConfiguration`.
   public struct Configuration: Hashable, Sendable {
-    /// The maximum number of connections to one host.
+    /// The maximum number of connections to one host, at least 1.
     public var connectionsPerHost = 6
-    /// The default maximum time between two bytes sent or received. It includes the wait for a connection. A transfer that
-    /// exceeds it fails with `CacheError.Code.timedOut`.
+    /// The default maximum time between two bytes sent or received, greater than zero. It includes the wait for a connection. A
+    /// transfer that exceeds it fails with `CacheError.Code.timedOut`.
     public var idleTimeout = Duration.seconds(60)
-    /// The maximum number of received bytes that are buffered in memory for a slow reader, or `nil` for no limit. Foundation has
-    /// no back-pressure. A reader that exceeds the limit fails with `CacheError.Code.readerTooSlow`.
+    /// The maximum number of received bytes that are buffered in memory for a slow reader, at least 1, or `nil` for no limit.
+    /// Foundation has no back-pressure. A reader that exceeds the limit fails with `CacheError.Code.readerTooSlow`.
     public var bufferLimit: Int? = 512 << 20
-    /// The maximum number of bytes of a request body that are collected in memory. A longer body is written to ``uploadFolder``
-    /// before it is sent. A body that is already in memory stays there.
+    /// The maximum number of bytes of a request body that are collected in memory, at least zero. A longer body is written to
+    /// ``uploadFolder`` before it is sent. A body that is already in memory stays there.
     public var uploadMemoryLimit = 1 << 20
     /// The folder for longer request bodies. Each body is stored in a file that only its owner can read, until it is sent or
     /// cancelled.
@@ -79,8 +80,13 @@ extension SessionDownloader {
     /// The limits for collecting request bodies.
     var spooling: BodySpooling { BodySpooling(memoryLimit: max(uploadMemoryLimit, 0), folder: uploadFolder) }
 
-    /// - Throws: `CacheError.Code.invalidConfiguration` if one of the added fields is a credential.
+    /// - Throws: `CacheError.Code.invalidConfiguration` if a number is out of its range, or if one of the added fields is a
+    ///   credential.
     func check() throws(CacheError) {
+      try CacheError.require("connectionsPerHost", connectionsPerHost, in: 1...)
+      try CacheError.require("idleTimeout", positive: idleTimeout)
+      try CacheError.require("bufferLimit", bufferLimit, in: 1...)
+      try CacheError.require("uploadMemoryLimit", uploadMemoryLimit, in: 0...)
       guard !additionalHeaders.isEmpty else { return }
       let credentials: [HTTPField.Name] = [.authorization, .cookie, .proxyAuthorization]
       guard let field = credentials.first(where: { additionalHeaders.contains($0) }) else { return }

@@ -7,6 +7,9 @@ public import HTTPTypes
 /// It is pure: it receives the time, reads only its arguments, and returns equal results for equal arguments.
 /// <doc:ETagValidation> has tables of all directives and of all malformed input.
 ///
+/// A manager fails each load with `CacheError.Code.invalidConfiguration` if a number of its validator is out of range. The
+/// validator's own functions cannot fail, and use the nearest valid number.
+///
 /// ```swift
 /// let validator = ETagValidator()
 /// switch validator.plan(request, policy: .standard, stored: stored, now: clock.now) {
@@ -15,7 +18,7 @@ public import HTTPTypes
 /// case .respond(let response): show(response)
 /// }
 /// ```
-public struct ETagValidator: ResponseValidator {
+public struct ETagValidator: ResponseValidator, CheckedComponent {
   /// The default maximum number of stored responses of a resource.
   public static let defaultVariantLimit = 32
 
@@ -28,6 +31,7 @@ public struct ETagValidator: ResponseValidator {
   public let variantLimit: Int
   let rules: ResponseRules
   let secret: DigestSecret
+  package let validity: Result<Void, CacheError>
 
   /// The kind of cache, private or shared.
   public var mode: CacheMode { rules.mode }
@@ -47,7 +51,7 @@ public struct ETagValidator: ResponseValidator {
   ///
   /// - Parameters:
   ///   - mode: The kind of cache.
-  ///   - defaultLifetime: The lifetime of responses that state none.
+  ///   - defaultLifetime: The lifetime of responses that state none, at least zero.
   ///   - targets: The targeted fields that a shared cache obeys, in order of precedence (RFC 9213 §2.2).
   ///   - variantLimit: The maximum number of stored responses of a resource, at least one.
   ///   - parts: The use of partial responses (206).
@@ -68,7 +72,7 @@ public struct ETagValidator: ResponseValidator {
   /// - Parameters:
   ///   - mode: The kind of cache.
   ///   - heuristics: The heuristic lifetime, a percentage of the time since `Last-Modified` (RFC 9111 §4.2.2), or `nil` for none.
-  ///   - defaultLifetime: The lifetime of responses that state none and have no heuristic one.
+  ///   - defaultLifetime: The lifetime of responses that state none and have no heuristic one, at least zero.
   ///   - targets: The targeted fields that a shared cache obeys, in order of precedence (RFC 9213 §2.2).
   ///   - variantLimit: The maximum number of stored responses of a resource, at least one.
   ///   - parts: The use of partial responses (206).
@@ -79,6 +83,13 @@ public struct ETagValidator: ResponseValidator {
     targets: [HTTPField.Name] = defaultTargets, variantLimit: Int = defaultVariantLimit, parts: PartialResponses = .ignored,
     ignoresCookies: Bool = false, digestSecret: DigestSecret = .random()
   ) {
+    validity = Result { () throws(CacheError) in
+      try CacheError.require("defaultLifetime", defaultLifetime, in: .zero...)
+      try CacheError.require("variantLimit", variantLimit, in: 1...)
+      try CacheError.require("percent", heuristics?.percent, in: 0...100)
+      try CacheError.require("longest", heuristics?.longest, in: .zero...)
+    }
+    let heuristics = heuristics.map { Heuristics(percent: min(100, max(0, $0.percent)), longest: max(.zero, $0.longest)) }
     rules = ResponseRules(
       mode: mode, targets: targets, heuristics: heuristics, defaultLifetime: defaultLifetime.map { max(.zero, $0) },
       ignoresCookies: ignoresCookies)

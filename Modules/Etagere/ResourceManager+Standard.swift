@@ -31,18 +31,21 @@ extension ResourceManager.Configuration {
   ///
   /// - Parameters:
   ///   - folder: The folder of the disk store, which uses a subfolder of its own, or `nil` for no disk store.
-  ///   - diskLimit: The size limit of the disk store in bytes.
-  ///   - memoryLimit: The size limit of the memory store in bytes.
+  ///   - diskLimit: The size limit of the disk store in bytes, at least zero.
+  ///   - memoryLimit: The size limit of the memory store in bytes, at least zero.
   ///   - downloader: The downloader, or `nil` for `SessionDownloader().resuming(.standard).retrying(.brief)`. The default resumes
   ///     interrupted bodies and retries up to twice after errors that may be temporary. Pass a `SessionDownloader()` to disable
   ///     both. On Linux, `URLSession` ends the process on some valid responses, so pass an `AsyncHTTPDownloader` there. The
   ///     default's first request says so on standard error.
   ///   - clock: The clock of the manager, the stores, the default downloader, and its retries. Tests pass a `ManualClock`.
-  /// - Throws: `CacheError` with path and reason if the folder cannot be used.
+  /// - Throws: `CacheError` with path and reason if the folder cannot be used. `CacheError.Code.invalidConfiguration` if a limit is
+  ///   negative.
   public static func standard(
     folder: URL?, diskLimit: Int64 = 512 << 20, memoryLimit: Int = MemoryCache.Limits.defaultCost,
     downloader: (any Downloader)? = nil, clock: any CacheClock = SystemClock()
   ) throws(CacheError) -> Self {
+    try CacheError.require("diskLimit", diskLimit, in: 0...)
+    try CacheError.require("memoryLimit", memoryLimit, in: 0...)
     var configuration = Self()
     configuration.clock = clock
     configuration.downloader = downloader ?? session(clock).resuming(.standard, clock: clock).retrying(.brief, clock: clock)

@@ -1,6 +1,7 @@
 #if Service
 public import CacheCore
 public import CacheManager
+internal import CacheTransport
 public import ImageCodecs
 
 extension ImageService {
@@ -46,22 +47,23 @@ extension ImageService {
     public init<Failure: Error>(_ change: (inout Configuration) throws(Failure) -> Void) throws(Failure) { try change(&self) }
   }
 
-  /// The limits of a service.
+  /// The limits of a service. With a number out of its range, no service is created.
   public struct Limits: Hashable, Sendable {
     /// The largest side that a URL can request, in pixels, from 1 to 65,535. An enlarged image has no larger side.
     public var maximumSide = 4_096
-    /// The largest source, in bytes.
+    /// The largest source, in bytes, at least 1.
     public var sourceBytes = 64 << 20
-    /// The largest source, in pixels. No step makes a larger image.
+    /// The largest source, in pixels, from 1 to 1,000,000,000. No step makes a larger image.
     public var sourcePixels = 50_000_000
     /// The formats of sources that are decoded. Sources of other formats get 422. Add `ImageFormat.svg` only if all sources
     /// are trusted.
     public var sourceFormats = Set<ImageFormat>.fitForUntrustedFiles
-    /// The time for a result, including the waits for memory and for a processor. A codec that takes longer ends later, because
-    /// it cannot be stopped within one call. For an original, it is the time between two parts from the origin.
+    /// The time for a result, greater than zero, including the waits for memory and for a processor. A codec that takes longer
+    /// ends later, because it cannot be stopped within one call. For an original, it is the time between two parts from the
+    /// origin.
     public var timeout: Duration = .seconds(30)
-    /// The number of results that are being made or waiting. Further requests get 503 with `Retry-After`. Originals are not
-    /// counted.
+    /// The number of results that are being made or waiting, at least 1. Further requests get 503 with `Retry-After`. Originals
+    /// are not counted.
     public var resultsInProgress = 512
     /// The rate of requests of each client, or `nil` for no limit. Further requests get 429 with `Retry-After`.
     public var clientRate: Rate?
@@ -79,24 +81,22 @@ extension ImageService {
       }
     }
 
-    /// - Throws: `CacheError.Code.invalidConfiguration` with the name of a limit that is out of range.
+    /// - Throws: `CacheError.Code.invalidConfiguration` with the name and the value of a limit that is out of range.
     func check() throws(CacheError) {
-      let limits = [
-        ("maximumSide", (1...65_535).contains(maximumSide)), ("sourceBytes", sourceBytes > 0),
-        ("sourcePixels", (1...1_000_000_000).contains(sourcePixels)), ("timeout", timeout > .zero),
-        ("resultsInProgress", resultsInProgress > 0),
-      ]
-      if let invalid = limits.first(where: { !$0.1 }) {
-        throw CacheError(.invalidConfiguration, reason: "the limit '\(invalid.0)' is out of range")
-      }
+      try CacheError.require("maximumSide", maximumSide, in: 1...65_535)
+      try CacheError.require("sourceBytes", sourceBytes, in: 1...)
+      try CacheError.require("sourcePixels", sourcePixels, in: 1...1_000_000_000)
+      try CacheError.require("timeout", positive: timeout)
+      try CacheError.require("resultsInProgress", resultsInProgress, in: 1...)
+      if let clientRate { try RateLimit.check(perSecond: clientRate.perSecond, burst: clientRate.burst) }
     }
   }
 
   /// The rate of requests that a client may send.
   public struct Rate: Hashable, Sendable {
-    /// The number of requests per second.
+    /// The number of requests per second, from 0.001 to 1,000,000,000.
     public var perSecond: Double
-    /// The number of requests that may be sent at once after a pause, at least 1.
+    /// The number of requests that may be sent at once after a pause, from 1 to 1,000,000,000.
     public var burst: Int
 
     /// Creates a rate.

@@ -60,6 +60,7 @@ public final class ImageService: Sendable {
       throw CacheError(.invalidConfiguration, reason: "an image service needs at least one source")
     }
     try configuration.limits.check()
+    try configuration.cache.check()
     let prefix = configuration.pathPrefix
     guard prefix.hasPrefix("/"), prefix.count > 1, !prefix.hasSuffix("/") else {
       throw CacheError(

@@ -10,7 +10,7 @@ public import CacheCore
 /// cache.insert(MemoryEntry(bytes, cost: bytes.count, revision: .random()), for: CacheKey(resource: "avatar/7"))
 /// let again = cache.entry(for: CacheKey(resource: "avatar/7"))?.value(as: Data.self)
 /// ```
-public final class MemoryCache: MemoryStoring {
+public final class MemoryCache: MemoryStoring, CheckedComponent {
   /// The limits of the store.
   public let limits: Limits
   /// The time to live of entries that state none.
@@ -21,6 +21,7 @@ public final class MemoryCache: MemoryStoring {
   // The type of the policy is erased, so that a hit costs one dynamic dispatch and signatures need no generic parameter.
   private let storage: any EntryStorage
   private let pressure: PressureSource?
+  package let validity: Result<Void, CacheError>
 
   /// Creates an empty store.
   ///
@@ -31,10 +32,10 @@ public final class MemoryCache: MemoryStoring {
   ///     forever.
   ///   - eviction: The policy that decides which entry leaves first. Each shard has its own copy.
   ///   - clock: The clock for times to live.
-  ///   - shards: The number of parts with separate locks, rounded down to a power of two, from 1 to 64. With `nil`, each shard
-  ///     can have at least 1,024 entries (by the count limit, and by the cost limit at 16 KiB an entry), and there are at most
-  ///     four shards for each processor. A single shard evicts in the exact order of the policy. With several shards, each has
-  ///     its own order, but the limits apply to all of them together at every instant.
+  ///   - shards: The number of parts with separate locks, at least 1. It is rounded down to a power of two, at most 64. With
+  ///     `nil`, each shard can have at least 1,024 entries (by the count limit, and by the cost limit at 16 KiB an entry), and
+  ///     there are at most four shards for each processor. A single shard evicts in the exact order of the policy. With several
+  ///     shards, each has its own order, but the limits apply to all of them together at every instant.
   ///   - reactsToMemoryPressure: Whether the store reacts to memory pressure on Apple platforms. It trims to half on a warning or
   ///     when the app enters the background, and removes all entries when the pressure is critical.
   public init(
@@ -48,6 +49,10 @@ public final class MemoryCache: MemoryStoring {
       eviction, limits, TTLPolicy(clock: clock, usual: expiration, slidesOnRead: slidesOnRead),
       shards: shards.map(ShardCount.powerOfTwo) ?? ShardCount.suiting(limits))
     self.storage = storage
+    validity = Result { () throws(CacheError) in
+      try limits.check()
+      try CacheError.require("shards", shards, in: 1...)
+    }
     pressure = reactsToMemoryPressure ? PressureSource(storage) : nil
   }
 
@@ -67,7 +72,8 @@ public final class MemoryCache: MemoryStoring {
   /// order. O(*n*), one critical section for each shard.
   public func keys() -> [CacheKey] { storage.keys() }
 
-  /// Evicts entries in the policy's order until their total cost is at most `cost` bytes. Every shard contributes its share.
+  /// Evicts entries in the policy's order until their total cost is at most `cost` bytes. Every shard contributes its share. With
+  /// zero or less, no entry with a cost remains.
   public func trim(to cost: Int) { storage.trim(to: cost) }
 
   /// Removes expired entries. This is not needed for correctness, because an expired entry is a miss at once.

@@ -66,20 +66,14 @@ extension RedisCache {
         throw CacheError(
           .invalidConfiguration, reason: "namespace must have 1 to 64 letters, digits or '.-_:', not \"\(namespace)\"")
       }
-      guard (1...64).contains(connections) else {
-        throw CacheError(.invalidConfiguration, reason: "connections must be from 1 to 64, not \(connections)")
-      }
-      guard pendingCallLimit > 0, entrySizeLimit >= 0 else {
-        throw CacheError(
-          .invalidConfiguration, reason: "pendingCallLimit must be at least 1, and entrySizeLimit must not be negative")
-      }
-      guard connectTimeout > .zero, timeout > .zero, longestRetryInterval > .zero else {
-        throw CacheError(.invalidConfiguration, reason: "connectTimeout, timeout and longestRetryInterval must be positive")
-      }
-      guard staleRetention >= .zero, replacedBodyRetention >= .zero else {
-        throw CacheError(
-          .invalidConfiguration, reason: "staleRetention and replacedBodyRetention must not be negative")
-      }
+      try CacheError.require("connections", connections, in: 1...64)
+      try CacheError.require("pendingCallLimit", pendingCallLimit, in: 1...)
+      try CacheError.require("entrySizeLimit", entrySizeLimit, in: 0...)
+      try CacheError.require("connectTimeout", positive: connectTimeout)
+      try CacheError.require("timeout", positive: timeout)
+      try CacheError.require("longestRetryInterval", positive: longestRetryInterval)
+      try CacheError.require("staleRetention", staleRetention, in: .zero...)
+      try CacheError.require("replacedBodyRetention", replacedBodyRetention, in: .zero...)
     }
   }
 

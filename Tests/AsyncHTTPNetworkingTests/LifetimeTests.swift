@@ -143,6 +143,45 @@ struct LifetimeTests {
     try await client.shutdown()
   }
 
+  private struct InvalidNumber: Sendable {
+    let setting: String
+    let change: @Sendable (inout AsyncHTTPDownloader.Configuration) -> Void
+
+    init(_ setting: String, _ change: @escaping @Sendable (inout AsyncHTTPDownloader.Configuration) -> Void) {
+      (self.setting, self.change) = (setting, change)
+    }
+  }
+
+  private static let invalidNumbers = [
+    InvalidNumber("connectionsPerHost") { $0.connectionsPerHost = 0 },
+    InvalidNumber("idleTimeout") { $0.idleTimeout = .zero },
+    InvalidNumber("connectTimeout") { $0.connectTimeout = .seconds(-1) },
+    InvalidNumber("connectionIdleTime") { $0.connectionIdleTime = .seconds(-1) },
+    InvalidNumber("proxy.port") { $0.proxy = .init(host: "127.0.0.1", port: 70_000) },
+    InvalidNumber("proxy.port") { $0.proxy = .init(host: "127.0.0.1", port: 0) },
+  ]
+
+  @Test("a number out of range is refused when the downloader is created", arguments: invalidNumbers.indices)
+  func invalidNumber(_ index: Int) {
+    let number = Self.invalidNumbers[index]
+    let error = #expect(throws: CacheError.self) { try AsyncHTTPDownloader(configuration: .init { number.change(&$0) }) }
+    #expect(error?.code == .invalidConfiguration)
+    #expect(error?.reason.contains("'\(number.setting)'") == true)
+  }
+
+  @Test("a downloader with a caller's client and a number out of range fails each download")
+  func invalidNumberWithClient() async throws {
+    let client = HTTPClient(eventLoopGroup: MultiThreadedEventLoopGroup.singleton)
+    let request = DownloadRequest(head: try .init(resource: #require(URL(string: "http://127.0.0.1:9/a"))))
+    for downloader in [
+      AsyncHTTPDownloader(client: client, connectionsPerHost: 0), AsyncHTTPDownloader(client: client, idleTimeout: .seconds(-1)),
+    ] {
+      #expect(await failure(downloader, request)?.code == .invalidConfiguration)
+      await downloader.close()
+    }
+    try await client.shutdown()
+  }
+
   @Test("a service ends when its task is cancelled")
   func service() async throws {
     let downloader = AsyncHTTPDownloader()

@@ -123,6 +123,39 @@ import Testing
     await origin.stop()
   }
 
+  private struct InvalidNumber: Sendable {
+    let setting: String
+    let value: String
+    let change: @Sendable (inout SessionDownloader.Configuration) -> Void
+
+    init(_ setting: String, _ value: String, _ change: @escaping @Sendable (inout SessionDownloader.Configuration) -> Void) {
+      (self.setting, self.value, self.change) = (setting, value, change)
+    }
+  }
+
+  private static let invalidNumbers = [
+    InvalidNumber("connectionsPerHost", "0") { $0.connectionsPerHost = 0 },
+    InvalidNumber("connectionsPerHost", "-1") { $0.connectionsPerHost = -1 },
+    InvalidNumber("idleTimeout", "0.0 seconds") { $0.idleTimeout = .zero },
+    InvalidNumber("bufferLimit", "0") { $0.bufferLimit = 0 },
+    InvalidNumber("uploadMemoryLimit", "-1") { $0.uploadMemoryLimit = -1 },
+  ]
+
+  @Test("with a number out of range, each download fails", arguments: invalidNumbers.indices)
+  func invalidNumber(_ index: Int) async throws {
+    let number = Self.invalidNumbers[index]
+    var configuration = SessionDownloader.Configuration()
+    number.change(&configuration)
+    try await Fixture.run(configuration) { fixture async throws in
+      for _ in 0..<2 {
+        let error = await fixture.failure(of: try fixture.request("/a"))
+        #expect(error?.code == .invalidConfiguration)
+        #expect(error?.reason.contains("'\(number.setting)'") == true && error?.reason.hasSuffix("not \(number.value)") == true)
+      }
+      #expect(fixture.origin.requests.isEmpty)
+    }
+  }
+
   @Test("a GET with a body is refused before the body is collected", arguments: [(nil, 1), (5_000, 0)] as [(Int64?, Int)])
   func refused(_ length: Int64?, _ taken: Int) async throws {
     var configuration = SessionDownloader.Configuration()

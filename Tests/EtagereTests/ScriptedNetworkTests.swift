@@ -49,4 +49,13 @@ struct ScriptedNetworkTests {
     await clock.advance(pastSleepOf: .seconds(4))
     #expect(try await load.value.data == Data("in time".utf8))
   }
+
+  @Test("a negative limit of the standard configuration is refused, with or without a folder")
+  func negativeLimits() throws {
+    let disk = #expect(throws: CacheError.self) { try ResourceManager.Configuration.standard(folder: nil, diskLimit: -1) }
+    #expect(disk?.code == .invalidConfiguration)
+    #expect(disk?.reason == "the setting 'diskLimit' must be at least 0, not -1")
+    let memory = #expect(throws: CacheError.self) { try ResourceManager.Configuration.standard(folder: nil, memoryLimit: -1) }
+    #expect(memory?.reason == "the setting 'memoryLimit' must be at least 0, not -1")
+  }
 }

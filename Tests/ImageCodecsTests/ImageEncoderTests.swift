@@ -105,11 +105,24 @@ struct ImageEncoderTests {
     return nil
   }
 
+  private func effort(_ effort: Int) -> ImageEncoder {
+    var encoder = ImageEncoder(.webp)
+    encoder.effort = effort
+    return encoder
+  }
+
+  private func timeLimit(_ limit: Duration) -> ImageEncoder {
+    var encoder = ImageEncoder(.webp)
+    encoder.timeLimit = limit
+    return encoder
+  }
+
   @Test("invalid settings and formats that the engine cannot write are refused")
   func refusals() {
     for (encoder, code) in [
       (ImageEncoder(.jpeg, quality: 0), CacheError.Code.invalidConfiguration),
-      (ImageEncoder(.jpeg, quality: 101), .invalidConfiguration),
+      (ImageEncoder(.jpeg, quality: 101), .invalidConfiguration), (effort(10), .invalidConfiguration),
+      (timeLimit(.seconds(-1)), .invalidConfiguration),
       (ImageEncoder(.svg), .unsupported), (ImageEncoder(.ico), .unsupported),
     ] {
       let error = #expect(throws: CacheError.self) { try encoder.encode(TestImages.quarters()) }

@@ -97,12 +97,35 @@ struct RefusalTests {
     #expect(try await fixture.get("width=100:enlarge").status == 200)
   }
 
-  @Test("limits out of range are refused")
-  func limitRanges() throws {
-    #expect(throws: CacheError.self) { try ServiceFixture { $0.limits.maximumSide = 0 } }
-    #expect(throws: CacheError.self) { try ServiceFixture { $0.limits.maximumSide = .max } }
-    #expect(throws: CacheError.self) { try ServiceFixture { $0.limits.sourcePixels = 0 } }
-    #expect(throws: CacheError.self) { try ServiceFixture { $0.limits.resultsInProgress = 0 } }
+  private struct InvalidLimit: Sendable {
+    let reason: String
+    let change: @Sendable (inout ImageService.Configuration) -> Void
+
+    init(_ reason: String, _ change: @escaping @Sendable (inout ImageService.Configuration) -> Void) {
+      (self.reason, self.change) = (reason, change)
+    }
+  }
+
+  private static let invalidLimits = [
+    InvalidLimit("'maximumSide' must be from 1 to 65535, not 0") { $0.limits.maximumSide = 0 },
+    InvalidLimit("'maximumSide' must be from 1 to 65535, not 65536") { $0.limits.maximumSide = 65_536 },
+    InvalidLimit("'sourceBytes' must be at least 1, not 0") { $0.limits.sourceBytes = 0 },
+    InvalidLimit("'sourcePixels' must be from 1 to 1000000000, not 0") { $0.limits.sourcePixels = 0 },
+    InvalidLimit("'timeout' must be greater than zero, not -1.0 seconds") { $0.limits.timeout = .seconds(-1) },
+    InvalidLimit("'resultsInProgress' must be at least 1, not 0") { $0.limits.resultsInProgress = 0 },
+    InvalidLimit("'perSecond' must be from 0.001 to 1000000000.0, not 0.0") {
+      $0.limits.clientRate = .init(perSecond: 0, burst: 1)
+    },
+    InvalidLimit("'burst' must be from 1 to 1000000000, not 0") { $0.limits.clientRate = .init(perSecond: 1, burst: 0) },
+    InvalidLimit("'memoryBudget' must be at least 1, not -1") { $0.cache.memoryBudget = -1 },
+  ]
+
+  @Test("a limit out of range is refused, and the error names it with its value", arguments: invalidLimits.indices)
+  func limitRanges(_ index: Int) {
+    let limit = Self.invalidLimits[index]
+    let error = #expect(throws: CacheError.self) { try ServiceFixture { limit.change(&$0) } }
+    #expect(error?.code == .invalidConfiguration)
+    #expect(error?.reason == "the setting \(limit.reason)")
   }
 
   @Test(

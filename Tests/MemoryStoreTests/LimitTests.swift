@@ -74,29 +74,39 @@ struct LimitTests {
   }
 
   @Test(
-    "negative limits count as zero",
+    "a store with a negative limit is invalid and stores nothing",
     arguments: [
       MemoryCache.Limits(cost: -1, count: -1, entryCost: -1), .init(cost: .min, count: 10), .init(cost: 10, count: .min),
       .init(cost: 10, count: 10, entryCost: .min),
     ])
   func negativeLimits(_ limits: MemoryCache.Limits) {
-    #expect(limits.cost >= 0 && limits.count >= 0 && limits.entryCost >= 0)
     let cache = MemoryCache(limits: limits, clock: ManualClock())
+    #expect(cache.validityError?.code == .invalidConfiguration)
     #expect(!cache.insert(entry(cost: 1), for: key("a")))
+    #expect(!cache.insert(entry(cost: 0), for: key("a")))
     #expect(cache.count == 0)
     #expect(cache.totalCost == 0)
   }
 
-  @Test("negative limits that are set later also count as zero")
+  @Test("negative limits that are set later are invalid too")
   func negativeLimitsSetLater() {
     var limits = MemoryCache.Limits(cost: 10, count: 10)
     limits.cost = .min
     limits.count = -3
     limits.entryCost = -1
     let cache = MemoryCache(limits: limits, clock: ManualClock())
+    #expect(cache.validityError?.reason == "the setting 'cost' must be at least 0, not \(Int.min)")
     #expect(!cache.insert(entry(cost: 1), for: key("a")))
     #expect(!cache.insert(entry(cost: 0), for: key("a")))
     #expect(cache.count == 0)
+  }
+
+  @Test("limits of zero are valid, and nothing is stored")
+  func zero() {
+    let cache = MemoryCache(limits: .init(cost: 0, count: 0, entryCost: 0), clock: ManualClock())
+    #expect(cache.validityError == nil)
+    #expect(!cache.insert(entry(cost: 0), for: key("a")))
+    #expect(MemoryCache(clock: ManualClock(), shards: 0).validityError?.reason.contains("'shards'") == true)
   }
 
   @Test("a negative cost of an entry counts as zero")
@@ -131,4 +141,8 @@ struct LimitTests {
     #expect(cache.counters.evictions == (left == 9 ? [:] : [.trimmed: (9 - left) / 3]))
     #expect(["b", "c", "a"].filter { cache.text($0) != nil } == ["b", "c", "a"].suffix(left / 3))
   }
+}
+
+extension MemoryCache {
+  fileprivate var validityError: CacheError? { if case .failure(let error) = validity { error } else { nil } }
 }

@@ -39,7 +39,8 @@ struct AccessTests {
     arguments: [
       { $0.namespace = "" }, { $0.namespace = "a{b}" }, { $0.namespace = "a*" }, { $0.connections = 0 },
       { $0.connections = 65 }, { $0.timeout = .zero }, { $0.pendingCallLimit = 0 }, { $0.entrySizeLimit = -1 },
-      { $0.staleRetention = .seconds(-1) },
+      { $0.staleRetention = .seconds(-1) }, { $0.replacedBodyRetention = .seconds(-1) }, { $0.connectTimeout = .zero },
+      { $0.longestRetryInterval = .seconds(-1) },
     ] as [@Sendable (inout RedisCache.Configuration) -> Void])
   func invalidSetting(change: @Sendable (inout RedisCache.Configuration) -> Void) throws {
     let error = #expect(throws: CacheError.self) {

@@ -8,9 +8,10 @@ public enum LoadPolicy: Hashable, Sendable {
   /// Sends a conditional request if a response is stored.
   ///
   /// - Parameters:
-  ///   - atMostEvery: The minimum interval. A response that was stored or revalidated more recently is used without a request.
-  ///   - showCachedAfter: The time after which the stored response is used if the network is slower. The request continues in the
-  ///     background.
+  ///   - atMostEvery: The minimum interval, at least zero. A response that was stored or revalidated more recently is used
+  ///     without a request.
+  ///   - showCachedAfter: The time after which the stored response is used if the network is slower, at least zero. The request
+  ///     continues in the background.
   case revalidate(atMostEvery: Duration? = nil, showCachedAfter: Duration? = nil)
   /// Reads nothing from the cache, but stores the response.
   case reload

@@ -15,7 +15,7 @@ internal import Foundation
 /// configuration.executor = ProcessingExecutor()
 /// options.executor = ProcessingExecutor(queue: DispatchQueue(label: "thumbnails", qos: .utility))
 /// ```
-public final class ProcessingExecutor: TaskExecutor {
+public final class ProcessingExecutor: TaskExecutor, CheckedComponent {
   private struct State {
     var waiting: [UnownedJob] = []
     /// The index of the next job. Earlier jobs have been taken.
@@ -40,12 +40,15 @@ public final class ProcessingExecutor: TaskExecutor {
   /// The queue of the caller, or `nil` if each worker has a queue of its own.
   private let queue: DispatchQueue?
   private let state = Lock(State())
+  package let validity: Result<Void, CacheError>
 
   /// Creates an executor with its own threads.
   ///
-  /// - Parameter width: The maximum number of jobs at the same time, at least 1, or `nil` for the number of cores.
+  /// - Parameter width: The maximum number of jobs at the same time, at least 1, or `nil` for the number of cores. With a lower
+  ///   number, loads fail with ``CacheError/Code/invalidConfiguration``.
   public init(width: Int? = nil) {
     self.width = max(width ?? ProcessInfo.processInfo.activeProcessorCount, 1)
+    validity = Result { () throws(CacheError) in try CacheError.require("width", width, in: 1...) }
     queue = nil
   }
 
@@ -53,6 +56,7 @@ public final class ProcessingExecutor: TaskExecutor {
   public init(queue: DispatchQueue) {
     self.queue = queue
     width = .max
+    validity = .success(())
   }
 
   public func enqueue(_ job: consuming ExecutorJob) {

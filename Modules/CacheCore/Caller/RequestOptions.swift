@@ -28,7 +28,8 @@ extension OptionSet where Element == Self {
 
 /// The settings of one request.
 ///
-/// Settings that are `nil` come from the manager when the load starts. Components are held strongly while the load runs.
+/// Settings that are `nil` come from the manager when the load starts. Components are held strongly while the load runs. With a
+/// number out of its range, the load fails with ``CacheError/Code/invalidConfiguration``.
 ///
 /// ```swift
 /// let options = RequestOptions {
@@ -74,19 +75,19 @@ public struct RequestOptions: Sendable {
   public var expiration: Expiration?
   /// The priority of the load.
   public var priority: LoadPriority.Level = .normal
-  /// The maximum duration of the whole load.
+  /// The maximum duration of the whole load, greater than zero.
   public var timeout: Duration?
-  /// The longest time without received data before the engine gives up, or `nil` for the engine's own.
+  /// The longest time without received data before the engine gives up, greater than zero, or `nil` for the engine's own.
   public var idleTimeout: Duration?
   /// The statuses that count as success.
   public var acceptedStatuses: AcceptedStatuses?
-  /// The maximum number of redirects. With 0, a redirect is a response like any other.
+  /// The maximum number of redirects, at least zero. With 0, a redirect is a response like any other.
   public var redirectLimit: Int?
   /// Whether a redirect may lead from https to http.
   public var allowsInsecureRedirects: Bool?
   /// The networks that the load may use.
   public var networkAccess: NetworkAccess?
-  /// The maximum size of a body, in bytes.
+  /// The maximum size of a body, in bytes, at least zero.
   public var maximumBodySize: Int64?
 
   /// Creates options that set nothing.

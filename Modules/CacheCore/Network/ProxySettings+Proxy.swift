@@ -15,7 +15,7 @@ extension ProxySettings {
     public var kind: Kind
     /// The name or the address of the proxy. An IPv6 address has no brackets.
     public var host: String
-    /// The port, from 1 to 65,535.
+    /// The port, from 1 to 65,535. With another number, requests fail with ``CacheError/Code/invalidConfiguration``.
     public var port: Int
     /// The user name, if the proxy requires one.
     public var user: String?

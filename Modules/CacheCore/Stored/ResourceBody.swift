@@ -61,9 +61,11 @@ public struct ResourceBody: AsyncSequence, Sendable {
 
   /// Reads to the end and returns all bytes.
   ///
-  /// - Parameter limit: The maximum number of bytes.
+  /// - Parameter limit: The maximum number of bytes, at least zero.
   /// - Throws: ``CacheError/Code/bodyTooLarge`` if the body is longer than the limit. The body is cancelled.
   public func collect(limit: Int64 = .max) async throws(CacheError) -> Data {
+    if limit < 0 { source.cancel() }
+    try CacheError.require("limit", limit, in: 0...)
     if let length, length > limit { throw reject(limit) }
     if let data { return data }
     guard var whole = try await source.next() else { return Data() }

@@ -152,7 +152,8 @@ extension ResourceManager {
   private static func fileLoad(
     _ request: ResourceRequest, _ sizeLimit: Int64?, _ core: LoadCoordinator, id: LoadID = LoadID()
   ) throws(CacheError) -> ResolvedRequest {
-    try ResolvedRequest(request, core, id: id).with { $0.maximumBodySize = sizeLimit ?? .max }
+    try CacheError.require("sizeLimit", sizeLimit, in: 0...)
+    return try ResolvedRequest(request, core, id: id).with { $0.maximumBodySize = sizeLimit ?? .max }
   }
 }
 

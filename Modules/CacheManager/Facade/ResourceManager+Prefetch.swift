@@ -13,7 +13,8 @@ extension ResourceManager {
   ///
   /// - Parameters:
   ///   - destination: The layers that receive the responses.
-  ///   - concurrency: The number of loads that run at the same time, at least 1.
+  ///   - concurrency: The number of loads that run at the same time, at least 1. With a lower number, each load fails with
+  ///     `CacheError.Code.invalidConfiguration`.
   public func prefetcher(into destination: PrefetchDestination = .cache, concurrency: Int = 4) -> Prefetcher {
     prefetcher(as: .bytes, into: destination, concurrency: concurrency)
   }
@@ -31,7 +32,8 @@ extension ResourceManager {
   ///   - transform: The transform that makes the values.
   ///   - destination: The layers that receive responses and values. `RequestOptions.storagePolicy` decides which values the
   ///     durable store receives.
-  ///   - concurrency: The number of loads that run at the same time, at least 1.
+  ///   - concurrency: The number of loads that run at the same time, at least 1. With a lower number, each load fails with
+  ///     `CacheError.Code.invalidConfiguration`.
   public func prefetcher<Value: Sendable>(
     as transform: ResourceTransform<Value>, into destination: PrefetchDestination = .cache, concurrency: Int = 4
   ) -> Prefetcher {
@@ -46,7 +48,8 @@ extension ResourceManager {
   /// - Parameters:
   ///   - requests: The requests to load, in this order.
   ///   - destination: The layers that receive the responses.
-  ///   - concurrency: The number of loads that run at the same time, at least 1.
+  ///   - concurrency: The number of loads that run at the same time, at least 1. With a lower number, each load fails with
+  ///     `CacheError.Code.invalidConfiguration`.
   public func prefetch(
     _ requests: [ResourceRequest], into destination: PrefetchDestination = .cache, concurrency: Int = 4
   ) async -> PrefetchReport {

@@ -24,9 +24,9 @@ extension ResourceManager {
   /// - Parameters:
   ///   - data: The body of the response.
   ///   - url: The URL, with any scheme.
-  ///   - lifetime: The time for which loads use the bytes without revalidation. With a validator, a `Cache-Control` field takes
-  ///     precedence, and fractions of a second are dropped. Without a validator, fields have no effect, and this is the time to
-  ///     live of the entry.
+  ///   - lifetime: The time for which loads use the bytes without revalidation, at least zero. With a validator, a
+  ///     `Cache-Control` field takes precedence, and fractions of a second are dropped. Without a validator, fields have no
+  ///     effect, and this is the time to live of the entry.
   ///   - headerFields: The fields of the response, such as `Content-Type` and `ETag`.
   ///   - options: The options that select the stored entry and the stores, such as `key`, `partition` and `writes`.
   /// - Throws: The error of the durable store, or `CacheError.Code.notCached` if the response was not stored, for example because
@@ -36,8 +36,9 @@ extension ResourceManager {
     _ data: Data, for url: URL, freshFor lifetime: Duration = .seconds(300), headerFields: HTTPFields = [:],
     options: RequestOptions = RequestOptions()
   ) async throws(CacheError) {
+    try CacheError.require("freshFor", lifetime, in: .zero...)
     var fields = headerFields
-    if fields[.cacheControl] == nil { fields[.cacheControl] = "max-age=\(max(0, lifetime.components.seconds))" }
+    if fields[.cacheControl] == nil { fields[.cacheControl] = "max-age=\(lifetime.components.seconds)" }
     if fields[.date] == nil { fields[.date] = HTTPDate((options.clock ?? configuration.clock).now).description }
     var options = options
     options.downloader = .use(FixedResponse(HTTPResponse(status: .ok, headerFields: fields), data))

@@ -20,6 +20,9 @@ public import Foundation
 public final class ResourceManager: Sendable {
   /// The components and settings of a manager. Every component is optional. Without a downloader the manager is only a cache.
   /// Without a validator it is a plain cache with a time to live.
+  ///
+  /// With a number out of its range, here or in a component, each load fails with `CacheError.Code.invalidConfiguration`. The
+  /// error names the setting and its value.
   public struct Configuration: Sendable {
     /// The downloader for `http` and `https` requests.
     public var downloader: (any Downloader)?
@@ -52,10 +55,10 @@ public final class ResourceManager: Sendable {
     public var policy: LoadPolicy = .standard
     /// The policy for the durable storage of originals and transformed values, unless the request has its own.
     public var storagePolicy: StoragePolicy = .automatic
-    /// The timeout of a whole load, or `nil` for no limit while bytes arrive.
+    /// The timeout of a whole load, greater than zero, or `nil` for no limit while bytes arrive.
     public var timeout: Duration?
-    /// The longest time that a load waits for the durable store to write, or `nil` to wait until each write has ended. A longer
-    /// write continues without the load, so a slow disk does not delay loads.
+    /// The longest time that a load waits for the durable store to write, at least zero, or `nil` to wait until each write has
+    /// ended. A longer write continues without the load, so a slow disk does not delay loads.
     ///
     /// The data of these writes is in memory. While 256 of them continue without a load, further responses are not stored in
     /// the durable store, and the observer receives `CacheEvent.storeFailed` with `CacheError.Code.overloaded`.
@@ -64,8 +67,8 @@ public final class ResourceManager: Sendable {
     /// times as long (10 seconds with the default): chunks of a body that other requests read from the store in the meantime,
     /// the removals of an unsafe request, and each write of a load into the store alone. That load then fails.
     public var storeWriteTimeout: Duration? = .milliseconds(100)
-    /// The longest time that a load waits for one read of the durable store, such as a lookup, or `nil` to wait until the read
-    /// has ended. After it, the read has failed with `CacheError.Code.overloaded`. The observer receives
+    /// The longest time that a load waits for one read of the durable store, such as a lookup, at least zero, or `nil` to wait
+    /// until the read has ended. After it, the read has failed with `CacheError.Code.overloaded`. The observer receives
     /// `CacheEvent.readFailed`, and the load continues as if the store had nothing. While 256 reads continue without a load,
     /// further reads fail at once.
     ///
@@ -74,25 +77,26 @@ public final class ResourceManager: Sendable {
     public var storeReadTimeout: Duration? = .seconds(5)
     /// The statuses that count as success.
     public var acceptedStatuses = AcceptedStatuses.success
-    /// The maximum number of redirects that a load follows.
+    /// The maximum number of redirects that a load follows, at least zero. With 0, a redirect is a response like any other.
     public var redirectLimit = 10
     /// Whether a redirect may lead from https to http. The default is `false`, because an attacker on the network could read and
     /// change a resource that was requested over a trusted connection.
     public var allowsInsecureRedirects = false
     /// The networks that loads may use.
     public var networkAccess = NetworkAccess.all
-    /// The largest body that a load accepts, in bytes. The load holds the body in memory.
+    /// The largest body that a load accepts, in bytes, at least zero. The load holds the body in memory.
     public var maximumBodySize: Int64 = 256 << 20
-    /// The memory that loads may use at the same time, in bytes, for arriving bodies and for making values. A load over budget
-    /// waits, by priority, before it sends its request. If bodies grow beyond the budget, one at a time continues. See
-    /// <doc:MemoryBudget> for the rules.
+    /// The memory that loads may use at the same time, in bytes, for arriving bodies and for making values, at least 1. A load
+    /// over budget waits, by priority, before it sends its request. If bodies grow beyond the budget, one at a time continues.
+    /// See <doc:MemoryBudget> for the rules.
     public var memoryBudget = 256 << 20
-    /// The largest body that `respond(to:)` holds in memory, in bytes. Larger bodies stream between the origin, the durable store
-    /// and the caller.
+    /// The largest body that `respond(to:)` holds in memory, in bytes, at least zero. Larger bodies stream between the origin, the
+    /// durable store and the caller.
     public var maximumBodyInMemory: Int64 = 4 << 20
-    /// The longest time that a request of `respond(to:)` waits for the response to an equal request, before it is sent to the
-    /// origin itself (RFC 9111 §4). With `nil`, each request is sent at once. The wait ends with the head of that response. If a
-    /// body of unknown length has to be complete first, the wait ends with its last byte, or half a second after the head.
+    /// The longest time that a request of `respond(to:)` waits for the response to an equal request, at least zero, before it is
+    /// sent to the origin itself (RFC 9111 §4). With `nil`, each request is sent at once. The wait ends with the head of that
+    /// response. If a body of unknown length has to be complete first, the wait ends with its last byte, or half a second after
+    /// the head.
     ///
     /// With a ``fleet``, any request waits for another process at most half as long, until the whole response is stored. With
     /// `nil`, no request waits for another process.

@@ -144,7 +144,7 @@ extension LoadCoordinator {
       policy == .standard || policy == .staleWhileRevalidate, request.options.reads.contains(.memory),
       request.options.validator.resolved(configuration.validator) != nil,
       let store = request.options.memory.resolved(configuration.memory), let uri = ResourceID.plainURI(of: request.url),
-      fleetMember?.isCurrent ?? true
+      fleetMember?.isCurrent ?? true, (try? check(request.options)) != nil
     else { return .undecided }
     let memory = MemoryTier(store: store)
     let key = CacheKey(resource: ResourceID.make(uri: uri, partition: request.options.partition))

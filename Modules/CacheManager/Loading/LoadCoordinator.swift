@@ -36,9 +36,12 @@ final class LoadCoordinator: Sendable {
   let budget: MemoryBudget
   /// The manager as a member of its fleet, or `nil` without one.
   let fleetMember: FleetMember?
+  /// The result of checking the manager's settings.
+  let validity: Result<Void, CacheError>
 
   init(_ configuration: ResourceManager.Configuration) {
     self.configuration = configuration
+    validity = Result(catching: configuration.check)
     stores = StoreCoordination(configuration)
     workSlots = PrioritySemaphore(configuration.maximumConcurrentTransforms)
     budget = MemoryBudget(configuration.memoryBudget)

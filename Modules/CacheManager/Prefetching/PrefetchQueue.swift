@@ -21,6 +21,7 @@ final class PrefetchQueue: Sendable {
   private let core: LoadCoordinator
   private let destination: PrefetchDestination
   private let concurrency: Int
+  private let validity: Result<Void, CacheError>
   /// Whether the items are bytes and not values.
   private let isOfBytes: Bool
   /// Loads one item. The closure is called at its end.
@@ -35,6 +36,7 @@ final class PrefetchQueue: Sendable {
     self.core = core
     self.destination = destination
     self.concurrency = max(1, concurrency)
+    validity = Result { () throws(CacheError) in try CacheError.require("concurrency", concurrency, in: 1...) }
     isOfBytes = Value.self == Data.self && transform.id.isEmpty
     if destination == .disk, isOfBytes {
       // The bytes stream into the store and are not collected in memory.
@@ -98,6 +100,7 @@ final class PrefetchQueue: Sendable {
     }
     let load: ResolvedRequest
     do throws(CacheError) {
+      try validity.get()
       load = try ResolvedRequest(request, core)
     } catch {
       return change { $0.accounting.refuse(request.url, error) }

@@ -201,6 +201,11 @@ struct RequestSettings: Sendable {
   init(
     _ request: ResourceRequest, _ core: LoadCoordinator, id: LoadID = LoadID()
   ) throws(CacheError) {
+    do throws(CacheError) {
+      try core.check(request.options)
+    } catch {
+      throw error.about(request.url.address)
+    }
     let source = try RequestTarget(request.url, request, headerFields: request.headerFields, core)
     self.init(source, body: request.body, request.options, core, id: id)
     if !request.options.alternatives.isEmpty { settle(request.options.alternatives, request, core) }
@@ -265,6 +270,7 @@ struct RequestSettings: Sendable {
   init(
     exchange request: HTTPRequest, hasBody: Bool, _ options: RequestOptions, _ core: LoadCoordinator
   ) throws(CacheError) {
+    try core.check(options)
     if let source = RequestTarget(plain: request, options, core) {
       self.init(source, options, core)
     } else {

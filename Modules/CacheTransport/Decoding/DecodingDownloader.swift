@@ -7,17 +7,20 @@ package struct DecodingDownloader: Downloader {
   package let id: ComponentID
   private let limits: DecodingLimits
   private let base: any Downloader
+  private let validity: Result<Void, CacheError>
 
   package init(_ base: any Downloader, limits: DecodingLimits = DecodingLimits()) {
     id = ComponentID(
       Self.self, "\(limits.limit) \(limits.ratio.map(String.init) ?? "") \(limits.codings)", around: base.id)
     self.base = base
     self.limits = limits
+    validity = Result(catching: limits.check)
   }
 
   package var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
   package func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    try validity.get()
     var outgoing = request
     if request.head.headerFields[.acceptEncoding] == nil, request.head.headerFields[.range] == nil {
       outgoing.head.headerFields[.acceptEncoding] = ContentCoding.accepted
@@ -74,10 +77,11 @@ extension Downloader {
   /// ```
   ///
   /// - Parameters:
-  ///   - limit: The maximum size of a decoded body in bytes, also between two codings.
-  ///   - ratio: The maximum quotient of decoded and received bytes, from the second mebibyte of a body on, or `nil` for no limit.
-  ///     Deflate reaches 1,032 at most.
-  ///   - codings: The maximum number of codings of one body, at least 1.
+  ///   - limit: The maximum size of a decoded body in bytes, also between two codings, at least zero.
+  ///   - ratio: The maximum quotient of decoded and received bytes, from the second mebibyte of a body on, at least 1, or `nil`
+  ///     for no limit. Deflate reaches 1,032 at most.
+  ///   - codings: The maximum number of codings of one body, at least 1. With a number out of its range, requests fail with
+  ///     `CacheError.Code.invalidConfiguration`.
   public func decoding(limit: Int64 = 256 << 20, ratio: Int? = nil, codings: Int = 2) -> some Downloader {
     DecodingDownloader(self, limits: DecodingLimits(limit: limit, ratio: ratio, codings: codings))
   }

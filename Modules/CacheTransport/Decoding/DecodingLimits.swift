@@ -1,4 +1,6 @@
 #if ContentDecoding
+internal import CacheCore
+
 /// The limits of decoding, which protect against decompression bombs.
 package struct DecodingLimits: Hashable, Sendable {
   /// The maximum size of a decoded body in bytes, also between two codings.
@@ -9,9 +11,15 @@ package struct DecodingLimits: Hashable, Sendable {
   let codings: Int
 
   package init(limit: Int64 = 256 << 20, ratio: Int? = nil, codings: Int = 2) {
-    self.limit = max(0, limit)
-    self.ratio = ratio.map { max(1, $0) }
-    self.codings = max(1, codings)
+    self.limit = limit
+    self.ratio = ratio
+    self.codings = codings
+  }
+
+  func check() throws(CacheError) {
+    try CacheError.require("limit", limit, in: 0...)
+    try CacheError.require("ratio", ratio, in: 1...)
+    try CacheError.require("codings", codings, in: 1...)
   }
 
   /// The maximum number of bytes that one step produces. It bounds the cost of a decompression bomb.

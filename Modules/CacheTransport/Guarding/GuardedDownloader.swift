@@ -27,6 +27,7 @@ package struct GuardedDownloader: Downloader {
   package var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
   package func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    try CacheError.require("timeout", positive: timeout)
     let began = clock.uptime
     try await judge(RequestTarget.of(request.head), within: min(timeout, request.timeout ?? timeout))
     return try await base.download(request.afterWaiting(clock.uptime - began))
@@ -74,7 +75,8 @@ extension Downloader {
   /// - Parameters:
   ///   - policy: The policy for addresses.
   ///   - resolver: The name resolver, or `nil` for the system's (`getaddrinfo`).
-  ///   - timeout: The maximum time to resolve a name.
+  ///   - timeout: The maximum time to resolve a name, greater than zero. Otherwise requests fail with
+  ///     `CacheError.Code.invalidConfiguration`.
   ///   - clock: The clock for the timeout.
   public func restrictingAddresses(
     to policy: AddressPolicy, resolver: (any HostResolver)? = nil, timeout: Duration = .seconds(10),

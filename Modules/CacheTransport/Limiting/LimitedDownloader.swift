@@ -7,6 +7,7 @@ package struct LimitedDownloader: Downloader {
   private let base: any Downloader
   private let clock: any CacheClock
   private let gate: TransferGate
+  private let validity: Result<Void, CacheError>
 
   package init(_ base: any Downloader, limits: TransferLimits, clock: any CacheClock = SystemClock()) {
     id = ComponentID(
@@ -15,6 +16,7 @@ package struct LimitedDownloader: Downloader {
     self.base = base
     self.clock = clock
     gate = TransferGate(limits)
+    validity = Result(catching: limits.check)
   }
 
   /// The number of running transfers.
@@ -26,6 +28,7 @@ package struct LimitedDownloader: Downloader {
   package var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
   package func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    try validity.get()
     let began = clock.uptime
     let host = TransferHost.name(of: request.head)
     let (gate, priority) = (gate, request.priority)

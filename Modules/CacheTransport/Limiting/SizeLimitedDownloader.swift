@@ -12,17 +12,19 @@ package struct SizeLimitedDownloader: Downloader {
   package let id: ComponentID
   private let limit: Int64
   private let base: any Downloader
+  private let validity: Result<Void, CacheError>
 
   package init(_ base: any Downloader, limit: Int64) {
-    let limit = max(0, limit)
     id = ComponentID(Self.self, "\(limit)", around: base.id)
     self.base = base
     self.limit = limit
+    validity = Result { () throws(CacheError) in try CacheError.require("limit", limit, in: 0...) }
   }
 
   package var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
   package func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    try validity.get()
     var response = try await base.download(request)
     if let length = response.body.length, length > limit {
       response.body.source.cancel()
@@ -83,6 +85,7 @@ extension Downloader {
   /// The limit applies to the bytes that the caller receives. Around a decoding downloader, these are the decoded bytes. A larger
   /// body throws `CacheError.Code.bodyTooLarge` with both numbers, and its transfer is cancelled.
   ///
-  /// - Parameter limit: The maximum body size in bytes. A negative number is treated as 0.
+  /// - Parameter limit: The maximum body size in bytes, at least zero. With a negative number, requests fail with
+  ///   `CacheError.Code.invalidConfiguration`.
   public func limitingBodies(to limit: Int64) -> some Downloader { SizeLimitedDownloader(self, limit: limit) }
 }

@@ -14,17 +14,24 @@ public struct TransferLimits: Hashable, Sendable {
   /// Whether the newest waiting request of a priority starts first, instead of the oldest. Set it for a list that scrolls, where
   /// the newest requests are for the visible rows.
   public let newestFirst: Bool
-  /// The maximum number of waiting requests, or `nil` for no limit. A further request fails with `CacheError.Code.queueFull`.
+  /// The maximum number of waiting requests, at least zero, or `nil` for no limit. A further request fails with
+  /// `CacheError.Code.queueFull`.
   public let maximumWaiting: Int?
 
-  /// Creates limits. A value below its minimum is raised to the minimum.
+  /// Creates limits. With a number below its minimum, requests fail with `CacheError.Code.invalidConfiguration`.
   public init(
     total: Int = .max, perHost: Int = .max, newestFirst: Bool = false, maximumWaiting: Int? = nil
   ) {
-    self.total = max(1, total)
-    self.perHost = max(1, perHost)
+    self.total = total
+    self.perHost = perHost
     self.newestFirst = newestFirst
-    self.maximumWaiting = maximumWaiting.map { max(0, $0) }
+    self.maximumWaiting = maximumWaiting
+  }
+
+  func check() throws(CacheError) {
+    try CacheError.require("total", total, in: 1...)
+    try CacheError.require("perHost", perHost, in: 1...)
+    try CacheError.require("maximumWaiting", maximumWaiting, in: 0...)
   }
 }
 

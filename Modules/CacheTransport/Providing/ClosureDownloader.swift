@@ -35,8 +35,8 @@ public struct ClosureDownloader: Downloader {
   /// - Parameters:
   ///   - name: A name that is equal for downloaders with equal responses, so that their loads are coalesced. With `nil`, the
   ///     downloader equals no other.
-  ///   - lifetime: The freshness lifetime of successful responses without a `Cache-Control` field, in whole seconds, or `nil` if
-  ///     a cache must not store them.
+  ///   - lifetime: The freshness lifetime of successful responses without a `Cache-Control` field, in whole seconds and at least
+  ///     zero, or `nil` if a cache must not store them.
   ///   - handler: A closure called for each request, on the cooperative pool or the load's executor. It must not block.
   public init(named name: String? = nil, freshFor lifetime: Duration? = nil, handler: @escaping Handler) {
     id = name.map { ComponentID(Self.self, parameters: "\(lifetime.map { "\($0)" } ?? "") named \($0)") } ?? .unique(Self.self)
@@ -50,7 +50,7 @@ public struct ClosureDownloader: Downloader {
   ///   - name: A name that is equal for downloaders with equal responses, so that their loads are coalesced. With `nil`, the
   ///     downloader equals no other.
   ///   - contentType: The media type of the bytes, or `nil` for no `Content-Type` field.
-  ///   - lifetime: The freshness lifetime of the bytes in whole seconds, or `nil` if a cache must not store them.
+  ///   - lifetime: The freshness lifetime of the bytes in whole seconds, at least zero, or `nil` if a cache must not store them.
   ///   - bytes: A closure called for each request. It must not block.
   public init(
     named name: String? = nil, contentType: String? = nil, freshFor lifetime: Duration? = nil, _ bytes: @escaping Bytes
@@ -74,6 +74,7 @@ public struct ClosureDownloader: Downloader {
   @concurrent
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     if Task.isCancelled { throw .cancelled }
+    try CacheError.require("freshFor", lifetime, in: .zero...)
     do {
       var response = try await handler(request)
       if Task.isCancelled {

@@ -6,12 +6,17 @@ package struct RateLimitedDownloader: Downloader {
   private let base: any Downloader
   private let clock: any CacheClock
   private let gate: RateLimitQueue
+  private let validity: Result<Void, CacheError>
 
-  package init(_ base: any Downloader, limit: RateLimit, clock: any CacheClock = SystemClock()) {
+  package init(
+    _ base: any Downloader, limit: RateLimit, clock: any CacheClock = SystemClock(),
+    validity: Result<Void, CacheError> = .success(())
+  ) {
     id = ComponentID(Self.self, "\(limit.perSecond) \(limit.burst)", around: base.id)
     self.base = base
     self.clock = clock
     gate = RateLimitQueue(limit, clock: clock)
+    self.validity = validity
   }
 
   /// The number of waiting requests.
@@ -20,6 +25,7 @@ package struct RateLimitedDownloader: Downloader {
   package var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
   package func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    try validity.get()
     let began = clock.uptime
     let gate = gate
     if !gate.passWithoutWaiting() {
@@ -43,14 +49,16 @@ extension Downloader {
   /// ```
   ///
   /// - Parameters:
-  ///   - rate: The steady rate in requests per second, from 0.001 to 1,000,000,000. Other numbers are replaced by the nearest
-  ///     valid one.
-  ///   - burst: The number of requests that may be sent at once after a pause, from 1 to 1,000,000,000. Other numbers are
-  ///     replaced by the nearest valid one.
+  ///   - rate: The steady rate in requests per second, from 0.001 to 1,000,000,000. With another number, requests fail with
+  ///     `CacheError.Code.invalidConfiguration`.
+  ///   - burst: The number of requests that may be sent at once after a pause, from 1 to 1,000,000,000. With another number,
+  ///     requests fail with `CacheError.Code.invalidConfiguration`.
   ///   - clock: The clock that fills the bucket.
   public func rateLimited(
     perSecond rate: Double, burst: Int = 1, clock: any CacheClock = SystemClock()
   ) -> some Downloader {
-    RateLimitedDownloader(self, limit: RateLimit(perSecond: rate, burst: burst), clock: clock)
+    RateLimitedDownloader(
+      self, limit: RateLimit(perSecond: rate, burst: burst), clock: clock,
+      validity: Result { () throws(CacheError) in try RateLimit.check(perSecond: rate, burst: burst) })
   }
 }

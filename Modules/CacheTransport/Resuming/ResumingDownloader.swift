@@ -8,17 +8,20 @@ package struct ResumingDownloader: Downloader {
   package let policy: RetryPolicy
 
   private let clock: any CacheClock
+  private let validity: Result<Void, CacheError>
 
   package init(_ base: any Downloader, policy: RetryPolicy = .standard, clock: any CacheClock = SystemClock()) {
     id = policy.id(of: Self.self, around: base)
     self.base = base
     self.policy = policy
     self.clock = clock
+    validity = Result(catching: policy.check)
   }
 
   package var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
   package func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    try validity.get()
     let attempts = RetryLoop(base: base, policy: policy, clock: clock, request: request)
     var response: DownloadResponse
     switch try await attempts.send(request) {

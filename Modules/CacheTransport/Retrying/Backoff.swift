@@ -3,14 +3,15 @@
 /// The delay is a uniform random value from zero to `base × multiplier^(n-1)`, at most `cap`, where *n* is the number of requests
 /// sent so far. Full jitter spreads the retries of clients that failed together.
 public struct Backoff: Hashable, Sendable {
-  /// The maximum delay after the first request.
+  /// The maximum delay after the first request, at least zero.
   public var base: Duration
-  /// The maximum delay after any request.
+  /// The maximum delay after any request, at least zero.
   public var cap: Duration
-  /// The growth factor of the maximum delay per request.
+  /// The growth factor of the maximum delay per request, at least 1.
   public var multiplier: Double
 
-  /// Creates a back-off. Invalid values (negative times, a multiplier below 1) are treated as the nearest valid ones.
+  /// Creates a back-off. With a number out of its range, a downloader with the policy fails each request with
+  /// `CacheError.Code.invalidConfiguration`. The functions of the back-off use the nearest valid number.
   public init(base: Duration = .milliseconds(500), cap: Duration = .seconds(20), multiplier: Double = 2) {
     self.base = base
     self.cap = cap

@@ -12,19 +12,20 @@ public import HTTPTypes
 /// ```
 ///
 /// ``decision(on:fraction:now:timeout:)`` applies the rules without a clock, a random number or a connection.
-/// `retrying(_:clock:)` and `resuming(_:clock:)` carry them out. A cancellation is never retried.
+/// `retrying(_:clock:)` and `resuming(_:clock:)` carry them out. A cancellation is never retried. With a number out of its range,
+/// requests fail with `CacheError.Code.invalidConfiguration`.
 public struct RetryPolicy: Sendable {
-  /// The maximum number of requests for a resource, including the first. It is at least 1.
+  /// The maximum number of requests for a resource, including the first, at least 1.
   ///
   /// `DownloadRequest.attempt` has the count, so resumption, retries and a caller that starts over share one limit.
   public var maximumAttempts: Int
   /// The delay between two requests.
   public var backoff: Backoff
-  /// The time limit for all requests and the delays between them, or `nil` for none. A retry that would start later is not sent.
-  /// The request's own `timeout` also applies.
+  /// The time limit for all requests and the delays between them, at least zero, or `nil` for none. A retry that would start
+  /// later is not sent. The request's own `timeout` also applies.
   public var timeLimit: Duration?
-  /// The maximum `Retry-After` (RFC 9110 §10.2.3) that is respected. If the server requests a longer delay, the request is not
-  /// retried and the response is returned.
+  /// The maximum `Retry-After` (RFC 9110 §10.2.3) that is respected, at least zero. If the server requests a longer delay, the
+  /// request is not retried and the response is returned.
   public var maximumRetryAfter: Duration
   /// The methods that are retried. The default is the idempotent methods (RFC 9110 §9.2.2).
   public var methods: Set<HTTPRequest.Method>
@@ -43,7 +44,7 @@ public struct RetryPolicy: Sendable {
   public var onRetry: (@Sendable (_ failure: RetryFailure, _ delay: Duration) -> Void)?
   /// The network monitor, or `nil` for none. Without a network, a retry waits for one and uses up no attempt.
   public var network: (any NetworkMonitor)?
-  /// The maximum wait for a network. After it, the failure is final.
+  /// The maximum wait for a network, at least zero. After it, the failure is final.
   public var networkWaitLimit: Duration
   /// A closure that returns the random number from 0 to 1 that ``Backoff`` uses for one delay.
   public var random: @Sendable () -> Double
@@ -82,6 +83,16 @@ public struct RetryPolicy: Sendable {
     errors = Self.transientErrors
     networkWaitLimit = .seconds(60)
     random = { .random(in: 0...1) }
+  }
+
+  func check() throws(CacheError) {
+    try CacheError.require("maximumAttempts", maximumAttempts, in: 1...)
+    try CacheError.require("base", backoff.base, in: .zero...)
+    try CacheError.require("cap", backoff.cap, in: .zero...)
+    try CacheError.require("multiplier", backoff.multiplier, in: 1...)
+    try CacheError.require("timeLimit", timeLimit, in: .zero...)
+    try CacheError.require("maximumRetryAfter", maximumRetryAfter, in: .zero...)
+    try CacheError.require("networkWaitLimit", networkWaitLimit, in: .zero...)
   }
 
   /// The idempotent methods (RFC 9110 §9.2.2).

@@ -29,8 +29,8 @@ public final class ImagePrefetcher {
   /// - Parameters:
   ///   - processor: The steps that change the images, as in the views.
   ///   - scale: The number of pixels per point, as in the views.
-  ///   - distance: The number of rows that ``rowAppeared(_:of:)`` prefetches.
-  ///   - concurrency: The number of loads that run at the same time.
+  ///   - distance: The number of rows that ``rowAppeared(_:of:)`` prefetches. With zero or less, it prefetches none.
+  ///   - concurrency: The number of loads that run at the same time, at least 1. With a lower number, nothing is prefetched.
   ///   - options: The options of the loads, as in the views.
   ///   - manager: The manager of the views.
   public init(

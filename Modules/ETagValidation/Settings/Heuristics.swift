@@ -4,12 +4,11 @@
 public struct Heuristics: Hashable, Sendable {
   /// The percentage, from 0 to 100.
   public let percent: Int
-  /// The maximum lifetime.
+  /// The maximum lifetime, at least zero.
   public let longest: Duration
 
   /// Creates heuristics. The default is 10 %, as the RFC suggests, and at most one day.
   public init(percent: Int = 10, longest: Duration = .seconds(86_400)) {
-    self.percent = min(100, max(0, percent))
-    self.longest = max(.zero, longest)
+    (self.percent, self.longest) = (percent, longest)
   }
 }

@@ -44,16 +44,13 @@ public struct ImageEncoder: Hashable, Sendable {
 
   /// Encodes an image synchronously on the caller's thread. If the task is cancelled, encoding stops.
   ///
-  /// - Throws: `CacheError.Code.unsupported` if no engine writes the format, `.invalidConfiguration` if the quality or
-  ///   the effort is out of range, `.encodingFailed`, `.imageLimitExceeded` if encoding takes longer than
+  /// - Throws: `CacheError.Code.unsupported` if no engine writes the format, `.invalidConfiguration` if the quality,
+  ///   the effort or the time limit is out of range, `.encodingFailed`, `.imageLimitExceeded` if encoding takes longer than
   ///   ``timeLimit``, and `.cancelled`.
   public func encode(_ image: DecodedImage) throws(CacheError) -> Data {
-    guard (1...100).contains(quality) else {
-      throw CacheError(.invalidConfiguration, reason: "the quality \(quality) is not in the range 1 to 100")
-    }
-    if let effort, !(0...9).contains(effort) {
-      throw CacheError(.invalidConfiguration, reason: "the effort \(effort) is not in the range 0 to 9")
-    }
+    try CacheError.require("quality", quality, in: 1...100)
+    try CacheError.require("effort", effort, in: 0...9)
+    try CacheError.require("timeLimit", timeLimit, in: .zero...)
     var settings = self
     settings.format = format(for: image)
     let watch = DecodingDeadline(ImageLimits { $0.time = timeLimit }, settings.format, work: "encoding")

@@ -1,5 +1,6 @@
 /// A rule that derives the size of a resized image from its original size. It is a value without pixels and gives equal
-/// results on all platforms.
+/// results on all platforms. A side or a number of pixels below 1 counts as 1, because a view has no size before its first
+/// layout.
 ///
 /// ```swift
 /// let photo = PixelSize(4000, 3000)

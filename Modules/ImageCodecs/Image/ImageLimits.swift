@@ -3,7 +3,8 @@ public import CacheCore
 /// Limits on images, checked in the header before decoding: 1,340 bytes can decode to 289 million pixels.
 ///
 /// An image that exceeds a limit is refused with `CacheError.Code.imageLimitExceeded`. The reason contains the value
-/// and the limit. A format that ``formats`` excludes is refused with `CacheError.Code.unsupported`.
+/// and the limit. With a negative limit, every image is refused with
+/// `CacheError.Code.invalidConfiguration`. A format that ``formats`` excludes is refused with `CacheError.Code.unsupported`.
 public struct ImageLimits: Hashable, Sendable {
   /// The size of the file in bytes.
   public var bytes = 64 << 20
@@ -27,6 +28,11 @@ public struct ImageLimits: Hashable, Sendable {
   public static let standard = ImageLimits()
 
   func check(_ format: ImageFormat) throws(CacheError) {
+    try CacheError.require("bytes", bytes, in: 0...)
+    try CacheError.require("pixels", pixels, in: 0...)
+    try CacheError.require("side", side, in: 0...)
+    try CacheError.require("frames", frames, in: 0...)
+    try CacheError.require("time", time, in: .zero...)
     guard formats?.contains(format) ?? true else {
       throw CacheError(.unsupported, reason: "\(format): the limits do not allow images of this format")
     }

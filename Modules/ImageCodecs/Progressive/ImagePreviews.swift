@@ -1,6 +1,6 @@
 /// The limits on the previews of a progressive JPEG.
 public struct ImagePreviews: Hashable, Sendable {
-  /// The number of previews per image. Each decodes all bytes received so far.
+  /// The number of previews per image. With zero or less, there are none. Each decodes all bytes received so far.
   public var maximum = 4
   /// The maximum width times height of the file. Larger files have no previews, because the codec stores all
   /// coefficients, whatever the target size.

@@ -13,7 +13,7 @@ public import CacheCore
 /// If a process ends during its request, its lease expires, and another process sends the request. If the server cannot be
 /// reached, every process sends its own requests. After ``memberTimeout``, it also revalidates each stored response before its
 /// use, because another process may have purged the response.
-public final class RedisFleet: CacheFleet {
+public final class RedisFleet: CacheFleet, CheckedComponent {
   /// The cache, which closes its connections when it is released.
   private let cache: RedisCache
   private var engine: RedisEngine { cache.engine }
@@ -27,8 +27,10 @@ public final class RedisFleet: CacheFleet {
   public let member: String?
   /// Whether a manager has joined under the name. Further managers of this process join without it.
   private let isNameUsed = Lock(false)
+  package let validity: Result<Void, CacheError>
 
-  /// Creates a fleet of the processes that use the servers and the namespace of a cache.
+  /// Creates a fleet of the processes that use the servers and the namespace of a cache. With a time that is too short, a manager
+  /// fails each load with `CacheError.Code.invalidConfiguration`.
   ///
   /// - Parameters:
   ///   - cache: The shared cache. The fleet uses its connections.
@@ -46,6 +48,10 @@ public final class RedisFleet: CacheFleet {
     self.leaseDuration = max(leaseDuration, .milliseconds(10))
     self.memberTimeout = max(memberTimeout, .milliseconds(20))
     self.member = member
+    validity = Result { () throws(CacheError) in
+      try CacheError.require("leaseDuration", leaseDuration, in: .milliseconds(10)...)
+      try CacheError.require("memberTimeout", memberTimeout, in: .milliseconds(20)...)
+    }
   }
 
   public func join(

@@ -51,6 +51,9 @@ extension Manifest.Entry {
     guard let location = URL(encoding: url) else {
       throw CacheError(.invalidConfiguration, reason: "the manifest has an invalid URL: \(url)", path: path)
     }
+    if let freshFor, freshFor < 0 {
+      throw CacheError(.invalidConfiguration, reason: "the manifest has a negative freshFor: \(freshFor)", path: path)
+    }
     let request = try HTTPRequest(resource: location)
     guard let uri = ResourceID.uri(of: request) else {
       throw CacheError(.invalidConfiguration, reason: "the manifest has a URL that is not absolute: \(url)", path: path)

@@ -211,7 +211,6 @@ struct LimitedDownloaderTests {
     #expect(
       network.limitingConcurrency(limits).limitingBodies(to: 1).id != network.limitingBodies(to: 1).limitingConcurrency(limits).id
     )
-    #expect(TransferLimits(total: 0, perHost: -1) == TransferLimits(total: 1, perHost: 1))
   }
 
   @Test("10,000 requests that come and go lose no slot and no waiter", arguments: [1, 2] as [UInt64])

@@ -51,6 +51,5 @@ struct SizeLimitTests {
   func identity() {
     #expect(network.limitingBodies(to: 5).id == network.limitingBodies(to: 5).id)
     #expect(network.limitingBodies(to: 5).id != network.limitingBodies(to: 6).id)
-    #expect(network.limitingBodies(to: -5).id == network.limitingBodies(to: 0).id)
   }
 }
