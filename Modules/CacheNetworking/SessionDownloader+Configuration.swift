@@ -87,6 +87,10 @@ extension SessionDownloader {
       try CacheError.require("idleTimeout", positive: idleTimeout)
       try CacheError.require("bufferLimit", bufferLimit, in: 1...)
       try CacheError.require("uploadMemoryLimit", uploadMemoryLimit, in: 0...)
+      if case .settings(let proxies) = proxy {
+        try CacheError.require("proxy.http.port", proxies.http?.port, in: 1...65_535)
+        try CacheError.require("proxy.https.port", proxies.https?.port, in: 1...65_535)
+      }
       guard !additionalHeaders.isEmpty else { return }
       let credentials: [HTTPField.Name] = [.authorization, .cookie, .proxyAuthorization]
       guard let field = credentials.first(where: { additionalHeaders.contains($0) }) else { return }

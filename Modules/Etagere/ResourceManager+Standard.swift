@@ -38,8 +38,8 @@ extension ResourceManager.Configuration {
   ///     both. On Linux, `URLSession` ends the process on some valid responses, so pass an `AsyncHTTPDownloader` there. The
   ///     default's first request says so on standard error.
   ///   - clock: The clock of the manager, the stores, the default downloader, and its retries. Tests pass a `ManualClock`.
-  /// - Throws: `CacheError` with path and reason if the folder cannot be used. `CacheError.Code.invalidConfiguration` if a limit is
-  ///   negative.
+  /// - Throws: `CacheError` with path and reason if the folder cannot be used. `CacheError.Code.invalidConfiguration` if a limit
+  ///   is negative.
   public static func standard(
     folder: URL?, diskLimit: Int64 = 512 << 20, memoryLimit: Int = MemoryCache.Limits.defaultCost,
     downloader: (any Downloader)? = nil, clock: any CacheClock = SystemClock()

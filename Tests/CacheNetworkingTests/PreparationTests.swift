@@ -139,6 +139,8 @@ import Testing
     InvalidNumber("idleTimeout", "0.0 seconds") { $0.idleTimeout = .zero },
     InvalidNumber("bufferLimit", "0") { $0.bufferLimit = 0 },
     InvalidNumber("uploadMemoryLimit", "-1") { $0.uploadMemoryLimit = -1 },
+    InvalidNumber("proxy.http.port", "0") { $0.proxy = .settings(ProxySettings(http: .init(host: "p", port: 0))) },
+    InvalidNumber("proxy.https.port", "65536") { $0.proxy = .settings(ProxySettings(https: .init(host: "p", port: 65_536))) },
   ]
 
   @Test("with a number out of range, each download fails", arguments: invalidNumbers.indices)

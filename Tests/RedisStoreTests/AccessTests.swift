@@ -49,6 +49,15 @@ struct AccessTests {
     #expect(error?.code == .invalidConfiguration)
   }
 
+  @Test("a fleet with a time that is too short is invalid", arguments: [Duration.zero, .seconds(-1)])
+  func invalidFleet(time: Duration) async throws {
+    let cache = try RedisCache(url: url("redis://localhost"))
+    for fleet in [RedisFleet(cache, leaseDuration: time), RedisFleet(cache, memberTimeout: time)] {
+      #expect(await failure { try fleet.validity.get() }?.code == .invalidConfiguration)
+    }
+    #expect(await failure { try RedisFleet(cache).validity.get() } == nil)
+  }
+
   @Test("a missing certificate is refused when the cache is created")
   func missingCertificate() throws {
     let error = #expect(throws: CacheError.self) {

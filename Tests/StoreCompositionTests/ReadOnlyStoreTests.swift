@@ -111,6 +111,7 @@ struct ReadOnlyStoreTests {
         #"{ "url": "https://example.com/a", "file": "logo.svg" }, { "url": "https://example.com/a", "file": "logo.svg" }"#,
         .invalidConfiguration
       ),
+      (#"{ "url": "https://example.com/a", "file": "logo.svg", "freshFor": -1 }"#, .invalidConfiguration),
       (#"{ "file": "logo.svg" }"#, .invalidConfiguration), ("nonsense", .invalidConfiguration),
     ])
   func badManifests(entries: String, code: CacheError.Code) async throws {

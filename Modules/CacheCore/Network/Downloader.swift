@@ -11,8 +11,8 @@ public struct DownloadRequest: Sendable {
   public var priority: LoadPriority
   /// The maximum time without received data, or `nil` for the engine's default.
   public var idleTimeout: Duration?
-  /// The maximum duration of the whole exchange, from the call to the end of the body, or `nil` for no limit. Wrappers pass on the
-  /// time that is left. With zero or less, the exchange fails with ``CacheError/Code/timedOut``.
+  /// The maximum duration of the whole exchange, from the call to the end of the body, or `nil` for no limit. Wrappers pass on
+  /// the time that is left. With zero or less, the exchange fails with ``CacheError/Code/timedOut``.
   public var timeout: Duration?
   /// The networks that may be used. A request that needs another network fails with ``CacheError/Code/networkRestricted``. Only
   /// Apple platforms distinguish networks.

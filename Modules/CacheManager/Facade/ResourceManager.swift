@@ -90,8 +90,8 @@ public final class ResourceManager: Sendable {
     /// over budget waits, by priority, before it sends its request. If bodies grow beyond the budget, one at a time continues.
     /// See <doc:MemoryBudget> for the rules.
     public var memoryBudget = 256 << 20
-    /// The largest body that `respond(to:)` holds in memory, in bytes, at least zero. Larger bodies stream between the origin, the
-    /// durable store and the caller.
+    /// The largest body that `respond(to:)` holds in memory, in bytes, at least zero. Larger bodies stream between the origin,
+    /// the durable store and the caller.
     public var maximumBodyInMemory: Int64 = 4 << 20
     /// The longest time that a request of `respond(to:)` waits for the response to an equal request, at least zero, before it is
     /// sent to the origin itself (RFC 9111 §4). With `nil`, each request is sent at once. The wait ends with the head of that
