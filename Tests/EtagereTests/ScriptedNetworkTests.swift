@@ -50,6 +50,19 @@ struct ScriptedNetworkTests {
     #expect(try await load.value.data == Data("in time".utf8))
   }
 
+  @Test("a retry waits for its delay, which a policy without chance makes exact")
+  func retry() async throws {
+    network.respond(to: url, with: .response(.serviceUnavailable), .ok("again"))
+    var policy = RetryPolicy.brief
+    policy.random = { 1 }
+    let manager = ResourceManager(
+      try .standard(folder: nil, downloader: network.retrying(policy, clock: clock), clock: clock))
+
+    let load = Task { [url] in try await manager.load(url) }
+    await clock.advance(pastSleepOf: policy.backoff.base)
+    #expect(try await load.value.data == Data("again".utf8))
+  }
+
   @Test("a negative limit of the standard configuration is refused, with or without a folder")
   func negativeLimits() throws {
     let disk = #expect(throws: CacheError.self) { try ResourceManager.Configuration.standard(folder: nil, diskLimit: -1) }
