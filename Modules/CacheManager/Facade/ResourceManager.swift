@@ -178,6 +178,7 @@ public final class ResourceManager: Sendable {
   public func close() async { _ = await core.close() }
 
   /// Closes the manager like ``close()``, but ends the loads that are still running after `limit` with `CacheError.Code.closed`.
+  /// With zero or less, they end at once.
   ///
   /// ```swift
   /// let endedInTime = await manager.close(within: .seconds(5))

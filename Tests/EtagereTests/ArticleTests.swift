@@ -3,8 +3,8 @@ import Etagere
 import Foundation
 import Testing
 
-@Suite("A scripted network below the app's wrappers")
-struct ScriptedNetworkTests {
+@Suite("Statements of the articles")
+struct ArticleTests {
   private let clock = ManualClock()
   private let network: ScriptedDownloader
   private let url: URL
@@ -61,6 +61,27 @@ struct ScriptedNetworkTests {
     let load = Task { [url] in try await manager.load(url) }
     await clock.advance(pastSleepOf: policy.backoff.base)
     #expect(try await load.value.data == Data("again".utf8))
+  }
+
+  @Test(
+    "a sign-out reaches a second manager on the folder only if the user's responses are not in its memory",
+    arguments: [true, false])
+  func signOut(usesMemory: Bool) async throws {
+    let folder = try TemporaryFolder()
+    network.serve(url) { _ in .ok("for alice", cacheControl: "max-age=3600") }
+    let managers = try (0..<2).map { _ in
+      ResourceManager(try .standard(folder: folder.url, downloader: network, clock: clock))
+    }
+    let options = RequestOptions {
+      $0.partition = "alice"
+      if !usesMemory { $0.memory = .disabled }
+    }
+    for manager in managers { #expect(try await manager.load(url, options: options).data == Data("for alice".utf8)) }
+
+    try await managers[0].purge(.everything, in: .partition("alice"))
+    #expect(try await managers[0].lookup(url, options: options) == .miss)
+    #expect(try await managers[1].lookup(url, options: options) == (usesMemory ? .memory(isFresh: true) : .miss))
+    for manager in managers { await manager.close() }
   }
 
   @Test("a negative limit of the standard configuration is refused, with or without a folder")
