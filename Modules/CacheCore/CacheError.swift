@@ -1,3 +1,5 @@
+public import HTTPTypes
+
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else
@@ -14,6 +16,7 @@ internal import Foundation
 ///   show(try await manager.load(url).data)
 /// } catch {
 ///   if error.code == .unacceptableStatus { print(error.status ?? 0, error.url ?? "") }
+///   if let delay = error.retryAfter { print("try again after", delay) }
 /// }
 /// ```
 public struct CacheError: Error, Sendable {
@@ -50,10 +53,24 @@ public struct CacheError: Error, Sendable {
   }
   /// The URL of the request that failed: the last of ``redirectTargets``, or ``url`` if no redirect was followed.
   public var failedURL: String? { redirectTargets.last ?? url }
-  /// The HTTP status of the response, if the failure concerns one.
-  public var status: Int? {
-    get { boxed.content.status }
-    set { boxed.content.status = newValue }
+  /// The head of the response that caused the failure, or `nil` if there was no response.
+  ///
+  /// It has no `Set-Cookie`, because an error reaches every waiter of a coalesced load, and errors are logged. ``description``
+  /// contains none of its fields.
+  public var response: HTTPResponse? {
+    get { boxed.content.response }
+    set { boxed.content.response = newValue?.withoutCookies }
+  }
+  /// The HTTP status of ``response``.
+  public var status: Int? { response?.status.code }
+  /// The delay that the server asked for before the next request, counted from the failure (`Retry-After`, RFC 9110 §10.2.3).
+  /// `nil` if it asked for none.
+  ///
+  /// Servers send the field with 429 and 503, as seconds or as a date. A date is compared with the response's own `Date`, because
+  /// the clock of this machine may be wrong. The value is never negative, and it has no upper limit.
+  public var retryAfter: Duration? {
+    get { boxed.content.retryAfter }
+    set { boxed.content.retryAfter = newValue }
   }
   /// The file or folder that the failure is about.
   public var path: String? {
@@ -76,15 +93,35 @@ public struct CacheError: Error, Sendable {
     set { boxed.content.underlying = newValue }
   }
 
-  /// Creates an error.
+  /// Creates an error. Without `retryAfter`, the delay is that of a `response` which was received just now.
   public init(
-    _ code: Code, reason: String, url: String? = nil, redirectTargets: [String] = [], status: Int? = nil,
-    path: String? = nil, errno: Int32? = nil, attempt: Int? = nil, underlying: (any Error)? = nil
+    _ code: Code, reason: String, url: String? = nil, redirectTargets: [String] = [], response: HTTPResponse? = nil,
+    retryAfter: Duration? = nil, path: String? = nil, errno: Int32? = nil, attempt: Int? = nil, underlying: (any Error)? = nil
   ) {
     boxed = Boxed(
       Content(
-        code: code, reason: reason, url: url, redirectTargets: redirectTargets, status: status, path: path, errno: errno,
+        code: code, reason: reason, url: url, redirectTargets: redirectTargets, response: response?.withoutCookies,
+        retryAfter: retryAfter ?? response?.headerFields.retryAfter(receivedAt: SystemClock().now), path: path, errno: errno,
         attempt: attempt, underlying: underlying))
+  }
+
+  /// Creates the error of a response whose status is not accepted. Its reason ends with the delay of `Retry-After`.
+  ///
+  /// - Parameters:
+  ///   - received: The time at which the response was received. A stored response may be older than `now`.
+  package init(
+    unacceptable response: HTTPResponse, reason: String, received: Timestamp, now: Timestamp, attempt: Int? = nil
+  ) {
+    let delay = response.headerFields.retryAfter(receivedAt: received).map { max($0 - max(now - received, .zero), .zero) }
+    self.init(
+      .unacceptableStatus, reason: reason + Self.retryHint(delay), response: response, retryAfter: delay, attempt: attempt)
+  }
+
+  /// The end of a reason that states a delay, such as `, retry after 120 seconds`. Empty without a delay.
+  package static func retryHint(_ delay: Duration?) -> String {
+    guard let delay, delay > .zero else { return "" }
+    let seconds = delay.components.seconds + (delay.components.attoseconds > 0 ? 1 : 0)
+    return ", retry after \(seconds) second\(seconds == 1 ? "" : "s")"
   }
 
   /// The error of a load that was cancelled.
@@ -100,7 +137,7 @@ public struct CacheError: Error, Sendable {
   public var isUnreachable: Bool {
     [
       .hostNotFound, .connectionRefused, .connectionLost, .timedOut, .offline, .malformedResponse, .truncatedBody,
-      .bodyInterrupted, .damagedContentCoding, .noDownloader, .networkRestricted, .proxyFailure,
+      .bodyInterrupted, .damagedContentCoding, .noDownloader, .networkRestricted, .proxyFailure, .retryLater,
     ].contains(code)
   }
 
@@ -110,6 +147,14 @@ public struct CacheError: Error, Sendable {
     var named = self
     named.url = url
     return named
+  }
+
+  /// Returns the error with `response` as its response, unless it has one already.
+  package func caused(by response: HTTPResponse) -> CacheError {
+    guard self.response == nil, !isCancellation else { return self }
+    var caused = self
+    caused.response = response
+    return caused
   }
 
   /// Whether ``path`` is the file that ``url`` names. In that case the resource itself could not be read.
@@ -123,7 +168,8 @@ public struct CacheError: Error, Sendable {
     var reason: String
     var url: String?
     var redirectTargets: [String]
-    var status: Int?
+    var response: HTTPResponse?
+    var retryAfter: Duration?
     var path: String?
     var errno: Int32?
     var attempt: Int?
@@ -156,6 +202,10 @@ extension CacheError.Code {
   public static let proxyFailure = Self(rawValue: "proxyFailure")
   /// No data arrived within the idle timeout, or the load's deadline passed.
   public static let timedOut = Self(rawValue: "timedOut")
+  /// No request was sent, because the server has asked for a pause (`Retry-After`); see ``CacheError/retryAfter``.
+  ///
+  /// The downloader that `respectingRetryAfter(upTo:clock:)` of CacheTransport returns throws it.
+  public static let retryLater = Self(rawValue: "retryLater")
   /// No trusted TLS connection could be established.
   public static let tlsFailure = Self(rawValue: "tlsFailure")
   /// The response is not HTTP or violates the protocol.
@@ -220,6 +270,15 @@ extension CacheError.Code {
   public static let unscripted = Self(rawValue: "unscripted")
   /// A failure that no other code describes.
   public static let other = Self(rawValue: "other")
+}
+
+extension HTTPResponse {
+  fileprivate var withoutCookies: HTTPResponse {
+    guard headerFields.contains(.setCookie) else { return self }
+    var response = self
+    response.headerFields[fields: .setCookie] = []
+    return response
+  }
 }
 
 extension CacheError.Code: CustomStringConvertible {

@@ -69,7 +69,7 @@ struct ResponseAssembler {
         .malformedResponse, reason: "the response has an invalid status (\(platform.statusCode)) or length")
     }
     if let proxy, platform.statusCode == 407 {
-      throw CacheError(.proxyFailure, reason: "the proxy \(proxy) requires a credential", status: 407)
+      throw CacheError(.proxyFailure, reason: "the proxy \(proxy) requires a credential", response: new.response)
     }
     received = 0
     timeToHead = uptime - startedAt

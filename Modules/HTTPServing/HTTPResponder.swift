@@ -79,7 +79,7 @@ extension CacheError.Code {
 extension CacheError {
   /// Creates the error of a refused request.
   public init(_ refusal: RequestRefusal) {
-    self.init(.badRequest, reason: refusal.reason, status: refusal.status.code)
+    self.init(.badRequest, reason: refusal.reason, response: HTTPResponse(status: refusal.status))
   }
 
   /// The status of the response of a gateway for this error (RFC 9110 §15.5, §15.6).
@@ -87,7 +87,7 @@ extension CacheError {
     switch code {
     case .badRequest: HTTPResponse.Status(code: status ?? 400)
     case .timedOut, .notCached, .revalidationFailed: .gatewayTimeout
-    case .closed: .serviceUnavailable
+    case .closed, .retryLater: .serviceUnavailable
     case .refused: .forbidden
     case .invalidURL: .badRequest
     case .bodyTooLarge: .contentTooLarge

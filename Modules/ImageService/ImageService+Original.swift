@@ -30,7 +30,7 @@ extension ImageService {
     let limit = Int64(limits.sourceBytes)
     let (cached, sent) = try await manager.respondFollowingRedirects(to: request, storingUpTo: limit, options: options)
     do throws(CacheError) {
-      try check(cached.head.status)
+      try check(cached.head)
       let hasContent = cached.head.status == .ok || cached.head.status == .partialContent
       let usesConnection = cached.source == .network && hasContent && !isHead && !isFile
       let stream = usesConnection ? try streams.begin(from: "\(sent.scheme ?? "")://\(sent.authority ?? "")") : nil
@@ -60,11 +60,12 @@ extension ImageService {
     }
   }
 
-  private func check(_ status: HTTPResponse.Status) throws(CacheError) {
-    switch status {
+  private func check(_ response: HTTPResponse) throws(CacheError) {
+    switch response.status {
     case .ok, .partialContent, .notModified, .preconditionFailed, .rangeNotSatisfiable: return
     default:
-      throw CacheError(.unacceptableStatus, reason: "the source responded with the status \(status.code)", status: status.code)
+      throw CacheError(
+        .unacceptableStatus, reason: "the source responded with the status \(response.status.code)", response: response)
     }
   }
 

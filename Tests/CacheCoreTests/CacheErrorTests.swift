@@ -1,4 +1,5 @@
 import CacheCore
+import HTTPTypes
 import Testing
 
 @Suite("Errors")
@@ -33,12 +34,59 @@ struct CacheErrorTests {
   func parts() {
     struct Cause: Error {}
     let error = CacheError(
-      .diskFull, reason: "no space", url: "u", status: 507, path: "/p", errno: 28, underlying: Cause())
+      .diskFull, reason: "no space", url: "u", response: HTTPResponse(status: .init(code: 507)), path: "/p", errno: 28,
+      underlying: Cause())
     #expect(error.code == .diskFull)
     #expect(error.status == 507)
     #expect(error.errno == 28)
     #expect(error.underlying is Cause)
+    #expect(error.retryAfter == nil)
     #expect(CacheError.Code(rawValue: "diskFull") == .diskFull)
+  }
+
+  @Test("an error has the fields of its response, without its cookies, and its description has none of them")
+  func response() {
+    var fields: HTTPFields = [.wwwAuthenticate: "Basic realm=\"a\"", .retryAfter: "120"]
+    fields[values: .setCookie] = ["session=secret", "theme=dark"]
+    let response = HTTPResponse(status: .unauthorized, headerFields: fields)
+    var error = CacheError(.unacceptableStatus, reason: "why", url: "https://a/", response: response)
+    for _ in 1...2 {
+      #expect(error.status == 401 && error.response?.headerFields[.wwwAuthenticate] == "Basic realm=\"a\"")
+      #expect(error.response?.headerFields[.setCookie] == nil)
+      #expect(error.description == "https://a/: why" && !String(reflecting: error).contains("secret"))
+      error.response = nil
+      #expect(error.status == nil)
+      error.response = response
+    }
+    #expect(error.retryAfter == .seconds(120))
+  }
+
+  @Test(
+    "the delay of Retry-After is a number or a date, and never negative",
+    arguments: [
+      ("120", nil, .seconds(120)), ("0", nil, .zero), (" 7 ", nil, .seconds(7)),
+      ("Thu, 01 Jan 2026 00:00:30 GMT", nil, .seconds(30)), ("Wed, 31 Dec 2025 23:59:00 GMT", nil, .zero),
+      ("Thu, 01 Jan 2026 01:00:10 GMT", "Thu, 01 Jan 2026 01:00:00 GMT", .seconds(10)),
+      ("99999999999999999999999", nil, .seconds(9_223_372_036)), ("-1", nil, nil), ("soon", nil, nil), ("", nil, nil),
+    ] as [(String, String?, Duration?)])
+  func retryAfter(_ value: String, _ date: String?, _ delay: Duration?) {
+    var fields: HTTPFields = [.retryAfter: value]
+    fields[.date] = date
+    #expect(fields.retryAfter(receivedAt: Timestamp(seconds: 1_767_225_600)) == delay)
+    guard date != nil || HTTPDate(value, receivedAt: Timestamp(seconds: 0)) == nil else { return }
+    let response = HTTPResponse(status: .tooManyRequests, headerFields: fields)
+    #expect(CacheError(.other, reason: "", response: response).retryAfter == delay)
+    #expect(CacheError(.other, reason: "", response: response, retryAfter: .seconds(1)).retryAfter == .seconds(1))
+  }
+
+  @Test(
+    "a reason states a delay in whole seconds, rounded up",
+    arguments: [
+      (nil, ""), (.zero, ""), (.milliseconds(1), ", retry after 1 second"), (.seconds(1), ", retry after 1 second"),
+      (.milliseconds(89_001), ", retry after 90 seconds"),
+    ] as [(Duration?, String)])
+  func hint(_ delay: Duration?, _ text: String) {
+    #expect(CacheError.retryHint(delay) == text)
   }
 
   @Test("a code prints as its name")
@@ -58,7 +106,7 @@ struct CacheErrorTests {
   func kinds() {
     let unreachable: [CacheError.Code] = [
       .hostNotFound, .connectionRefused, .connectionLost, .timedOut, .offline, .malformedResponse, .truncatedBody,
-      .bodyInterrupted, .damagedContentCoding, .noDownloader, .networkRestricted, .proxyFailure,
+      .bodyInterrupted, .damagedContentCoding, .noDownloader, .networkRestricted, .proxyFailure, .retryLater,
     ]
     for code in unreachable { #expect(CacheError(code, reason: "").isUnreachable) }
     for code in [CacheError.Code.cancelled, .unacceptableStatus, .tlsFailure, .bodyTooLarge, .refused, .notCached] {

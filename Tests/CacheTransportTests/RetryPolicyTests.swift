@@ -32,7 +32,7 @@ struct RetryPolicyTests {
       (.refused, false),
       (.addressRefused, false), (.networkRestricted, false), (.malformedResponse, false), (.invalidURL, false),
       (.unsupportedScheme, false), (.bodyTooLarge, false), (.closed, false), (.misuse, false), (.tooManyRedirects, false),
-      (.damagedContentCoding, false), (.proxyFailure, false), (.other, false),
+      (.damagedContentCoding, false), (.proxyFailure, false), (.retryLater, false), (.other, false),
     ])
   func errors(_ code: CacheError.Code, _ isRetried: Bool) {
     let decision = decide(.failure(CacheError(code, reason: "so")))
@@ -128,6 +128,14 @@ struct RetryPolicyTests {
     fields[values: .retryAfter] = values
     let response = HTTPResponse(status: .serviceUnavailable, headerFields: fields)
     #expect(decide(.success(response)) == .retry(after: .seconds(30)))
+  }
+
+  @Test("the delay of an error is respected like that of a response", arguments: [(0, 1), (30, 30), (60, 60), (61, nil)])
+  func retryAfterOfError(_ seconds: Int, _ expected: Int?) {
+    var policy = RetryPolicy.exact()
+    policy.errors.insert(.retryLater)
+    let error = CacheError(.retryLater, reason: "", retryAfter: .seconds(seconds))
+    #expect(decide(.failure(error), policy) == expected.map { .retry(after: .seconds($0)) } ?? .giveUp)
   }
 
   @Test("the back-off delay may exceed Retry-After")

@@ -28,7 +28,7 @@ struct AnswerCheck {
   }
 
   private func broken(_ reason: String, _ response: HTTPResponse) -> CacheError {
-    CacheError(.malformedResponse, reason: "the origin sent \(reason)", status: response.status.code)
+    CacheError(.malformedResponse, reason: "the origin sent \(reason)", response: response)
   }
 }
 #endif

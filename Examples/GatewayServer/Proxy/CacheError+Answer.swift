@@ -12,7 +12,8 @@ import Foundation
 extension CacheError {
   /// Whether the origin caused the error, and not the client or the gateway.
   fileprivate var isOrigins: Bool {
-    code != .notCached && (responseStatus == .badGateway || responseStatus == .gatewayTimeout)
+    code == .retryLater
+      || code != .notCached && (responseStatus == .badGateway || responseStatus == .gatewayTimeout)
   }
 }
 
@@ -37,6 +38,7 @@ extension ProxyAnswer {
     let status = error.responseStatus
     var fields = HTTPFields()
     if error.code != .badRequest { fields.append("Cache-Status", "Etagere; detail=\(error.code.rawValue)") }
+    if let delay = error.retryAfter { fields[.retryAfter] = "\(Int64((delay / .seconds(1)).rounded(.up)))" }
     self.init(status, text: "\(status.code) \(status.phrase): \(error.reason)", fields: fields, date: date)
     closes = error.code == .badRequest
     if error.isOrigins { outcome = .failed }

@@ -55,13 +55,12 @@ package final class HookedExchange: Sendable {
     guard let hooks else { return false }
     let exchange = exchange
     guard hooks.isValid(head.status, of: exchange) else {
-      throw CacheError(
-        .unacceptableStatus, reason: "a hook refused the status \(head.status.code)", status: head.status.code)
+      throw CacheError(.unacceptableStatus, reason: "a hook refused the status \(head.status.code)", response: head)
     }
     switch await hooks.mayContinue(head, of: exchange) {
     case .proceed: return false
     case .proceedReplacingBody: return true
-    case .refuse(let reason): throw CacheError(.refused, reason: reason, status: head.status.code)
+    case .refuse(let reason): throw CacheError(.refused, reason: reason, response: head)
     }
   }
 }

@@ -66,9 +66,10 @@ struct LoadOperation: Sendable {
   }
 
   private func accepted(_ outcome: LoadOutcome) throws(CacheError) -> LoadOutcome {
-    let status = outcome.metadata.response.status
-    guard request.acceptedStatuses.contains(status.code) else {
-      throw .unacceptable(status, attempt: outcome.metrics.attempts)
+    let metadata = outcome.metadata
+    guard request.acceptedStatuses.contains(metadata.response.status.code) else {
+      throw .unacceptable(
+        metadata.response, received: metadata.responseTime, now: request.clock.now, attempt: outcome.metrics.attempts)
     }
     return outcome
   }
@@ -91,7 +92,7 @@ struct LoadOperation: Sendable {
       return try await revalidate(sent, originRequest, hop)
     case .requestOrigin(let sent, let originRequest): return try await sendToOrigin(sent, originRequest, hop)
     case .generated(let response):
-      guard response.status.code == 504 else { throw .unacceptable(response.status, attempt: 0) }
+      guard response.status.code == 504 else { throw .unacceptable(response, now: request.clock.now) }
       throw .onlyCached
     }
   }
@@ -211,12 +212,17 @@ extension CacheError {
   /// The error of a request that needs the origin although no request may be sent (RFC 9111 §5.2.1.7).
   static let onlyCached = CacheError(.notCached, reason: "not in the cache, and no request may be sent")
 
-  /// - Parameter attempt: The number of requests that were sent for the response, or 0 if none was sent.
-  static func unacceptable(_ status: HTTPResponse.Status, attempt: Int) -> CacheError {
+  /// - Parameters:
+  ///   - received: The time at which the response was received, or `nil` if that is now.
+  ///   - attempt: The number of requests that were sent for the response, or 0 if none was sent.
+  static func unacceptable(
+    _ response: HTTPResponse, received: Timestamp? = nil, now: Timestamp, attempt: Int = 0
+  ) -> CacheError {
+    let status = response.status
     let phrase = status.reasonPhrase.isEmpty ? phrases[status.code] ?? "" : status.reasonPhrase
     let words = phrase.isEmpty ? "" : " \(phrase)"
     return CacheError(
-      .unacceptableStatus, reason: "the server answered \(status.code)\(words)", status: status.code,
+      unacceptable: response, reason: "the server answered \(status.code)\(words)", received: received ?? now, now: now,
       attempt: attempt > 0 ? attempt : nil)
   }
 

@@ -125,7 +125,7 @@ final class TransferMeter: Sendable {
   }
 
   /// The errors for which no request was sent.
-  private static let unsent: Set<CacheError.Code> = [.networkRestricted, .unsupportedScheme, .invalidURL]
+  private static let unsent: Set<CacheError.Code> = [.networkRestricted, .retryLater, .unsupportedScheme, .invalidURL]
 }
 
 /// A downloader whose requests are measured.

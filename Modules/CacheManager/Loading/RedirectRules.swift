@@ -78,7 +78,7 @@ enum RedirectRules {
     } catch {
       guard error.code == .refused else { throw error }
       throw CacheError(
-        .redirectRefused, reason: "redirected to \(proposal.url.address): \(error.reason)", status: response.status.code,
+        .redirectRefused, reason: "redirected to \(proposal.url.address): \(error.reason)", response: response,
         underlying: error.underlying)
     }
     guard redirection.isFollowed else { return nil }

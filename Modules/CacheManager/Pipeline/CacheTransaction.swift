@@ -251,12 +251,13 @@ enum RequestContent: Sendable {
   /// Returns the body for another request.
   ///
   /// - Throws: An error if the first request has consumed the body.
-  func again(after status: Int) throws(CacheError) -> RequestContent {
+  func again(after response: HTTPResponse) throws(CacheError) -> RequestContent {
     guard case .stream(let body) = self else { return self }
     guard let data = body.data else {
       throw CacheError(
         .malformedResponse,
-        reason: "the response cannot be used, and the request cannot be sent again because its body was a stream", status: status)
+        reason: "the response cannot be used, and the request cannot be sent again because its body was a stream",
+        response: response)
     }
     return .stream(ResourceBody(data))
   }

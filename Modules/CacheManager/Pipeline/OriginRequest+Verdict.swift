@@ -234,8 +234,9 @@ extension OriginRequest {
     let head = received.response.head
     leader?.endWithoutSharing(.success(head), isTypical: false)
     lease?.endWithoutSharing(isTypical: false)
+    let attempts = received.metrics(at: request.clock.uptime).attempts
     if request.destination.isStream {
-      guard let stale = try await staleResponse(index, insteadOf: .success(head)) else {
+      guard let stale = try await staleResponse(index, insteadOf: .success(head), attempt: attempts) else {
         return response(received, source: origin)
       }
       received.response.body.source.cancel()
@@ -243,9 +244,9 @@ extension OriginRequest {
     }
     received.response.body.source.cancel()
     received.reservation?.release()
-    let error = CacheError.unacceptable(head.status, attempt: received.metrics(at: request.clock.uptime).attempts)
-    guard var stale = try await staleResponse(index, insteadOf: .success(head)) else { throw error }
-    stale.fallbackReason = error
+    guard let stale = try await staleResponse(index, insteadOf: .success(head), attempt: attempts) else {
+      throw .unacceptable(head, now: request.clock.now, attempt: attempts)
+    }
     return stale
   }
 

@@ -73,21 +73,24 @@ struct OriginRequest: Sendable {
     _ head: HTTPRequest, _ content: RequestContent, _ retry: RetryState
   ) async throws(CacheError) -> TransactionResponse {
     var (head, content, retry) = (head, content, retry)
+    var unusable: HTTPResponse?
     for round in 1...2 {
       switch try await attempt(head, content, retry) {
       case .response(let response): return response
       case .resend(let next, let received):
+        unusable = received.response.head
         // A request that may have changed something is not sent twice (RFC 9110 §9.2.2).
         guard round == 1, RetryState.isAllowed(of: transaction.head.method) else { break }
         head = next
-        content = try content.again(after: received.response.head.status.code)
+        content = try content.again(after: received.response.head)
         retry.begin(spending: received.metrics(at: request.clock.uptime))
         continue
       }
       break
     }
     let error = CacheError(
-      .malformedResponse, reason: "the server answered 304 (not modified) to a request without a condition", status: 304)
+      .malformedResponse, reason: "the server answered 304 (not modified) to a request without a condition",
+      response: unusable)
     leader?.endWithoutSharing(.failure(error), isTypical: false)
     lease?.endWithoutSharing(isTypical: false)
     throw error
@@ -197,7 +200,7 @@ struct OriginRequest: Sendable {
       retry.begin(after: error, spending: received.metrics(at: request.clock.uptime))
       return try await send(received.sent, received.content, retry)
     }
-    let failure = error.at(received.retry.attempt)
+    let failure = error.at(received.retry.attempt).caused(by: received.response.head)
     guard error.isUnreachable else { throw failure }
     return try await serveFallback(for: failure, sent: received.sent, requestTime: received.requestTime)
   }
@@ -224,13 +227,15 @@ struct OriginRequest: Sendable {
     return try await staleResponse(index, insteadOf: response, isCollapsed: isCollapsed)
   }
 
+  /// - Parameter attempt: The number of requests that were sent for `response`.
   func staleResponse(
-    _ index: Int, insteadOf response: Result<HTTPResponse, CacheError>, isCollapsed: Bool = false
+    _ index: Int, insteadOf response: Result<HTTPResponse, CacheError>, attempt: Int = 0, isCollapsed: Bool = false
   ) async throws(CacheError) -> TransactionResponse? {
     guard var stale = try await transaction.stored(candidate(index)) else { return nil }
     switch response {
     case .success(let head):
       stale.status = forwarded(head.status.code)
+      stale.fallbackReason = .unacceptable(head, now: request.clock.now, attempt: attempt)
     case .failure(let error):
       stale.status = forwarded(nil)
       stale.status.detail = error.code.rawValue
@@ -252,7 +257,7 @@ struct OriginRequest: Sendable {
     else { return error }
     return CacheError(
       .revalidationFailed, reason: "the stored response must be confirmed before it is used, and that failed: \(error.reason)",
-      underlying: error)
+      response: error.response, retryAfter: error.retryAfter, underlying: error)
   }
 
   private func unservable(_ sent: HTTPRequest) -> CacheError {

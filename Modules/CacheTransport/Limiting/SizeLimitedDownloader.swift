@@ -28,10 +28,10 @@ package struct SizeLimitedDownloader: Downloader {
     var response = try await base.download(request)
     if let length = response.body.length, length > limit {
       response.body.source.cancel()
-      throw .tooLarge("has \(length) bytes", limit: limit, status: response.head.status.code)
+      throw .tooLarge("has \(length) bytes", limit: limit, response.head)
     }
     if response.body.data == nil {
-      let source = SizeLimitedBody(response.body.source, limit: limit, status: response.head.status.code)
+      let source = SizeLimitedBody(response.body.source, limit: limit, response.head)
       response.body = ResourceBody(length: response.body.length, source: source)
     }
     return response
@@ -42,13 +42,13 @@ package struct SizeLimitedDownloader: Downloader {
 private final class SizeLimitedBody: ResourceBody.Source {
   private let source: any ResourceBody.Source
   private let limit: Int64
-  private let status: Int
+  private let head: HTTPResponse
   private let received = Lock(Int64(0))
 
-  init(_ source: any ResourceBody.Source, limit: Int64, status: Int) {
+  init(_ source: any ResourceBody.Source, limit: Int64, _ head: HTTPResponse) {
     self.source = source
     self.limit = limit
-    self.status = status
+    self.head = head
   }
 
   func next() async throws(CacheError) -> Data? {
@@ -64,7 +64,7 @@ private final class SizeLimitedBody: ResourceBody.Source {
     let received = received.withLock { $0 }
     guard received > limit else { return }
     source.cancel()
-    throw .tooLarge("has at least \(received) bytes", limit: limit, status: status)
+    throw .tooLarge("has at least \(received) bytes", limit: limit, head)
   }
 
   func cancel() { source.cancel() }
@@ -73,8 +73,8 @@ private final class SizeLimitedBody: ResourceBody.Source {
 }
 
 extension CacheError {
-  static func tooLarge(_ size: String, limit: Int64, status: Int?) -> CacheError {
-    CacheError(.bodyTooLarge, reason: "the body \(size); the limit is \(limit)", status: status)
+  static func tooLarge(_ size: String, limit: Int64, _ response: HTTPResponse? = nil) -> CacheError {
+    CacheError(.bodyTooLarge, reason: "the body \(size); the limit is \(limit)", response: response)
   }
 }
 

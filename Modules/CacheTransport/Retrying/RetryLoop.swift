@@ -109,7 +109,9 @@ struct RetryLoop: Sendable {
   /// Records a response as a failure because of its status.
   @discardableResult
   func noteStatus(_ head: HTTPResponse) -> CacheError {
-    let error = CacheError(.unacceptableStatus, reason: "the response has status \(head.status.code)", status: head.status.code)
+    let now = clock.now
+    let error = CacheError(
+      unacceptable: head, reason: "the response has status \(head.status.code)", received: now, now: now)
     log.note(error)
     return error
   }

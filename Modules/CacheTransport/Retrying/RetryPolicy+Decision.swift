@@ -30,15 +30,19 @@ extension RetryPolicy {
   /// Returns the delay by the rules, or `nil` if they allow no further request.
   private func ruledDelay(_ failure: RetryFailure, _ fraction: Double, _ now: Timestamp) -> Duration? {
     guard methods.contains(failure.request.method) else { return nil }
-    let delay = backoff.delay(after: failure.attempt, fraction: fraction)
+    let requested: Duration?
     switch failure.outcome {
-    case .failure(let error): return errors.contains(error.code) ? delay : nil
+    case .failure(let error):
+      guard errors.contains(error.code) else { return nil }
+      requested = error.retryAfter
     case .success(let head):
       guard statuses.contains(head.status.code) else { return nil }
-      guard let requested = RetryAfter.delay(in: head.headerFields, now: now) else { return delay }
-      // Not earlier than the server requests, but later if the back-off delay is longer.
-      return requested <= maximumRetryAfter ? max(requested, delay) : nil
+      requested = head.headerFields.retryAfter(receivedAt: now)
     }
+    let delay = backoff.delay(after: failure.attempt, fraction: fraction)
+    guard let requested else { return delay }
+    // Not earlier than the server requests, but later if the back-off delay is longer.
+    return requested <= maximumRetryAfter ? max(requested, delay) : nil
   }
 
   /// Returns whether a status may be retried. Otherwise the response is not a failure.

@@ -30,7 +30,7 @@ enum ExitStatus: Int32, CaseIterable {
       case .connectionRefused, .proxyFailure, .noDownloader, .unsupported: .unavailable
       case .unacceptableStatus: Self(httpStatus: error.status)
       case .diskFull, .readOnly: .ioError
-      case .offline, .timedOut, .connectionLost, .truncatedBody, .bodyInterrupted, .revalidationFailed, .overloaded:
+      case .offline, .timedOut, .connectionLost, .truncatedBody, .bodyInterrupted, .revalidationFailed, .retryLater, .overloaded:
         .temporaryFailure
       case .malformedResponse, .damagedContentCoding, .tooManyRedirects, .tlsFailure: .protocolError
       case .redirectRefused, .addressRefused, .networkRestricted, .refused: .noPermission

@@ -41,6 +41,9 @@ struct Problem {
       self.init(.forbidden, "sourceRefused", "the source, or a redirect to another one, is not allowed")
     case .unacceptableStatus where error.status == 404 || error.status == 410:
       self.init(error.status == 410 ? .gone : .notFound, "sourceNotFound", "the source does not exist")
+    case .retryLater:
+      let delay = Int64(((error.retryAfter ?? .zero) / .seconds(1)).rounded(.up))
+      self.init(.serviceUnavailable, "sourceUnreachable", "the source asked for a pause", retryAfter: max(delay, 1))
     case .unacceptableStatus:
       self.init(.badGateway, "sourceFailed", "the source responded with the status \(error.status ?? 0)")
     case .timedOut: self.init(.gatewayTimeout, "timedOut", "no result within the time limit", retryAfter: 5)
