@@ -12,7 +12,9 @@ public struct LoadRecord: Sendable {
   public var duration: Duration
   /// The source of the result, or `nil` if there is none.
   public var source: ResourceSource?
-  /// The error of the load.
+  /// The error because of which the result is a stored response that could not be confirmed, or `nil`.
+  public var fallbackReason: CacheError?
+  /// The error of the load. A cancellation is not a failure.
   public var error: CacheError?
   /// The load that this one joined. That load has the transfer in its record.
   public var joined: LoadID?
@@ -25,14 +27,15 @@ public struct LoadRecord: Sendable {
 
   /// Creates a record from its parts, for tests.
   public init(
-    load: LoadID, url: LoadURL, startedAt: Timestamp, duration: Duration, source: ResourceSource? = nil, error: CacheError? = nil,
-    joined: LoadID? = nil, isHit: Bool = false, phases: [Phase] = []
+    load: LoadID, url: LoadURL, startedAt: Timestamp, duration: Duration, source: ResourceSource? = nil,
+    fallbackReason: CacheError? = nil, error: CacheError? = nil, joined: LoadID? = nil, isHit: Bool = false, phases: [Phase] = []
   ) {
     self.load = load
     self.url = url
     self.startedAt = startedAt
     self.duration = duration
     self.source = source
+    self.fallbackReason = fallbackReason
     self.error = error
     self.joined = joined
     self.isHit = isHit

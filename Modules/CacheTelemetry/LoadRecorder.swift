@@ -73,9 +73,10 @@ final class LoadRecorder: Sendable {
     case .transformed(_, let origin, let duration):
       guard origin != .memory else { return }
       change(load) { load, now in load.append(.transform(origin), duration, endingAt: now) }
-    case .finished(_, let source, let error, let duration):
+    case .finished(_, let source, let fallbackReason, let error, let duration):
       change(load) { load, _ in
-        (load.record.source, load.record.error, load.record.duration) = (source, error, duration)
+        (load.record.source, load.record.fallbackReason) = (source, fallbackReason)
+        (load.record.error, load.record.duration) = (error, duration)
       }
     case .workEnded: end(load)
     case .stored, .storeFailed, .readFailed, .revalidated, .backgroundFailed: break

@@ -151,7 +151,7 @@ struct CancellationTests {
     subscriber.request(.unlimited)
     await fixture.manager.close()
     #expect(subscriber.values.count == 1 && subscriber.ends == [nil] && !subscriber.isLate)
-    #expect(!fixture.observer.events.contains { if case .finished(_, _, .some, _) = $0 { true } else { false } })
+    #expect(!fixture.observer.events.contains { if case .finished(_, _, _, .some, _) = $0 { true } else { false } })
   }
 
   // MARK: Memory

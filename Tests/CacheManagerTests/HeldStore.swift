@@ -12,13 +12,16 @@ final class HeldStore: CacheStore {
   let id = ComponentID.unique(HeldStore.self)
   let base: VolatileStore
   let boundsLookupTime: Bool
+  /// The error of bodies after their first bytes, or `nil` if they are whole.
+  let bodyError: CacheError?
   private let gates = Lock<[Call: (gate: Gate, isForAll: Bool)]>([:])
   private let hung = Lock<Gate?>(nil)
   private let counts = Lock((lookups: 0, byCaller: 0))
 
-  init(clock: any CacheClock, boundsLookupTime: Bool = false) {
+  init(clock: any CacheClock, boundsLookupTime: Bool = false, bodyError: CacheError? = nil) {
     base = VolatileStore(clock: clock)
     self.boundsLookupTime = boundsLookupTime
+    self.bodyError = bodyError
   }
 
   /// Set by a test in its own task. Detached tasks do not inherit it.
@@ -51,6 +54,10 @@ final class HeldStore: CacheStore {
     await gate?.pass()
   }
 
+  private func broken(_ body: ResourceBody) -> ResourceBody {
+    bodyError.map { ResourceBody(length: body.length, source: ChunkedBody(["by"], then: $0)) } ?? body
+  }
+
   func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     let isByCaller = Self.isInTaskOfCaller
     counts.withLock { counts in
@@ -63,12 +70,14 @@ final class HeldStore: CacheStore {
         variants[index].body = ResourceBody(try await variants[index].body.collect(limit: .max))
       }
     }
+    for index in variants.indices { variants[index].body = broken(variants[index].body) }
     await pass(.look)
     return variants
   }
 
   func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
-    let entry = try await base.entry(for: key, range: range)
+    var entry = try await base.entry(for: key, range: range)
+    if let body = entry?.body { entry?.body = broken(body) }
     await pass(.open)
     return entry
   }

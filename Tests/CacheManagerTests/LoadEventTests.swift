@@ -29,7 +29,9 @@ struct LoadEventTests {
       case .revalidated: "confirmed"
       case .backgroundFailed: "background failed"
       case .workEnded: nil
-      case .finished(_, let source, let error, _): "finished: \(source?.rawValue ?? error?.code.rawValue ?? "-")"
+      case .finished(_, let source, let fallbackReason, let error, _):
+        "finished: \(source?.rawValue ?? error?.code.rawValue ?? "-")"
+          + (fallbackReason.map { ", stale: \($0.code.rawValue)" } ?? "")
       }
     }
   }
@@ -163,13 +165,17 @@ struct LoadEventTests {
 
   // MARK: HTTP requests
 
-  @Test("an HTTP request starts and ends with its response, and its transfer ends with its body")
+  @Test("an HTTP request ends with its body, after the transfer")
   func response() async throws {
     fixture.network.respond(to: fixture.url, with: .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"), .notModified())
     let response = try await fixture.exchange()
-    #expect(words == ["started", "requested", "200", "finished: network"])
+    #expect(words == ["started", "requested", "200"])
+    fixture.clock.advance(by: .seconds(9))
     _ = try await response.body.collect()
-    #expect(words.dropFirst(4).first == "5 bytes")
+    #expect(
+      words == ["started", "requested", "200", "5 bytes", "on disk", "in memory", "finished: network"])
+    // The time in which the caller reads the body is not a part of the duration.
+    #expect(observer.events.contains { if case .finished(_, _, _, _, .zero) = $0 { true } else { false } })
 
     let before = words.count
     _ = try await fixture.send()
@@ -189,6 +195,84 @@ struct LoadEventTests {
     response = nil
     #expect(words.contains("cancelled"))
     #expect(transfers.ended == 1)
+    #expect(words.filter { $0.hasPrefix("finished") } == ["finished: cancelled"])
+  }
+
+  @Test("an HTTP request whose body is released without being read ends with a cancellation")
+  func released() async throws {
+    fixture.network.respond(to: fixture.url, with: .ok("bytes").chunked(by: 1))
+    _ = try await fixture.exchange()
+    try await Turns.until { words.contains("finished: cancelled") }
+    #expect(words.count { $0.hasPrefix("finished") } == 1)
+  }
+
+  @Test("an HTTP request whose body breaks off ends with the error", arguments: [true, false])
+  func broken(_ statesLength: Bool) async throws {
+    let response = ScriptedResponse.ok("bytes", cacheControl: "max-age=60").cut(after: 2)
+    fixture.network.respond(to: fixture.url, with: statesLength ? response : response.withoutLength())
+    let cut = try await fixture.exchange()
+    await #expect(throws: CacheError.self) { try await cut.body.collect() }
+    #expect(words == ["started", "requested", "200", "truncatedBody", "finished: truncatedBody"])
+  }
+
+  @Test("a stored body that breaks off ends its HTTP request with the error")
+  func brokenOnDisk() async throws {
+    // A smaller body is read before the response, and a damaged one is a miss.
+    let fixture = try ManagerFixture { $0.maximumBodyInMemory = 2 }
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", cacheControl: "max-age=60"))
+    let store = HeldStore(clock: fixture.clock, bodyError: CacheError(.damagedEntry, reason: "a checksum is wrong"))
+    let options = RequestOptions {
+      $0.memory = .disabled
+      $0.store = .use(store)
+    }
+    _ = try await fixture.send(options: options)
+    let response = try await fixture.exchange(options: options)
+    #expect(response.source == .disk)
+    await #expect(throws: CacheError.self) { try await response.body.collect() }
+    let ends = fixture.observer.events.compactMap { event in
+      if case .finished(_, let source, _, let error, _) = event {
+        "\(source?.rawValue ?? "-") \(error?.code.rawValue ?? "-")"
+      } else {
+        nil
+      }
+    }
+    #expect(ends == ["network -", "- damagedEntry"])
+  }
+
+  @Test(
+    "an HTTP request without content ends with its head",
+    arguments: [HTTPRequest.Method.head, .get])
+  func withoutContent(_ method: HTTPRequest.Method) async throws {
+    let status: HTTPResponse.Status = method == .head ? .ok : .noContent
+    let network = ClosureDownloader { _ throws(CacheError) in
+      DownloadResponse(head: HTTPResponse(status: status), body: ResourceBody(length: nil, source: ChunkedBody([])))
+    }
+    _ = try await fixture.exchange([:], method, options: RequestOptions { $0.downloader = .use(network) })
+    #expect(words.contains("finished: network") && !words.contains("finished: cancelled"))
+  }
+
+  @Test("a stale response ends its load with the reason", arguments: [true, false])
+  func stale(_ isLoad: Bool) async throws {
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=60, stale-if-error=600"),
+      .failure(.connectionRefused), .response(.serviceUnavailable, fields: [.retryAfter: "120"]))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(61))
+    for _ in 1...2 {
+      if isLoad { _ = try await fixture.manager.load(fixture.url) } else { _ = try await fixture.send() }
+    }
+    #expect(
+      words.filter { $0.hasPrefix("finished") } == [
+        "finished: network", "finished: memory, stale: connectionRefused", "finished: memory, stale: unacceptableStatus",
+      ])
+    let reasons = observer.events.compactMap { event in
+      if case .finished(_, _, let reason?, _, _) = event {
+        "\(reason.url ?? "") \(reason.status ?? 0) \(reason.attempt ?? 0)"
+      } else {
+        nil
+      }
+    }
+    #expect(reasons == ["\(fixture.url) 0 1", "\(fixture.url) 503 1"])
   }
 
   @Test("a generated 504 and a failed origin end an HTTP request with an error")

@@ -71,13 +71,13 @@ struct LoadRecordTests {
     await fixture.telemetry.idle()
 
     let told = records.all.map { record in
-      "\(record.source?.rawValue ?? "-") \(record.error?.code.rawValue ?? "-"): "
+      "\(record.source?.rawValue ?? "-") \((record.error ?? record.fallbackReason)?.code.rawValue ?? "-"): "
         + record.transfers.map { "\($0.isConditional) \($0.status ?? 0) \($0.error?.code.rawValue ?? "-")" }.joined(
           separator: ", ")
     }
     #expect(
       told == [
-        "network -: false 200 -", "revalidated -: true 304 -", "memory -: true 0 connectionLost",
+        "network -: false 200 -", "revalidated -: true 304 -", "memory connectionLost: true 0 connectionLost",
         "- unacceptableStatus: false 302 -, false 404 -",
       ])
   }
@@ -246,8 +246,8 @@ struct IntervalTableTests {
       .requestSent(url: url, reason: .uriMiss, conditional: false, transfer: 2),
       .transferEnded(url: url, metrics: TransferMetrics(), error: .cancelled, transfer: 2),
       .transferEnded(url: url, metrics: TransferMetrics(bytesOnWire: 5), error: nil, transfer: 1),
-      .finished(url: url, source: .network, error: nil, duration: .zero),
-      .finished(url: url, source: .network, error: nil, duration: .zero),
+      .finished(url: url, source: .network, fallbackReason: nil, error: nil, duration: .zero),
+      .finished(url: url, source: .network, fallbackReason: nil, error: nil, duration: .zero),
     ] { table.receive(event, first) }
     table.receive(.hit(url: url, source: .memory, duration: .zero), second)
     table.receive(.transferEnded(url: url, metrics: TransferMetrics(), error: nil, transfer: 3), second)
@@ -259,13 +259,22 @@ struct IntervalTableTests {
     #expect(table.count == 0)
   }
 
+  @Test("the outcome of a stale response is its reason")
+  func stale() throws {
+    let url = LoadURL(try #require(URL(string: "https://example.com/")))
+    let (table, reason) = (table(), CacheError(.offline, reason: "no network"))
+    table.receive(.started(url: url), first)
+    table.receive(.finished(url: url, source: .memory, fallbackReason: reason, error: nil, duration: .zero), first)
+    #expect(told.all == ["load 1 begins", "load 1 ends: stale: offline"])
+  }
+
   @Test("a system that does not record has no open intervals")
   func disabled() throws {
     let url = LoadURL(try #require(URL(string: "https://example.com/")))
     let table = table { false }
     table.receive(.started(url: url), first)
     #expect(table.count == 0)
-    table.receive(.finished(url: url, source: .network, error: nil, duration: .zero), first)
+    table.receive(.finished(url: url, source: .network, fallbackReason: nil, error: nil, duration: .zero), first)
     #expect(told.all.isEmpty)
   }
 }

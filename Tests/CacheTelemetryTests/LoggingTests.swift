@@ -4,6 +4,7 @@ import CacheManager
 import CacheTelemetry
 import CacheTesting
 import Foundation
+import HTTPTypes
 import InMemoryLogging
 import Logging
 import Testing
@@ -59,6 +60,32 @@ struct LoggingTests {
     await fixture.telemetry.idle()
     #expect(lines.first?.hasPrefix("debug: not loaded bytes=0 error=unacceptableStatus") == true)
     #expect(!lines.joined().contains("secret") && !lines.joined().contains("hunter2"))
+  }
+
+  @Test(
+    "a stale response is logged with its reason, a broken body with its error, and a body that its reader leaves as cancelled")
+  func ends() async throws {
+    let fixture = try TelemetryFixture({ _ in [.logging(logger(.debug))] })
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=60, stale-if-error=600"),
+      .response(.serviceUnavailable), .ok("bytes").cut(after: 1), .ok("bytes").chunked(by: 1))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(61))
+    _ = try await fixture.manager.load(fixture.url)
+    await fixture.telemetry.idle()
+    let request = try HTTPRequest(resource: fixture.url)
+    await #expect(throws: CacheError.self) { try await fixture.manager.respond(to: request).body.collect() }
+    await fixture.telemetry.idle()
+    try await fixture.manager.respond(to: request).body.source.cancel()
+    await fixture.telemetry.idle()
+    let told = handler.entries.dropFirst().map { entry in
+      ["\(entry.message)"]
+        + ["source", "fallback-reason", "error", "status", "bytes"].map { entry.metadata[$0].map { "\($0)" } ?? "-" }
+    }
+    #expect(
+      told.map { $0.joined(separator: " ") } == [
+        "loaded stale memory unacceptableStatus - 503 0", "not loaded - - truncatedBody 200 1", "cancelled - - cancelled 200 0",
+      ])
   }
 
   @Test("failures of a store and of a background revalidation are warnings")

@@ -4,6 +4,7 @@ import CacheManager
 import CacheTelemetry
 import CacheTesting
 import Foundation
+import HTTPTypes
 import MemoryStore
 import Metrics
 import MetricsTestKit
@@ -92,6 +93,45 @@ struct MetricsTests {
     #expect(total("store_failures", [("operation", "write"), ("code", "diskFull")]) == 1)
     #expect(total("store_failures", [("operation", "read"), ("code", "diskFull")]) == 1)
     #expect(total("failed_revalidations", [("code", "diskFull")]) == 1)
+  }
+
+  /// Makes the stored response stale, and lets the next requests fail.
+  private func breakOrigin(_ fixture: TelemetryFixture) async throws {
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=60, stale-if-error=600"),
+      .response(.serviceUnavailable), .failure(.connectionRefused), .response(.internalServerError))
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(61))
+  }
+
+  @Test("a stale response in place of one that the origin could not send is counted by reason, and not as a hit")
+  func stale() async throws {
+    let fixture = try fixture()
+    try await breakOrigin(fixture)
+    for _ in 1...2 { _ = try await fixture.manager.load(fixture.url) }
+    _ = try await fixture.manager.respond(to: HTTPRequest(resource: fixture.url)).body.collect()
+    #expect(total("stale_loads", [("reason", "unacceptableStatus")]) == 2)
+    #expect(total("stale_loads", [("reason", "connectionRefused")]) == 1)
+    #expect(total("loads", [("source", "stale")]) == 3)
+    #expect(total("loads", [("source", "memory")]) == 0 && total("loads", [("source", "disk")]) == 0)
+  }
+
+  @Test("a body that breaks off is a failure, and a body that its reader leaves is a cancellation")
+  func bodies() async throws {
+    let fixture = try fixture()
+    let request = try HTTPRequest(resource: fixture.url)
+    fixture.network.respond(to: fixture.url, with: .ok("bytes").cut(after: 1), .ok("bytes").chunked(by: 1))
+    let broken = try await fixture.manager.respond(to: request)
+    #expect(try backend.expectMeter("etagere_running_loads").lastValue == 1)
+    await #expect(throws: CacheError.self) { try await broken.body.collect() }
+    #expect(total("failed_loads", [("code", "truncatedBody")]) == 1)
+
+    let left = try await fixture.manager.respond(to: request)
+    _ = try await left.body.source.next()
+    left.body.source.cancel()
+    #expect(total("cancelled_loads") == 1 && total("failed_loads", [("code", "cancelled")]) == 0)
+    #expect(total("loads", [("source", "network")]) == 0)
+    #expect(try backend.expectMeter("etagere_running_loads").lastValue == 0)
   }
 
   @Test("evictions are counted once, by store and reason")

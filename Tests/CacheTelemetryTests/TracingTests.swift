@@ -84,6 +84,17 @@ struct TracingTests {
     #expect(revalidation.attributes["etagere.load"]?.toSpanAttribute() == load.attributes["etagere.load"]?.toSpanAttribute())
   }
 
+  @Test("the span of a load with a stale response has the reason, and is not a failure")
+  func stale() async throws {
+    let fixture = try fixture()
+    fixture.network.respond(to: fixture.url, with: .ok("old", etag: "\"1\""), .failure(.connectionLost))
+    for _ in 1...2 { _ = try await fixture.manager.load(fixture.url) }
+    await fixture.telemetry.idle()
+    let load = try #require(tracer.finishedSpans.last)
+    #expect(load.operationName == "etagere.load" && load.status == nil)
+    #expect(load.attributes["etagere.fallback_reason"]?.toSpanAttribute() == .string("connectionLost"))
+  }
+
   @Test("the span of a failed load has the error code, and a cancellation is not a failure")
   func failures() async throws {
     let fixture = try fixture()
@@ -97,7 +108,7 @@ struct TracingTests {
     let id = LoadID()
     fixture.telemetry.observe(.started(url: LoadURL(fixture.url)), of: id)
     fixture.telemetry.observe(
-      .finished(url: LoadURL(fixture.url), source: nil, error: .cancelled, duration: .zero), of: id)
+      .finished(url: LoadURL(fixture.url), source: nil, fallbackReason: nil, error: .cancelled, duration: .zero), of: id)
     fixture.telemetry.observe(.workEnded, of: id)
     #expect(tracer.finishedSpans.last?.status == nil)
   }

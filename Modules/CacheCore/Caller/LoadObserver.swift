@@ -1,11 +1,12 @@
 /// An event of a load, for logs, metrics and tests.
 ///
 /// A load that is served from memory, or from a store that can be read without waiting, has one event:
-/// ``hit(url:source:duration:)``. Every other load sends ``started(url:)``, ``finished(url:source:error:duration:)`` and
-/// ``workEnded`` exactly once each. A load whose request is invalid, for example because of its URL, has no event.
+/// ``hit(url:source:duration:)``. Every other load sends ``started(url:)``,
+/// ``finished(url:source:fallbackReason:error:duration:)`` and ``workEnded`` exactly once each. A load whose request is invalid,
+/// for example because of its URL, has no event.
 ///
-/// Work can continue after the result: a revalidation in the background, a commit to a slow store, or a body that an HTTP caller
-/// still reads. Its events have the identifier of the load.
+/// Work can continue after the result: a revalidation in the background, or a commit to a slow store. Its events have the
+/// identifier of the load.
 public enum CacheEvent: Sendable {
   /// A load was served from a store without waiting. A fresh response that `cachedInMemory` returns also counts as a load.
   case hit(url: LoadURL, source: ResourceSource, duration: Duration)
@@ -36,8 +37,12 @@ public enum CacheEvent: Sendable {
   case revalidated(key: CacheKey)
   /// A revalidation in the background failed.
   case backgroundFailed(url: LoadURL, error: CacheError)
-  /// The load has its result. For `respond(to:)`, the response was returned, but its body may still be in transit.
-  case finished(url: LoadURL, source: ResourceSource?, error: CacheError?, duration: Duration)
+  /// The load has its result: a `source`, or an `error`. With a `fallbackReason`, the result is a stored response that is served
+  /// because the origin failed.
+  ///
+  /// For `respond(to:)`, the body has ended too. If it broke off, `error` is the reason. If its reader stopped before the end,
+  /// `error` is a cancellation. `duration` is always the time to the result, which is the head for `respond(to:)`.
+  case finished(url: LoadURL, source: ResourceSource?, fallbackReason: CacheError?, error: CacheError?, duration: Duration)
   /// All work of the load has ended. It is the load's last event and can arrive shortly after the result.
   case workEnded
 }

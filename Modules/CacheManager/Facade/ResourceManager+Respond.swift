@@ -73,19 +73,23 @@ public struct CachedResponse: Sendable {
   public var status: CacheStatus
   /// The source of the body.
   public var source: ResourceSource
+  /// The error, or the origin's status, because of which a stored response is served without a confirmation. `nil` for every
+  /// other response.
+  public var fallbackReason: CacheError?
   /// The metrics of the forwarded request, which are complete once the body has ended. A hit sends no request, so its attempts
   /// and bytes are zero.
   public var metrics: @Sendable () -> TransferMetrics
 
   /// Creates a response from its parts, for fakes in tests.
   public init(
-    head: HTTPResponse, body: ResourceBody, status: CacheStatus, source: ResourceSource,
+    head: HTTPResponse, body: ResourceBody, status: CacheStatus, source: ResourceSource, fallbackReason: CacheError? = nil,
     metrics: @escaping @Sendable () -> TransferMetrics = { TransferMetrics(attempts: 0) }
   ) {
     self.head = head
     self.body = body
     self.status = status
     self.source = source
+    self.fallbackReason = fallbackReason
     self.metrics = metrics
   }
 }

@@ -7,11 +7,12 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A response body that reports the end of its transfer, exactly once. It is used only for loads with an observer.
+/// A response body that reports its end, exactly once: the end of its transfer, or of the response for an HTTP caller. It is used
+/// only for loads with an observer.
 final class ObservedBody: ResourceBody.Source {
   private struct State {
     var count: Int64 = 0
-    /// Called with the error of the transfer, or with `nil` after its last byte. `nil` after the call.
+    /// Called with the error of the body, or with `nil` after its last byte. `nil` after the call.
     var end: (@Sendable (CacheError?) -> Void)?
   }
 

@@ -49,8 +49,8 @@ struct ResponseOperation: Sendable {
     }
   }
 
-  /// Runs the operation and informs the observer of its start and its end, or of a hit. Out of line, because most callers have no
-  /// observer.
+  /// Runs the operation and informs the observer of its start and its end, or of a hit. The end is that of the body, because a
+  /// body may break off. Out of line, because most callers have no observer.
   @inline(never)
   func runObserved(sending body: ResourceBody?) async throws(CacheError) -> CachedResponse {
     let (start, arrival) = (request.clock.uptime, core.responseCoalescer.count)
@@ -58,7 +58,8 @@ struct ResponseOperation: Sendable {
     let isHit = known?.isHit == true
     if !isHit { request.observe(.started(url: request.observedURL)) }
     do throws(CacheError) {
-      let response = try await run(sending: body, since: arrival, known)
+      var response = try await run(sending: body, since: arrival, known)
+      // The bytes of a hit are in memory.
       guard !isHit else {
         request.observe(
           .hit(url: request.observedURL, source: response.source, duration: request.clock.uptime - start))
@@ -67,18 +68,39 @@ struct ResponseOperation: Sendable {
       // The cache generated a 504, so the response has no source.
       let isMade = !response.status.isHit && response.status.forward == nil
       let source = response.status.forwardStatus == 304 ? .revalidated : response.source
-      observeEnd(isMade ? nil : source, isMade ? CacheError.onlyCached.about(request.address) : nil, start)
+      let result: Result<_, CacheError> =
+        isMade ? .failure(.onlyCached) : .success((source: source, fallbackReason: response.fallbackReason))
+      observeEnd(result, request.clock.uptime - start, after: &response)
       return response
     } catch {
       if isHit { request.observe(.started(url: request.observedURL)) }
-      observeEnd(nil, error.about(request.address), start)
+      observeEnd(.failure(error), request.clock.uptime - start)
       throw error
     }
   }
 
-  private func observeEnd(_ source: ResourceSource?, _ error: CacheError?, _ start: Duration) {
-    request.observe(
-      .finished(url: request.observedURL, source: source, error: error, duration: request.clock.uptime - start))
+  private typealias Ending = Result<(source: ResourceSource, fallbackReason: CacheError?), CacheError>
+
+  private func observeEnd(_ result: Ending, _ duration: Duration) {
+    let url = request.observedURL
+    switch result {
+    case .success(let (source, fallbackReason)):
+      request.observe(.finished(url: url, source: source, fallbackReason: fallbackReason, error: nil, duration: duration))
+    case .failure(let error):
+      let error = error.about(request.address)
+      request.observe(.finished(url: url, source: nil, fallbackReason: nil, error: error, duration: duration))
+    }
+  }
+
+  /// Informs the observer of the end when the body has ended. A body in memory, or none, has ended already.
+  private func observeEnd(_ result: Ending, _ duration: Duration, after response: inout CachedResponse) {
+    let hasContent = request.head.method != .head && ![204, 304].contains(response.head.status.code)
+    guard case .success = result, response.body.data == nil, hasContent else { return observeEnd(result, duration) }
+    let source = ObservedBody(response.body) { error in
+      // Loads that the observer starts are not a part of a load that reads this body.
+      MemoryBudget.$isInsideLoad.withValue(false) { observeEnd(error.map { .failure($0) } ?? result, duration) }
+    }
+    response.body = ResourceBody(length: response.body.length, source: source)
   }
 
   /// Runs the same request again after it has waited in vain for another one. It looks into the stores again.
@@ -97,7 +119,9 @@ struct ResponseOperation: Sendable {
     var (head, status) = (response.head, response.status)
     status.cache = name ?? ""
     if name != nil { status.append(to: &head.headerFields) }
-    let finished = CachedResponse(head: head, body: response.body, status: status, source: response.source)
+    let finished = CachedResponse(
+      head: head, body: response.body, status: status, source: response.source,
+      fallbackReason: response.fallbackReason?.about(request.address))
     guard let received = response.received else { return finished }
     return finished.with(received.response.metrics)
   }

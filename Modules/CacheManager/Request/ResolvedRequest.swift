@@ -116,11 +116,14 @@ final class ResolvedRequest: Sendable {
   }
 
   func observeEnd<Value: Sendable>(_ result: Result<Resource<Value>, CacheError>, startedAt start: Duration) {
+    let duration = settings.observation == nil ? .zero : settings.clock.uptime - start
     switch result {
     case .success(let resource):
-      observe(.finished(url: observedURL, source: resource.source, error: nil, duration: settings.clock.uptime - start))
+      observe(
+        .finished(
+          url: observedURL, source: resource.source, fallbackReason: resource.fallbackReason, error: nil, duration: duration))
     case .failure(let error):
-      observe(.finished(url: observedURL, source: nil, error: error, duration: settings.clock.uptime - start))
+      observe(.finished(url: observedURL, source: nil, fallbackReason: nil, error: error, duration: duration))
     }
   }
 }

@@ -37,8 +37,9 @@ package final class IntervalTable<Interval: Sendable>: Sendable {
     case .requestSent(let url, _, _, let number): begin(.transfer, url, Key(kind: .transfer, transfer: number))
     case .transferEnded(_, let metrics, let error, let number):
       end(Key(kind: .transfer, transfer: number), error?.code.rawValue ?? "\(metrics.bytesOnWire) bytes")
-    case .finished(_, let source, let error, _):
-      end(Key(kind: .load, load: load), source?.rawValue ?? error?.code.rawValue ?? "")
+    case .finished(_, let source, let fallbackReason, let error, _):
+      let stale = fallbackReason.map { "stale: \($0.code.rawValue)" }
+      end(Key(kind: .load, load: load), stale ?? source?.rawValue ?? error?.code.rawValue ?? "")
     case .hit, .joined, .responseReceived, .stored, .transformed, .storeFailed, .readFailed, .revalidated, .backgroundFailed,
       .workEnded:
       break

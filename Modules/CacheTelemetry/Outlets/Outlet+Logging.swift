@@ -6,7 +6,8 @@ extension Telemetry.Outlet {
   /// Logs one line per load, and one per failure that is not reported to a caller, with swift-log.
   ///
   /// A line contains the identifier of the load, its URL without query and user information, its source, its duration,
-  /// and the durations of its phases in milliseconds. Loads that a store satisfies without waiting are logged at the
+  /// and the durations of its phases in milliseconds. A stale response in place of one that the origin could not send is
+  /// logged as `loaded stale`. Loads that a store satisfies without waiting are logged at the
   /// level `trace`. Failures of a store or of a background revalidation are logged as warnings.
   ///
   /// - Parameters:
@@ -36,11 +37,15 @@ extension Telemetry.Outlet {
 }
 
 extension LoadRecord {
-  fileprivate var title: String { error == nil ? "loaded" : "not loaded" }
+  fileprivate var title: String {
+    guard let error else { return fallbackReason == nil ? "loaded" : "loaded stale" }
+    return error.isCancellation ? "cancelled" : "not loaded"
+  }
 
   fileprivate var logMetadata: Logger.Metadata {
     var metadata: Logger.Metadata = ["load": "\(load)", "url": "\(url.withoutQuery)", "ms": "\(duration.milliseconds)"]
     metadata["source"] = source.map { "\($0.rawValue)" }
+    metadata["fallback-reason"] = fallbackReason.map { "\($0.code.rawValue)" }
     metadata["joined"] = joined.map { "\($0)" }
     if let error { metadata.merge(error.logMetadata) { $1 } }
     if let last = transfers.last {

@@ -40,9 +40,9 @@ private final class LoadMetrics: Sendable {
     let loads: Counter
     let duration: Timer
 
-    init(_ source: ResourceSource, _ factory: any MetricsFactory) {
-      loads = Counter(label: "etagere_loads", dimensions: [("source", source.rawValue)], factory: factory)
-      duration = Timer(label: "etagere_load_duration", dimensions: [("source", source.rawValue)], factory: factory)
+    init(_ source: String, _ factory: any MetricsFactory) {
+      loads = Counter(label: "etagere_loads", dimensions: [("source", source)], factory: factory)
+      duration = Timer(label: "etagere_load_duration", dimensions: [("source", source)], factory: factory)
     }
 
     func record(_ time: Duration) {
@@ -55,8 +55,8 @@ private final class LoadMetrics: Sendable {
   private let evictions: [String: @Sendable () -> [EvictionReason: Int]]
   private let state: Lock<State>
   // Properties instead of a dictionary: a lookup would cost a memory hit as much as the counting.
-  private let memory, disk, revalidated, network, schemeHandler: SourceMetrics
-  private let joined, receivedBytes: Counter
+  private let memory, disk, revalidated, network, schemeHandler, stale: SourceMetrics
+  private let joined, cancelled, receivedBytes: Counter
   private let waiting, running, transferring: Meter
   private let queue, timeToHead, transfer, transform, commit: Timer
 
@@ -64,15 +64,15 @@ private final class LoadMetrics: Sendable {
     self.factory = factory
     self.evictions = evictions
     state = Lock(State(evictions: evictions.mapValues { $0() }))
-    memory = SourceMetrics(.memory, factory)
-    disk = SourceMetrics(.disk, factory)
-    revalidated = SourceMetrics(.revalidated, factory)
-    network = SourceMetrics(.network, factory)
-    schemeHandler = SourceMetrics(.schemeHandler, factory)
+    func source(_ source: ResourceSource) -> SourceMetrics { SourceMetrics(source.rawValue, factory) }
+    (memory, disk, revalidated) = (source(.memory), source(.disk), source(.revalidated))
+    (network, schemeHandler) = (source(.network), source(.schemeHandler))
+    // A stale response hides a failure of the origin, so it is not a hit.
+    stale = SourceMetrics("stale", factory)
     func counter(_ name: String) -> Counter { Counter(label: "etagere_\(name)", factory: factory) }
     func meter(_ name: String) -> Meter { Meter(label: "etagere_\(name)", factory: factory) }
     func timer(_ name: String) -> Timer { Timer(label: "etagere_\(name)", dimensions: [], factory: factory) }
-    (joined, receivedBytes) = (counter("joined_loads"), counter("received_bytes"))
+    (joined, cancelled, receivedBytes) = (counter("joined_loads"), counter("cancelled_loads"), counter("received_bytes"))
     (waiting, running, transferring) = (meter("waiting_loads"), meter("running_loads"), meter("running_transfers"))
     (queue, timeToHead, transfer) = (timer("queue_duration"), timer("time_to_head"), timer("transfer_duration"))
     (transform, commit) = (timer("transform_duration"), timer("commit_duration"))
@@ -105,11 +105,16 @@ private final class LoadMetrics: Sendable {
     case .readFailed(_, let error): count("store_failures", ("operation", "read"), ("code", error.code.rawValue))
     case .revalidated: break
     case .backgroundFailed(_, let error): count("failed_revalidations", ("code", error.code.rawValue))
-    case .finished(_, let source, let error, let duration):
+    case .finished(_, let source, let fallbackReason, let error, let duration):
       running.decrement()
       endWaiting(load)
-      if let source { metrics(of: source).record(duration) }
-      if let error { count("failed_loads", ("code", error.code.rawValue)) }
+      if let fallbackReason {
+        stale.record(duration)
+        count("stale_loads", ("reason", fallbackReason.code.rawValue))
+      } else if let source {
+        metrics(of: source).record(duration)
+      }
+      if let error { error.isCancellation ? cancelled.increment() : count("failed_loads", ("code", error.code.rawValue)) }
     // By now, the load has finished all writes that can evict entries. A hit writes nothing.
     case .workEnded: countEvictions()
     }

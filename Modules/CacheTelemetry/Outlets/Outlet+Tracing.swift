@@ -28,6 +28,7 @@ extension Telemetry.Outlet {
     let span = tracer.startSpan("etagere.load", context: context, at: record.instant(.zero))
     span.attributes["url.full"] = record.url.withoutQuery
     span.attributes["etagere.source"] = record.source?.rawValue
+    span.attributes["etagere.fallback_reason"] = record.fallbackReason?.code.rawValue
     span.attributes["etagere.load"] = "\(record.load)"
     span.attributes["etagere.joined"] = record.joined.map { "\($0)" }
     span.note(record.error)

@@ -81,7 +81,13 @@ final class CacheTrace: LoadObserver {
       if let url { say(url, "stored \(Text.bytes(bytes)) \(layer == .memory ? "in memory" : "on disk")") }
     case .storeFailed(_, let error): if let url = url(load) { say(url, "not stored: \(error.reason)") }
     case .backgroundFailed(let url, let error): say(url, "background revalidation failed: \(error.reason)")
-    case .finished(let url, let source, _, _):
+    case .finished(let url, _, let fallbackReason?, _, _):
+      records.withLock { records in
+        records[load]?.status?.forwardStatus = fallbackReason.status
+        if fallbackReason.status == nil { records[load]?.status?.detail = fallbackReason.code.rawValue }
+      }
+      say(url, "stale response served: \(fallbackReason.reason)")
+    case .finished(let url, let source, nil, _, _):
       guard let source, source == .memory || source == .disk else { return }
       records.withLock { records in
         if records[load]?.status == nil { records[load]?.status = CacheStatus("Etagere", hitFor: nil) }

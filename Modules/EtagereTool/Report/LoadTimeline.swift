@@ -73,13 +73,17 @@ struct LoadTimeline {
   func total(_ part: Part) -> Duration { bars.reduce(.zero) { $1.part == part ? $0 + $1.duration : $0 } }
 }
 
-/// The color of a load: its source, or that it failed.
+/// The color of a load: its source, or that it is stale because the origin failed, or that the load failed.
 enum LoadColor: String, CaseIterable {
   case memory, disk, revalidated, network
   case schemeHandler = "scheme-handler"
-  case failed
+  case stale, failed
 
   init(_ record: LoadRecord) {
+    guard record.fallbackReason == nil else {
+      self = .stale
+      return
+    }
     self =
       switch record.source {
       case nil: .failed
@@ -95,7 +99,7 @@ enum LoadColor: String, CaseIterable {
     switch self {
     case .revalidated: "revalidated (304)"
     case .schemeHandler: "no network"
-    case .memory, .disk, .network, .failed: rawValue
+    case .memory, .disk, .network, .stale, .failed: rawValue
     }
   }
 }

@@ -200,7 +200,8 @@ struct SessionPage {
     let rows = timelines.enumerated().map { index, load in
       let (record, timeline) = load
       let source =
-        record.error.map { "\(LoadColor(record).title): \(Text.kebabCase($0.code.rawValue))" } ?? LoadColor(record).title
+        (record.error ?? record.fallbackReason).map { "\(LoadColor(record).title): \(Text.kebabCase($0.code.rawValue))" }
+        ?? LoadColor(record).title
       let cells =
         [
           [source, Self.joined(record, numbers)].compactMap(\.self).joined(separator: ", "),
