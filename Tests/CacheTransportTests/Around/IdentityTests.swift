@@ -14,6 +14,8 @@ struct IdentityTests {
     #expect(network.resuming().id == network.resuming(.standard).id)
     let stack = { network.resuming().retrying().limitingBodies(to: 5).id }
     #expect(stack() == stack())
+    #expect(network.respectingRetryAfter().id == network.respectingRetryAfter(upTo: .seconds(3_600)).id)
+    #expect(network.respectingRetryAfter().id != network.respectingRetryAfter(upTo: .seconds(60)).id)
     #expect(network.retrying().id != network.resuming().id)
     #expect(network.retrying().id != ScriptedDownloader().retrying().id)
     #expect(network.retrying().id != network.retrying().retrying().id)

@@ -24,7 +24,7 @@ struct PreferredExecutorTests {
     let clock = ManualClock()
     let stack: [any Downloader] = [
       engine.retrying(.standard, clock: clock), engine.resuming(), engine.limitingConcurrency(TransferLimits(total: 1)),
-      engine.rateLimited(perSecond: 1, burst: 1, clock: clock),
+      engine.rateLimited(perSecond: 1, burst: 1, clock: clock), engine.respectingRetryAfter(clock: clock),
       engine.intercepted(by: RequestInterceptor(willSend: { $0.attempt = 1 })),
       engine.limitingBodies(to: 1), engine.restrictingAddresses(to: .publicOnly),
     ]
