@@ -60,7 +60,7 @@ public final class Telemetry: LoadObserver {
     var records: Records?
 
     /// Passes the record of each load to a closure when all its work has ended. The closure is called on any thread and
-    /// must return quickly.
+    /// must return quickly. The outlet retains it.
     ///
     /// ```swift
     /// let telemetry = Telemetry([.records { record in print(record.url.withoutQuery, record.duration) }])

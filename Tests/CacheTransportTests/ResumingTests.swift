@@ -17,7 +17,7 @@ struct ResumingTests {
 
   private func policy(_ maximumAttempts: Int = 4) -> RetryPolicy {
     var policy = RetryPolicy.eager(maximumAttempts)
-    policy.onRetry = { [recorder] in recorder.record($0, $1) }
+    policy.onRetry = Delegate { [recorder] in recorder.record($0) }
     return policy
   }
 
@@ -81,7 +81,7 @@ struct ResumingTests {
   func several() async throws {
     let clock = ImmediateClock()
     var policy = RetryPolicy.exact(4)
-    policy.onRetry = { [recorder] in recorder.record($0, $1) }
+    policy.onRetry = Delegate { [recorder] in recorder.record($0) }
     let probe = probe(cut: 2_000) { [bytes] number, _ in
       switch number {
       case 2: Self.part(bytes, from: 2_000, cut: 1_500)

@@ -156,12 +156,12 @@ extension RetryPolicy {
 
 /// The calls of a policy's `onRetry`.
 final class RetryRecorder: Sendable {
-  private let list = Lock<[(failure: RetryFailure, delay: Duration)]>([])
+  private let list = Lock<[RetryFailure]>([])
 
-  var failures: [RetryFailure] { list.withLock { $0.map(\.failure) } }
+  var failures: [RetryFailure] { list.withLock { $0 } }
   var delays: [Duration] { list.withLock { $0.map(\.delay) } }
 
-  func record(_ failure: RetryFailure, _ delay: Duration) { list.withLock { $0.append((failure, delay)) } }
+  func record(_ failure: RetryFailure) { list.withLock { $0.append(failure) } }
 }
 
 func request(

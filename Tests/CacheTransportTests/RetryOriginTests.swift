@@ -16,7 +16,7 @@ private struct SocketFixture {
 
   var policy: RetryPolicy {
     var policy = RetryPolicy.eager(5)
-    policy.onRetry = { [recorder] in recorder.record($0, $1) }
+    policy.onRetry = Delegate { [recorder] in recorder.record($0) }
     return policy
   }
 

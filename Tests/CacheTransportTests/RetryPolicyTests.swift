@@ -157,7 +157,7 @@ struct RetryPolicyTests {
   @Test("a closure decides within the limits")
   func judge() {
     var policy = RetryPolicy.exact(3)
-    policy.judge = { failure in
+    policy.judge = Delegate { failure in
       switch failure.status {
       case 404: .retry(after: .seconds(9))
       case 503: .giveUp
@@ -178,7 +178,7 @@ struct RetryPolicyTests {
   func cancellation() {
     var policy = RetryPolicy.exact()
     policy.errors.insert(.cancelled)
-    policy.judge = { _ in .retry(after: .zero) }
+    policy.judge = Delegate { _ in .retry(after: .zero) }
     #expect(decide(.failure(.cancelled), policy) == .giveUp)
   }
 

@@ -17,7 +17,7 @@ struct RetryTests {
 
   private func policy(_ maximumAttempts: Int = 4) -> RetryPolicy {
     var policy = RetryPolicy.exact(maximumAttempts)
-    policy.onRetry = { [recorder] in recorder.record($0, $1) }
+    policy.onRetry = Delegate { [recorder] in recorder.record($0) }
     return policy
   }
 
@@ -248,11 +248,11 @@ struct RetryBodyTests {
       return .scripted(200, [:], sent ?? Data())
     }
     var policy = RetryPolicy.eager()
-    policy.reopenBody = { _ in ResourceBody(length: 99, source: BreakingBody(pattern(99))) }
+    policy.reopenBody = AsyncDelegate { _ in ResourceBody(length: 99, source: BreakingBody(pattern(99))) }
     let body = ResourceBody(length: 99, source: BreakingBody(pattern(99)))
     let response = try await probe.retrying(policy).download(request(method: .put, body: body))
     #expect(try await response.body.collect() == pattern(99))
-    policy.reopenBody = { _ in nil }
+    policy.reopenBody = AsyncDelegate { _ in nil }
     let other = RequestProbe { _, _ throws(CacheError) in throw lost }
     _ = await failure { _ = try await other.retrying(policy).download(request(method: .put, body: body)) }
     #expect(other.count == 1)

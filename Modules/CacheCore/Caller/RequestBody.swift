@@ -29,7 +29,8 @@ public struct RequestBody: Sendable {
   ///
   /// - Parameters:
   ///   - contentType: The media type, or `nil` to state none.
-  ///   - open: Creates the body, with the same bytes each time. An error ends the load. It runs on no actor.
+  ///   - open: Creates the body, with the same bytes each time. An error ends the load. It runs on no actor. The
+  ///     request retains it.
   public init(contentType: String? = nil, opening open: @escaping @Sendable () async throws(CacheError) -> ResourceBody) {
     self.contentType = contentType
     self.open = open

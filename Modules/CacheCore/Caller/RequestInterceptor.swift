@@ -71,7 +71,7 @@ public struct RequestInterceptor: Component {
     do {
       try lookUp?(&request)
     } catch {
-      throw CacheError.refusal(error)
+      throw CacheError.refusal(error, reason: "the interceptor refused the request")
     }
   }
 
@@ -80,7 +80,7 @@ public struct RequestInterceptor: Component {
     do {
       try await redirect?(&redirection)
     } catch {
-      throw CacheError.refusal(error)
+      throw CacheError.refusal(error, reason: "the interceptor refused the request")
     }
     if Task.isCancelled { throw .cancelled }
   }
@@ -91,17 +91,17 @@ public struct RequestInterceptor: Component {
       try await send?(&request)
     } catch {
       if Task.isCancelled { throw .cancelled }
-      throw CacheError.refusal(error)
+      throw CacheError.refusal(error, reason: "the interceptor refused the request")
     }
     if Task.isCancelled { throw .cancelled }
   }
 }
 
 extension CacheError {
-  /// Returns the error of a load whose interceptor threw `error`.
-  fileprivate static func refusal(_ error: any Error) -> CacheError {
+  /// Returns the error of a load that a caller's code has refused with `error`.
+  package static func refusal(_ error: any Error, reason: String) -> CacheError {
     if let error = error as? CacheError { return error }
     if error is CancellationError { return .cancelled }
-    return CacheError(.refused, reason: "the interceptor refused the request: \(error)", underlying: error)
+    return CacheError(.refused, reason: "\(reason): \(error)", underlying: error)
   }
 }

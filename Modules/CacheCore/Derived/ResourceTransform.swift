@@ -38,7 +38,7 @@ public struct ResourceTransform<Value: Sendable>: Sendable {
   /// The steps after the first.
   package private(set) var changes: [Change]
 
-  /// Creates a transform from a closure.
+  /// Creates a transform from closures, which it retains.
   ///
   /// - Parameters:
   ///   - id: The identity of the transform. It must differ from the `id` of every other transform of the same resource, so it

@@ -37,7 +37,8 @@ public struct ClosureDownloader: Downloader {
   ///     downloader equals no other.
   ///   - lifetime: The freshness lifetime of successful responses without a `Cache-Control` field, in whole seconds and at least
   ///     zero, or `nil` if a cache must not store them.
-  ///   - handler: A closure called for each request, on the cooperative pool or the load's executor. It must not block.
+  ///   - handler: A closure called for each request, on the cooperative pool or the load's executor. It must not block. The
+  ///     downloader retains it.
   public init(named name: String? = nil, freshFor lifetime: Duration? = nil, handler: @escaping Handler) {
     id = name.map { ComponentID(Self.self, parameters: "\(lifetime.map { "\($0)" } ?? "") named \($0)") } ?? .unique(Self.self)
     self.handler = handler
@@ -51,7 +52,7 @@ public struct ClosureDownloader: Downloader {
   ///     downloader equals no other.
   ///   - contentType: The media type of the bytes, or `nil` for no `Content-Type` field.
   ///   - lifetime: The freshness lifetime of the bytes in whole seconds, at least zero, or `nil` if a cache must not store them.
-  ///   - bytes: A closure called for each request. It must not block.
+  ///   - bytes: A closure called for each request. It must not block. The downloader retains it.
   public init(
     named name: String? = nil, contentType: String? = nil, freshFor lifetime: Duration? = nil, _ bytes: @escaping Bytes
   ) {

@@ -13,6 +13,8 @@ public struct RetryFailure: Sendable {
   public var elapsed: Duration
   /// The number of body bytes received so far, if a retry requests only the rest of the body. Otherwise 0.
   public var receivedBytes: Int64 = 0
+  /// The delay before the next request. Zero until the policy has decided.
+  public var delay: Duration = .zero
 
   /// Creates a failure for a test of a policy.
   public init(

@@ -61,7 +61,9 @@ struct RetryLoop: Sendable {
   ///
   /// - Returns: `false` if no network became available in time.
   func wait(_ delay: Duration, after failure: RetryFailure) async throws(CacheError) -> Bool {
-    policy.onRetry?(failure, delay)
+    var announced = failure
+    announced.delay = delay
+    policy.onRetry(announced)
     let limit = [policy.timeLimit, request.timeout].compactMap { $0 }.min()
     return try await RetryWait(policy: policy, clock: clock).pass(
       delay, remaining: limit.map { $0 - log.elapsed }, isForNetwork: failure.error != nil)
@@ -74,7 +76,7 @@ struct RetryLoop: Sendable {
     if let data = body.data {
       again.body = ResourceBody(data)
     } else {
-      guard let fresh = try await policy.reopenBody?(request) else { return nil }
+      guard let fresh = try await policy.reopenBody(request) ?? nil else { return nil }
       again.body = fresh
     }
     return again
@@ -133,7 +135,7 @@ struct RetryLoop: Sendable {
     return interruption
   }
 
-  private var isRepeatable: Bool { request.body == nil || request.body?.data != nil || policy.reopenBody != nil }
+  private var isRepeatable: Bool { request.body == nil || request.body?.data != nil || policy.reopenBody.isSet }
 
   /// Returns the original error of a body that a downloader below could not continue.
   static func original(of error: CacheError) -> CacheError {

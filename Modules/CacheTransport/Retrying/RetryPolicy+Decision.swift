@@ -12,11 +12,11 @@ extension RetryPolicy {
   public func decision(
     on failure: RetryFailure, fraction: Double, now: Timestamp, timeout: Duration? = nil
   ) -> RetryDecision {
-    // Checked before the caller's closures, which must not be called after a cancellation.
+    // Checked before the hook, which must not be called after a cancellation.
     if failure.error?.isCancellation == true { return .giveUp }
     guard failure.attempt < maximumAttempts else { return .giveUp }
     let delay: Duration
-    switch judge?(failure) {
+    switch judge(failure) ?? nil {
     case .giveUp?: return .giveUp
     case .retry(let after)?: delay = max(after, .zero)
     case nil:
@@ -46,5 +46,5 @@ extension RetryPolicy {
   }
 
   /// Returns whether a status may be retried. Otherwise the response is not a failure.
-  func mayRetry(_ head: HTTPResponse) -> Bool { judge != nil || statuses.contains(head.status.code) }
+  func mayRetry(_ head: HTTPResponse) -> Bool { judge.isSet || statuses.contains(head.status.code) }
 }

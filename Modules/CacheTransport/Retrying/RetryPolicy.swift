@@ -7,7 +7,7 @@ public import HTTPTypes
 /// var policy = RetryPolicy.standard
 /// policy.maximumAttempts = 6
 /// policy.statuses.remove(500)
-/// policy.onRetry = { failure, delay in print("attempt \(failure.attempt) failed, the next is in \(delay)") }
+/// policy.onRetry = Delegate { print("attempt \($0.attempt) failed, the next is in \($0.delay)") }
 /// let downloader = SessionDownloader().resuming(policy).retrying(policy)
 /// ```
 ///
@@ -33,20 +33,19 @@ public struct RetryPolicy: Sendable {
   public var statuses: Set<Int>
   /// The errors that are retried.
   public var errors: Set<CacheError.Code>
-  /// A closure that creates the body of a request again before a retry, because a streamed body can be read only once. If it is
-  /// `nil` or returns `nil`, a request with a streamed body is not retried. It is not called for a body in memory
-  /// (`ResourceBody.data`). The policy retains it.
-  public var reopenBody: (@Sendable (DownloadRequest) async throws(CacheError) -> ResourceBody?)?
-  /// A closure that decides about a failure before the policy's own rules, or returns `nil` to leave the decision to them. The
-  /// number of attempts and the time limits still apply. The policy retains it.
-  public var judge: (@Sendable (RetryFailure) -> RetryDecision?)?
-  /// A closure called before each retry, with the failure and the delay. A wait for a network may follow. The policy retains it.
-  public var onRetry: (@Sendable (_ failure: RetryFailure, _ delay: Duration) -> Void)?
+  /// Creates the body of a request again before a retry, because a streamed body can be read only once. If it is not set or
+  /// returns `nil`, a request with a streamed body is not retried. It is not called for a body in memory (`ResourceBody.data`).
+  public var reopenBody = AsyncDelegate<DownloadRequest, ResourceBody?>()
+  /// Decides about a failure before the policy's own rules, or returns `nil` to leave the decision to them. The number of
+  /// attempts and the time limits still apply.
+  public var judge = Delegate<RetryFailure, RetryDecision?>()
+  /// Called before each retry, with the failure and its delay. A wait for a network may follow.
+  public var onRetry = Delegate<RetryFailure, Void>()
   /// The network monitor, or `nil` for none. Without a network, a retry waits for one and uses up no attempt.
   public var network: (any NetworkMonitor)?
   /// The maximum wait for a network, at least zero. After it, the failure is final.
   public var networkWaitLimit: Duration
-  /// A closure that returns the random number from 0 to 1 that ``Backoff`` uses for one delay.
+  /// A closure that returns the random number from 0 to 1 that ``Backoff`` uses for one delay. The policy retains it.
   public var random: @Sendable () -> Double
 
   /// The default policy: at most four requests. The delays are random, with maxima from 0.5 to 20 seconds.

@@ -17,7 +17,8 @@ public final class ListPrefetchSource: NSObject, UICollectionViewDataSourcePrefe
   ///
   /// - Parameters:
   ///   - prefetcher: The prefetcher that loads the images.
-  ///   - url: A closure that returns the URL of an item's image, or `nil` if the item has no image.
+  ///   - url: A closure that returns the URL of an item's image, or `nil` if the item has no image. The source retains it, so it
+  ///     must not capture the view controller that owns the source.
   public init(_ prefetcher: ImagePrefetcher, url: @escaping (IndexPath) -> URL?) {
     self.prefetcher = prefetcher
     self.url = url

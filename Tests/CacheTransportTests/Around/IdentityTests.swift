@@ -48,8 +48,8 @@ struct IdentityTests {
   @Test("a policy that cannot be compared makes a downloader unique")
   func unique() {
     let changes: [@Sendable (inout RetryPolicy) -> Void] = [
-      { $0.judge = { _ in nil } }, { $0.onRetry = { _, _ in } }, { $0.network = SwitchedNetwork() },
-      { $0.reopenBody = { _ in nil } },
+      { $0.judge = Delegate { _ in nil } }, { $0.onRetry = Delegate { _ in } }, { $0.network = SwitchedNetwork() },
+      { $0.reopenBody = AsyncDelegate { _ in nil } },
     ]
     for change in changes {
       var policy = RetryPolicy.standard
