@@ -46,7 +46,7 @@ public var options: RequestOptions {
 public var engine: any Downloader { given() }
 public var network: ScriptedDownloader { given() }
 public var origin: OriginServer { given() }
-public var watcher: any DownloaderHooks { given() }
+public var watcher: Watcher { given() }
 public var signature: RequestInterceptor { given() }
 public var cache: any CacheStore { given() }
 public var store: any CacheStore { given() }
@@ -135,6 +135,11 @@ public struct File: Sendable {
   public func close() {}
   public func read(_ count: Int) async throws -> Data? { nil }
   public func write(_ data: Data) async throws {}
+}
+
+public final class Watcher: Sendable {
+  public func note(_ text: String) {}
+  public func decrypt(_ data: Data) async throws -> Data { data }
 }
 
 public actor Tokens {

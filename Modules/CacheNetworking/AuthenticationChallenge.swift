@@ -1,3 +1,4 @@
+public import CacheCore
 public import Foundation
 
 #if canImport(FoundationNetworking)
@@ -7,7 +8,8 @@ public import FoundationNetworking
 /// A server's or proxy's request for a credential.
 ///
 /// ```swift
-/// let downloader = SessionDownloader { challenge in
+/// let downloader = SessionDownloader()
+/// downloader.challengeHandler.delegate(on: keychain) { (keychain, challenge) in
 ///   await keychain.credential(for: challenge.host)  // nil makes the 401 the response
 /// }
 /// ```
@@ -26,8 +28,8 @@ public struct AuthenticationChallenge: Sendable {
   /// The number of credentials that were already refused for this request or connection.
   public var previousFailures: Int
 
-  /// Returns the credential for a challenge, or `nil` if there is none.
-  public typealias Handler = @Sendable (AuthenticationChallenge) async -> URLCredential?
+  /// Returns the credential for a challenge, or `nil` if there is none. An error ends the download.
+  public typealias Handler = AsyncDelegate<AuthenticationChallenge, URLCredential?>
 
   /// Creates a challenge for a test of a handler.
   public init(url: URL?, host: String, port: Int, realm: String?, method: String, previousFailures: Int = 0) {

@@ -2,8 +2,16 @@ internal import CacheCore
 
 /// A handle for one download, created before the download begins.
 ///
-/// Cancelling the handle before the download has a transfer takes effect without a request.
-package final class DownloadTask: Sendable {
+/// Cancelling the handle before the download has a transfer takes effect without a request. Where the download is awaited in a
+/// task, cancelling that task does the same. The handle is for code that has none.
+///
+/// ```swift
+/// let (downloader, handle) = (SessionDownloader(), DownloadTask())
+/// let download = DownloadRequest(head: request)
+/// Task { send(try await downloader.download(download, as: handle).body.collect()) }
+/// handle.cancel()  // before, during or after the download
+/// ```
+public final class DownloadTask: Sendable {
   private enum Phase {
     /// The handle has not been used yet.
     case idle
@@ -41,10 +49,10 @@ package final class DownloadTask: Sendable {
   private let state = Lock(State())
 
   /// Creates a handle for one download.
-  package init() {}
+  public init() {}
 
   /// Cancels the download. Later calls do nothing.
-  package func cancel() { cancel(because: .cancelled) }
+  public func cancel() { cancel(because: .cancelled) }
 
   /// Cancels the download because its time limit has passed. Does nothing if the response is complete and was judged, even if it
   /// was not read yet.
@@ -73,7 +81,7 @@ package final class DownloadTask: Sendable {
   }
 
   /// Whether ``cancel()`` was called, or the request's own time limit has passed.
-  package var isCancelled: Bool { cancellation != nil }
+  public var isCancelled: Bool { cancellation != nil }
 
   /// The reason of the cancellation, or `nil` if there was none.
   var cancellation: CacheError? { state.withLock { $0.cancellation } }
@@ -102,8 +110,8 @@ package final class DownloadTask: Sendable {
     }
   }
 
-  /// The running transfer of the download, or `nil` if there is none.
-  package var sessionTask: SessionDataTask? {
+  /// The running transfer of the download, or `nil` if it has not begun or has ended.
+  public var sessionTask: SessionDataTask? {
     state.withLock { state in
       guard case .linked = state.phase, let transfer = state.transfer, !transfer.hasEnded else { return nil }
       return transfer

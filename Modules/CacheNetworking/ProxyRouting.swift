@@ -36,6 +36,15 @@ struct ProxyRouting: Sendable {
     }
   }
 
+  /// Creates the routing for this platform and the environment of the process.
+  init(_ source: SessionDownloader.Configuration.ProxySource) {
+    #if canImport(FoundationNetworking)
+    self.init(source, environment: ProcessInfo.processInfo.environment, hasOnlyEnvironment: true)
+    #else
+    self.init(source, environment: ProcessInfo.processInfo.environment, hasOnlyEnvironment: false)
+    #endif
+  }
+
   /// The settings for a platform that accepts them, or `nil` for none.
   var settings: ProxySettings? { try? wanted?.get() }
 

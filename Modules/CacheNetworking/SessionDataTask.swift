@@ -1,15 +1,27 @@
-package import CacheCore
-package import Foundation
-package import HTTPTypes
+public import CacheCore
+public import Foundation
+internal import HTTPTypes
 
 #if canImport(FoundationNetworking)
-package import FoundationNetworking
+public import FoundationNetworking
 #endif
 
-/// One `URLSession` task and the body that reads it.
+/// A running `URLSession` task and its response, whose bytes are buffered until they are read.
+///
+/// ``SessionDelegate/start(_:in:bufferLimit:)`` makes one for a session of your own. ``SessionDownloader`` makes one for each
+/// download.
+///
+/// ```swift
+/// let delegate = SessionDelegate()
+/// let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+/// let transfer = try delegate.start(urlRequest, in: session)
+/// let response = try await transfer.response()  // returns at the head
+/// for try await chunk in response.body { print(chunk.count) }
+/// print(transfer.metrics)
+/// ```
 ///
 /// A cancelled reader ends at once, because `URLSession` may cancel late on Linux.
-package final class SessionDataTask: Sendable {
+public final class SessionDataTask: Sendable {
   /// An event of a transfer: one head, any number of chunks, one end, in this order.
   enum Event: Sendable {
     /// The head of the final response. Interim responses (1xx) are not reported.
@@ -24,6 +36,8 @@ package final class SessionDataTask: Sendable {
     var buffer = TransferBuffer()
     var assembler: ResponseAssembler
     var isStarted = false
+    /// Whether the response was taken by its reader.
+    var isTaken = false
     /// The priority of the transfer: 0 to 1, or -1 before the first one is set.
     var priority: Float = -1
     /// The time at which bytes were last received or sent, or `nil` while the platform waits for a network.
@@ -32,12 +46,11 @@ package final class SessionDataTask: Sendable {
     var idleness: DeadlineTimer.ScheduledDeadline?
   }
 
-  /// The platform's task. Resume and cancel the transfer through this object, not through the platform's.
-  package let task: URLSessionDataTask
-  /// The request, as it was given to the downloader.
-  package let request: HTTPRequest
+  /// The platform's task. Cancel the transfer through this object, and do not suspend the platform's. Foundation on Linux starts
+  /// a suspended task over.
+  public let task: URLSessionDataTask
   /// The URL of the request.
-  package let url: URL
+  public let url: URL
 
   let state: Lock<State>
   /// The maximum time without received or sent bytes.
@@ -62,7 +75,6 @@ package final class SessionDataTask: Sendable {
   ) {
     self.task = task
     self.queue = queue
-    request = plan.head
     url = plan.url
     idleTimeout = plan.idleTimeout
     proxy = plan.proxy
@@ -74,8 +86,28 @@ package final class SessionDataTask: Sendable {
     state = Lock(State(assembler: assembler, lastActivity: startedAt))
   }
 
+  /// Waits for the head of the response, and returns it with the body. Releasing or cancelling the body stops the transfer. So
+  /// does cancelling the calling task.
+  ///
+  /// - Throws: `CacheError.Code.misuse` if the response was already taken. A downloader takes the responses of its own transfers.
+  public func response() async throws(CacheError) -> DownloadResponse {
+    let source = try reader(priority: nil, deadline: nil)
+    let head = try await source.head()
+    return DownloadResponse(head: head, body: ResourceBody(length: bodyLength, source: source), metrics: { self.metrics })
+  }
+
+  /// Returns the only reader of the response.
+  func reader(priority: LoadPriority?, deadline: DeadlineTimer.ScheduledDeadline?) throws(CacheError) -> TransferBody {
+    let isFirst = state.withLock { state in
+      defer { state.isTaken = true }
+      return !state.isTaken
+    }
+    guard isFirst else { throw CacheError(.misuse, reason: "the response of a transfer was taken twice") }
+    return TransferBody(self, priority: priority, deadline: deadline)
+  }
+
   /// Cancels the transfer. Its reader ends with `CacheError.cancelled`. Later calls do nothing.
-  package func cancel() { cancel(because: .cancelled) }
+  public func cancel() { cancel(because: .cancelled) }
 
   /// Cancels the transfer. Its reader ends with this error.
   func cancel(because error: CacheError) {
@@ -102,13 +134,13 @@ package final class SessionDataTask: Sendable {
   package var isStarted: Bool { state.withLock { $0.isStarted } }
 
   /// Whether the transfer is complete, has failed or was cancelled.
-  package var hasEnded: Bool { state.withLock { $0.buffer.hasEnded } }
+  public var hasEnded: Bool { state.withLock { $0.buffer.hasEnded } }
 
   /// The time of the last byte of a complete response, by the downloader's clock.
   var endedAt: Duration? { state.withLock { $0.assembler.endedAt } }
 
   /// The metrics so far.
-  package var metrics: TransferMetrics { state.withLock { $0.assembler.metrics } }
+  public var metrics: TransferMetrics { state.withLock { $0.assembler.metrics } }
 
   func stop() {
     cancelPlatform()

@@ -1,17 +1,35 @@
-internal import CacheCore
-internal import Foundation
+public import CacheCore
+public import Foundation
 internal import HTTPTypes
 
 #if canImport(FoundationNetworking)
-internal import FoundationNetworking
+public import FoundationNetworking
 #endif
 
 /// The delegate of one `URLSession`. It passes each event on to its ``SessionDataTask``.
 ///
+/// ``SessionDownloader`` has a session with such a delegate. With this class, a session of your own gets what the downloader has:
+/// a table of its transfers, responses whose bytes are buffered until they are read, immediate cancellation, challenges, and
+/// trusted hosts. It follows no redirect, so the 3xx is the response.
+///
+/// ```swift
+/// let delegate = SessionDelegate(trustedHosts: ["printer.local"])
+/// delegate.challengeHandler.delegate(on: keychain) { (keychain, challenge) in
+///   await keychain.credential(for: challenge.host)
+/// }
+/// let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+/// let response = try await delegate.start(urlRequest, in: session).response()
+/// let data = try await response.body.collect(limit: 1 << 20)
+/// session.finishTasksAndInvalidate()  // the session retains its delegate until then
+/// ```
+///
+/// Use a delegate for one session, and keep the cache of that session off (`urlCache = nil`) if a cache of this package is above
+/// it. The session must have no delegate queue or a serial one.
+///
 /// The session calls it on its own serial queue. Only the methods with completion handlers are implemented, because Foundation on
 /// Linux never calls the `async` ones.
 // Proof of `@unchecked Sendable`: every stored property is a constant of a Sendable type.
-final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+public final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
   /// An end that the session reports.
   enum Event: Sendable {
     /// A transfer is complete (`nil`), has failed or was cancelled.
@@ -28,38 +46,124 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
     var clock: any CacheClock
   }
 
-  private let transfers = Lock<[ObjectIdentifier: Entry]>([:])
-  private let challengeHandler: AuthenticationChallenge.Handler?
-  private let trustedHosts: Set<String>
+  private let table = Lock<[ObjectIdentifier: Entry]>([:])
+  private let handler: CurrentHandler
+  private let trustedHosts: TrustedHosts
+  private let routing: ProxyRouting
   private let observer: (@Sendable (Event) -> Void)?
 
+  /// Creates a delegate for a session of your own.
+  ///
   /// - Parameters:
-  ///   - challengeHandler: The closure that returns credentials.
-  ///   - trustedHosts: The hosts whose certificates are not verified, on Apple platforms.
-  ///   - observer: A closure called at each end.
+  ///   - challengeHandler: The hook that returns credentials, see ``challengeHandler``.
+  ///   - trustedHosts: The hosts whose TLS certificates are not verified, see
+  ///     ``SessionDownloader/Configuration/trustedHosts``. Apple platforms only.
+  public convenience init(challengeHandler: AuthenticationChallenge.Handler = .init(), trustedHosts: Set<String> = []) {
+    self.init(CurrentHandler(challengeHandler), trustedHosts: trustedHosts, routing: ProxyRouting(.platform), observer: nil)
+  }
+
+  /// - Parameter observer: A closure called at each end.
   init(
-    challengeHandler: AuthenticationChallenge.Handler? = nil, trustedHosts: Set<String> = [],
-    observer: (@Sendable (Event) -> Void)? = nil
+    _ handler: CurrentHandler, trustedHosts: Set<String>, routing: ProxyRouting, observer: (@Sendable (Event) -> Void)?
   ) {
-    self.challengeHandler = challengeHandler
-    self.trustedHosts = Set(trustedHosts.map(HostName.comparable))
+    self.handler = handler
+    self.trustedHosts = TrustedHosts(trustedHosts)
+    self.routing = routing
     self.observer = observer
+  }
+
+  /// The hook that returns the credential for a challenge, up to three times per request. Without a credential, the 401 or 407 is
+  /// the response. An error ends the transfer. A response to a credential gets `Cache-Control: no-store`, because a cache cannot
+  /// see the credential. On Linux the hook is called for Basic (RFC 7617) only.
+  public var challengeHandler: AuthenticationChallenge.Handler {
+    get { handler.value }
+    set { handler.value = newValue }
   }
 
   // MARK: Transfers
 
-  private func transfer(of task: URLSessionTask) -> SessionDataTask? { entry(of: task)?.transfer }
+  /// Sends a request in a session whose delegate this is.
+  ///
+  /// The transfer runs to its end, also if its response is never taken.
+  ///
+  /// - Parameters:
+  ///   - request: The request. Its fields and its time-out are sent as they are.
+  ///   - session: The session. Foundation on Linux traps if it was invalidated.
+  ///   - bufferLimit: The maximum number of received bytes that are buffered for a slow reader, or `nil` for no limit. A reader
+  ///     that exceeds it fails with `CacheError.Code.readerTooSlow`.
+  /// - Throws: `CacheError.Code.misuse` if the session has another delegate, and `CacheError.Code.invalidURL` for a request
+  ///   without an absolute URL.
+  public func start(
+    _ request: URLRequest, in session: URLSession, bufferLimit: Int? = 512 << 20
+  ) throws(CacheError) -> SessionDataTask {
+    let plan = try plan(for: request, in: session)
+    return try start(session.dataTask(with: request), plan, in: session, bufferLimit: bufferLimit)
+  }
 
-  private func entry(of task: URLSessionTask) -> Entry? { transfers.withLock { $0[ObjectIdentifier(task)] } }
+  /// Resumes a task of a session whose delegate this is, such as an upload.
+  ///
+  /// - Parameters:
+  ///   - task: The task, which was not resumed before.
+  ///   - session: The session of the task.
+  ///   - bufferLimit: The maximum number of received bytes that are buffered for a slow reader, or `nil` for no limit.
+  /// - Throws: `CacheError.Code.misuse` if the session has another delegate or the task was started before, and
+  ///   `CacheError.Code.invalidURL` for a request without an absolute URL.
+  public func start(
+    _ task: URLSessionDataTask, in session: URLSession, bufferLimit: Int? = 512 << 20
+  ) throws(CacheError) -> SessionDataTask {
+    guard let request = task.originalRequest else { throw CacheError(.invalidURL, reason: "the task has no request") }
+    return try start(task, plan(for: request, in: session), in: session, bufferLimit: bufferLimit)
+  }
 
+  private func plan(for request: URLRequest, in session: URLSession) throws(CacheError) -> TransferPlan {
+    guard session.delegate === self else {
+      throw CacheError(.misuse, reason: "the session has another delegate, or was invalidated")
+    }
+    guard let url = request.url else { throw CacheError(.invalidURL, reason: "the request has no URL") }
+    let method = HTTPRequest.Method(request.httpMethod ?? "GET") ?? .get
+    return TransferPlan(
+      head: try HTTPRequest(resource: url, method: method), url: url, body: .none,
+      idleTimeout: .seconds(request.timeoutInterval), networkAccess: .all, proxy: try routing.proxy(for: url))
+  }
+
+  private func start(
+    _ task: URLSessionDataTask, _ plan: TransferPlan, in session: URLSession, bufferLimit: Int?
+  ) throws(CacheError) -> SessionDataTask {
+    let clock = SystemClock()
+    let transfer = SessionDataTask(
+      task, queue: session.delegateQueue, plan: plan, bufferLimit: bufferLimit, startedAt: clock.uptime
+    ) { [self] transfer, error in unregister(transfer, error) }
+    guard task.state == .suspended, register(transfer, clock: clock) else {
+      throw CacheError(.misuse, reason: "the task was started before")
+    }
+    transfer.resume()
+    return transfer
+  }
+
+  /// The transfers that have not ended.
+  public var transfers: [SessionDataTask] { table.withLock { $0.values.map(\.transfer) } }
+
+  /// Returns the running transfer of a task, or `nil` if there is none.
+  public func transfer(of task: URLSessionTask) -> SessionDataTask? { entry(of: task)?.transfer }
+
+  private func entry(of task: URLSessionTask) -> Entry? { table.withLock { $0[ObjectIdentifier(task)] } }
+
+  /// Adds a transfer. Returns `false` if its task has one already.
+  ///
   /// - Parameter clock: The clock of the downloader.
-  func register(_ transfer: SessionDataTask, clock: any CacheClock) {
-    transfers.withLock { $0[ObjectIdentifier(transfer.task)] = Entry(transfer: transfer, clock: clock) }
+  @discardableResult
+  func register(_ transfer: SessionDataTask, clock: any CacheClock) -> Bool {
+    table.withLock { table in
+      let id = ObjectIdentifier(transfer.task)
+      guard table[id] == nil else { return false }
+      table[id] = Entry(transfer: transfer, clock: clock)
+      return true
+    }
   }
 
   /// Removes a transfer that has ended. Later events of its task are ignored.
   func unregister(_ transfer: SessionDataTask, _ error: CacheError?) {
-    let removed = transfers.withLock { $0.removeValue(forKey: ObjectIdentifier(transfer.task)) }
+    let removed = table.withLock { $0.removeValue(forKey: ObjectIdentifier(transfer.task)) }
     guard removed != nil else { return }
     observer?(.transferEnded(transfer.url, error))
   }
@@ -70,9 +174,14 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
 
   // MARK: URLSessionDataDelegate
 
-  func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { observer?(.sessionEnded(error)) }
+  /// Ends the transfers that the session has not ended itself.
+  public func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+    for transfer in transfers { transfer.finish(CacheError(.closed, reason: "the session was invalidated", underlying: error)) }
+    observer?(.sessionEnded(error))
+  }
 
-  func urlSession(
+  /// Passes the head of a response on.
+  public func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
     completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
   ) {
@@ -91,7 +200,8 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
     completionHandler(transfer.hasEnded ? .cancel : .allow)
   }
 
-  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+  /// Passes received bytes on.
+  public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     guard let entry = entry(of: dataTask) else { return }
     let uptime = entry.clock.uptime
     // The fast path: most chunks arrive while nothing is held back.
@@ -99,12 +209,14 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
     publish(entry.transfer.receive(data, at: uptime), of: entry.transfer)
   }
 
-  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+  /// Ends a transfer.
+  public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     guard let entry = entry(of: task) else { return }
     publish(entry.transfer.receiveEnd(error, response: task.response, at: entry.clock.uptime), of: entry.transfer)
   }
 
-  func urlSession(
+  /// Notes that bytes of a request were sent.
+  public func urlSession(
     _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
     totalBytesExpectedToSend: Int64
   ) {
@@ -113,18 +225,20 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
   }
 
   #if !canImport(FoundationNetworking)
-  func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
+  /// Pauses the idle time-out of a transfer.
+  public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
     transfer(of: task)?.pauseIdleness()
   }
 
-  func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+  /// Stores the measurements of a transfer.
+  public func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
     guard let transfer = transfer(of: task), let times = TaskTimes(metrics) else { return }
     transfer.note(times)
   }
   #endif
 
   /// Declines every redirect, so that the 3xx is the response.
-  func urlSession(
+  public func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
   ) {
@@ -138,7 +252,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
 
   /// Handles a challenge for a whole connection: a server certificate, a client certificate, Negotiate or NTLM. Foundation on
   /// Linux sends none of them.
-  func urlSession(
+  public func urlSession(
     _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
@@ -148,17 +262,23 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
       return evaluateTrust(of: challenge.protectionSpace, completionHandler)
     }
     #endif
-    guard let challengeHandler, challenge.previousFailureCount < Self.attemptsPerChallenge else {
+    let handler = challengeHandler
+    guard handler.isSet, challenge.previousFailureCount < Self.attemptsPerChallenge else {
       return completionHandler(.performDefaultHandling, nil)
     }
     let question = AuthenticationChallenge(challenge, url: nil)
     Task {
-      let credential = await challengeHandler(question)
-      completionHandler(credential == nil ? .performDefaultHandling : .useCredential, credential)
+      do throws(CacheError) {
+        let credential = try await handler.callAsync(question) ?? nil
+        completionHandler(credential == nil ? .performDefaultHandling : .useCredential, credential)
+      } catch {
+        completionHandler(.cancelAuthenticationChallenge, nil)
+      }
     }
   }
 
-  func urlSession(
+  /// Handles a challenge for one request.
+  public func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
@@ -172,20 +292,28 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
       return completionHandler(.useCredential, credential)
     }
     #endif
-    guard let challengeHandler, allowsChallengeHandler(challenge, transfer) else { return decline(transfer, completionHandler) }
+    let handler = challengeHandler
+    guard handler.isSet, allowsChallengeHandler(challenge, transfer) else { return decline(transfer, completionHandler) }
     let queue = session.delegateQueue
     let question = AuthenticationChallenge(challenge, url: transfer.url)
     Task {
-      let credential = await challengeHandler(question)
+      let answer: Result<URLCredential?, CacheError>
+      do throws(CacheError) {
+        answer = .success(try await handler.callAsync(question) ?? nil)
+      } catch {
+        answer = .failure(error)
+      }
       // Back on the session's queue, so that the events of a transfer stay in order.
       queue.addOperation { [self] in
-        if transfer.hasEnded {
-          completionHandler(.cancelAuthenticationChallenge, nil)
-        } else if let credential {
+        switch answer {
+        case _ where transfer.hasEnded: completionHandler(.cancelAuthenticationChallenge, nil)
+        case .success(let credential?):
           transfer.noteCredential()
           completionHandler(.useCredential, credential)
-        } else {
-          decline(transfer, completionHandler)
+        case .success(nil): decline(transfer, completionHandler)
+        case .failure(let error):
+          transfer.finish(error)
+          completionHandler(.cancelAuthenticationChallenge, nil)
         }
       }
     }
@@ -195,7 +323,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
 
   #if canImport(FoundationNetworking)
   // On Linux the challenge follows the 401 and its body. Both are held back, because a credential may supersede them.
-  private var holdsUnauthorized: Bool { challengeHandler != nil }
+  private var holdsUnauthorized: Bool { challengeHandler.isSet }
 
   /// Returns whether the handler may be called. Basic only (RFC 7617), because Foundation on Linux traps on a credential for
   /// Digest.
@@ -209,7 +337,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
     _ transfer: SessionDataTask,
     _ completionHandler: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
-    let uptime = transfers.withLock { $0[ObjectIdentifier(transfer.task)]?.clock }?.uptime
+    let uptime = table.withLock { $0[ObjectIdentifier(transfer.task)]?.clock }?.uptime
     if let uptime { publish(transfer.receiveEnd(nil, response: nil, at: uptime), of: transfer) }
     completionHandler(.cancelAuthenticationChallenge, nil)
   }
@@ -232,7 +360,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
     of space: URLProtectionSpace,
     _ completionHandler: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
-    if trustedHosts.contains(HostName.comparable(space.host)), let trust = space.serverTrust {
+    if trustedHosts.contains(host: space.host, port: space.port), let trust = space.serverTrust {
       completionHandler(.useCredential, URLCredential(trust: trust))
     } else {
       completionHandler(.performDefaultHandling, nil)

@@ -29,6 +29,9 @@ extension SessionDownloader {
     /// Whether a request waits for a network instead of failing with `CacheError.Code.offline`. Apple platforms only.
     public var waitsForConnectivity = false
     /// The hosts whose TLS certificate is not verified, for tests and devices in a local network. Apple platforms only.
+    ///
+    /// Names and addresses, compared without regard to case, to a dot at the end and to the form of an international name. One
+    /// with a port (`printer.local:8443`) is trusted at this port only. There are no wildcards, and subdomains are not included.
     public var trustedHosts: Set<String> = []
     /// The `User-Agent` of requests that have none, or `nil` for the platform's.
     ///

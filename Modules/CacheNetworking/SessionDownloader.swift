@@ -24,10 +24,6 @@ public import FoundationNetworking
 /// limits of Linux. The most serious one is that Foundation traps if a server closes the connection in the middle of the header
 /// section. A URL whose host is an IPv6 literal fails on Linux with `CacheError.Code.unsupported`.
 public final class SessionDownloader: Downloader {
-  private struct Held {
-    weak var hooks: (any DownloaderHooks)?
-  }
-
   /// Unique for each downloader, because hooks and sessions cannot be compared.
   public let id: ComponentID
 
@@ -35,9 +31,9 @@ public final class SessionDownloader: Downloader {
   private let clock: any CacheClock
   private let watch: DeadlineTimer
   private let background: BackgroundHold
-  private let challengeHandler: AuthenticationChallenge.Handler?
+  private let handler: CurrentHandler
   private let observer: (@Sendable (SessionDelegate.Event) -> Void)?
-  private let held = Lock(Held())
+  private let currentHooks = Lock(DownloaderHooks())
 
   /// Creates a downloader with its own session.
   ///
@@ -54,12 +50,11 @@ public final class SessionDownloader: Downloader {
   ///   - clock: The clock for idleness and deadlines.
   ///   - backgroundTime: The provider of background execution time while transfers run, or `nil` for none. The default is the
   ///     application on iOS, tvOS and visionOS.
-  ///   - challengeHandler: The closure that returns the credential for a challenge. It is called up to three times per request.
-  ///     Without a credential, the caller gets the 401 or 407 response. On Linux it is called for Basic (RFC 7617) only.
+  ///   - challengeHandler: The hook that returns the credential for a challenge, see ``challengeHandler``.
   public convenience init(
     configuration: Configuration = Configuration(), platform: URLSessionConfiguration? = nil,
     clock: any CacheClock = SystemClock(), backgroundTime: (any BackgroundTime)? = SessionDownloader.defaultBackgroundTime,
-    challengeHandler: AuthenticationChallenge.Handler? = nil
+    challengeHandler: AuthenticationChallenge.Handler = .init()
   ) {
     self.init(
       configuration: configuration, platform: platform, clock: clock, backgroundTime: backgroundTime,
@@ -70,17 +65,17 @@ public final class SessionDownloader: Downloader {
   init(
     configuration: Configuration = Configuration(), platform: URLSessionConfiguration? = nil,
     clock: any CacheClock = SystemClock(), backgroundTime: (any BackgroundTime)? = nil,
-    challengeHandler: AuthenticationChallenge.Handler? = nil, observer: (@Sendable (SessionDelegate.Event) -> Void)?
+    challengeHandler: AuthenticationChallenge.Handler = .init(), observer: (@Sendable (SessionDelegate.Event) -> Void)?
   ) {
     id = .unique(SessionDownloader.self)
     self.clock = clock
-    self.challengeHandler = challengeHandler
+    handler = CurrentHandler(challengeHandler)
     self.observer = observer
     watch = DeadlineTimer(clock: clock)
     background = BackgroundHold(backgroundTime)
     transfers = TransferTable(
       SessionEngine(
-        configuration: configuration, platform: Self.copy(platform), challengeHandler: challengeHandler, observer: observer))
+        configuration: configuration, platform: Self.copy(platform), challengeHandler: handler, observer: observer))
   }
 
   /// Ends the session after its transfers.
@@ -103,10 +98,33 @@ public final class SessionDownloader: Downloader {
     set { replaceSession(configuration: newValue) }
   }
 
-  /// The hooks, called at six stages of each download. The reference is weak. A download uses the hooks that it began with.
-  public var hooks: (any DownloaderHooks)? {
-    get { held.withLock { $0.hooks } }
-    set { held.withLock { $0.hooks = newValue } }
+  /// The hooks, called at six stages of each download. A download uses the hooks that it began with.
+  ///
+  /// Set them before the first download, or in one assignment: changes of two hooks on two threads may lose one of them.
+  ///
+  /// ```swift
+  /// let downloader = SessionDownloader()
+  /// downloader.hooks.onRequestSent.delegate(on: watcher) { (watcher, exchange) in watcher.note("\(exchange.request)") }
+  /// ```
+  public var hooks: DownloaderHooks {
+    get { currentHooks.withLock { $0 } }
+    set {
+      // The old hooks are released outside the lock, because that may run code of the app.
+      let old = currentHooks.withLock { hooks in
+        defer { hooks = newValue }
+        return hooks
+      }
+      withExtendedLifetime(old) {}
+    }
+  }
+
+  /// The hook that returns the credential for a challenge. It is called up to three times per request. Without a credential, the
+  /// caller gets the 401 or 407 response. An error ends the download. On Linux it is called for Basic (RFC 7617) only.
+  ///
+  /// A new hook applies to the challenges that follow, in all running downloads.
+  public var challengeHandler: AuthenticationChallenge.Handler {
+    get { handler.value }
+    set { handler.value = newValue }
   }
 
   /// Replaces the session. A parameter that is `nil` leaves its setting unchanged.
@@ -122,7 +140,7 @@ public final class SessionDownloader: Downloader {
     transfers.replace { engine in
       SessionEngine(
         configuration: configuration ?? engine.configuration, platform: platform ?? engine.platform,
-        challengeHandler: challengeHandler, observer: observer)
+        challengeHandler: handler, observer: observer)
     }
   }
 
@@ -143,7 +161,8 @@ public final class SessionDownloader: Downloader {
   ///
   /// - Parameter handle: A handle for this download alone. Its `cancel()` may be called at any time, also before the download
   ///   begins.
-  package func download(_ request: DownloadRequest, as handle: DownloadTask) async throws(CacheError) -> DownloadResponse {
+  /// - Throws: `CacheError.Code.misuse` if the handle was used before.
+  public func download(_ request: DownloadRequest, as handle: DownloadTask) async throws(CacheError) -> DownloadResponse {
     let began = clock.uptime
     try handle.begin()
     if let body = request.body { handle.whilePreparing { body.source.cancel() } }
@@ -203,8 +222,9 @@ public final class SessionDownloader: Downloader {
     try engine.configuration.check()
     var request = request
     request.head = engine.configuration.complete(request.head)
-    guard let hooks else { return try await send(request, in: engine, handle, deadline, began) }
-    let exchange = HookedExchange(hooks, request)
+    let hooks = hooks
+    guard hooks.isSet else { return try await send(request, in: engine, handle, deadline, began) }
+    let exchange = HookedExchange(hooks, &request)
     exchange.willStart()
     handle.awaitJudgment()
     let response: DownloadResponse
@@ -249,7 +269,7 @@ public final class SessionDownloader: Downloader {
     // A cancelled body may end as if it were complete.
     guard !handle.isCancelled else { throw .cancelled }
     let transfer = try transfer(for: request, in: engine, url: url, body: body, startedAt: began)
-    let source = TransferBody(transfer, priority: request.priority, deadline: deadline)
+    let source = try transfer.reader(priority: request.priority, deadline: deadline)
     guard handle.link(transfer) else { throw .cancelled }
     handle.didStart()
     let head = try await source.head()

@@ -27,19 +27,14 @@ final class SessionEngine: Sendable {
 
   init(
     configuration: SessionDownloader.Configuration, platform: URLSessionConfiguration? = nil,
-    challengeHandler: AuthenticationChallenge.Handler? = nil, observer: (@Sendable (SessionDelegate.Event) -> Void)? = nil
+    challengeHandler: CurrentHandler = CurrentHandler(.init()), observer: (@Sendable (SessionDelegate.Event) -> Void)? = nil
   ) {
     self.configuration = configuration
     self.platform = platform
-    delegate = SessionDelegate(
-      challengeHandler: challengeHandler, trustedHosts: configuration.trustedHosts, observer: observer)
     // Read once and not for each request, because it costs more than the rest of a request.
-    let environment = ProcessInfo.processInfo.environment
-    #if canImport(FoundationNetworking)
-    routing = ProxyRouting(configuration.proxy, environment: environment, hasOnlyEnvironment: true)
-    #else
-    routing = ProxyRouting(configuration.proxy, environment: environment, hasOnlyEnvironment: false)
-    #endif
+    routing = ProxyRouting(configuration.proxy)
+    delegate = SessionDelegate(
+      challengeHandler, trustedHosts: configuration.trustedHosts, routing: routing, observer: observer)
     session = URLSession(
       configuration: configuration.session(basedOn: platform, proxies: routing.settings), delegate: delegate, delegateQueue: nil)
   }

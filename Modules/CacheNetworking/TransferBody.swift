@@ -18,12 +18,12 @@ final class TransferBody: ResourceBody.Source {
   private let outcome = Lock<Outcome?>(nil)
   private let held: Lock<Held>
 
-  init(_ task: SessionDataTask, priority: LoadPriority, deadline: DeadlineTimer.ScheduledDeadline?) {
+  init(_ task: SessionDataTask, priority: LoadPriority?, deadline: DeadlineTimer.ScheduledDeadline?) {
     self.task = task
-    let observation = priority.onRaise { [weak task] level in task?.raise(to: level) }
+    let observation = priority?.onRaise { [weak task] level in task?.raise(to: level) }
     held = Lock(Held(deadline: deadline, observation: observation))
     // The raise follows the registration, because the observer is not told of earlier raises.
-    task.raise(to: priority.level)
+    if let priority { task.raise(to: priority.level) }
   }
 
   deinit { task.cancel() }

@@ -45,7 +45,10 @@ extension ResourceManager {
       if let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",
         let base = options.downloader.resolved(manager.configuration.downloader)
       {
-        options.downloader = .use(PreviewedDownloader(base: base, previewer: previewer))
+        // Below the previews, which show the bytes that the hooks return.
+        let hooked: any Downloader = if let hooks = options.hooks { base.hooked(by: hooks) } else { base }
+        options.downloader = .use(PreviewedDownloader(base: hooked, previewer: previewer))
+        options.hooks = nil
       }
       let events = manager.events(for: ResourceRequest(url, options: options), as: .image(processor, scale: scale))
       let task = Task {

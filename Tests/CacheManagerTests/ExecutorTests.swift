@@ -71,9 +71,8 @@ struct ExecutorTests {
 
   @Test("hooks around an engine do not change its executor")
   func hooked() {
-    final class Silent: DownloaderHooks {}
-    let (engine, hooks) = (ThreadedDownloader(), Silent())
-    let executor = engine.hooked(by: hooks).preferredExecutor
+    let engine = ThreadedDownloader()
+    let executor = engine.hooked(by: DownloaderHooks()).preferredExecutor
     #expect(executor.map { ObjectIdentifier($0) } == ObjectIdentifier(engine.executor))
   }
 }

@@ -37,7 +37,7 @@ import FoundationNetworking
   @Test("any 401 ends the download", arguments: ["Digest realm=\"x\", nonce=\"abc\"", "Bearer realm=\"x\"", "Negotiate", "odd"])
   func otherSchemes(challenge: String) async throws {
     let asked = Recorder<String>()
-    let handler: AuthenticationChallenge.Handler = { challenge in
+    let handler = AuthenticationChallenge.Handler { challenge in
       asked.record(challenge.method)
       return nil
     }
@@ -68,7 +68,7 @@ import FoundationNetworking
   @Test("a credential from the handler is sent, and the first 401 is not returned")
   func fromHook() async throws {
     let asked = Recorder<String?>()
-    let handler: AuthenticationChallenge.Handler = { challenge in
+    let handler = AuthenticationChallenge.Handler { challenge in
       asked.record(challenge.realm)
       return URLCredential(user: "ada", password: "lovelace", persistence: .none)
     }
@@ -88,7 +88,7 @@ import FoundationNetworking
   func notForTheCache() async throws {
     let asked = Recorder<Void>()
     let fields: HTTPFields = [.cacheControl: "max-age=60, must-understand", .eTag: "\"a\""]
-    let handler: AuthenticationChallenge.Handler = { _ in
+    let handler = AuthenticationChallenge.Handler { _ in
       asked.record(())
       return URLCredential(user: "ada", password: "lovelace", persistence: .none)
     }
@@ -131,7 +131,7 @@ import FoundationNetworking
   @Test("a credential that is refused repeatedly results in a 401")
   func wrongCredential() async throws {
     let asked = Recorder<Int>()
-    let handler: AuthenticationChallenge.Handler = { challenge in
+    let handler = AuthenticationChallenge.Handler { challenge in
       asked.record(challenge.previousFailures)
       return URLCredential(user: "ada", password: "byron", persistence: .none)
     }
@@ -149,7 +149,7 @@ import FoundationNetworking
   @Test("a handler without a credential makes the 401 the response, with its body")
   func hookDeclines() async throws {
     let asked = Recorder<String>()
-    let handler: AuthenticationChallenge.Handler = { challenge in
+    let handler = AuthenticationChallenge.Handler { challenge in
       asked.record(challenge.host)
       return nil
     }
@@ -168,7 +168,7 @@ import FoundationNetworking
   @Test("a cancellation ends the download at once while the handler runs")
   func cancelledMeanwhile() async throws {
     let asked = Recorder<CheckedContinuation<Void, Never>>()
-    let handler: AuthenticationChallenge.Handler = { challenge in
+    let handler = AuthenticationChallenge.Handler { challenge in
       await withCheckedContinuation { asked.record($0) }
       return URLCredential(user: "ada", password: "lovelace", persistence: .none)
     }
@@ -181,6 +181,43 @@ import FoundationNetworking
       task.cancel()
       #expect(await task.value?.isCancellation == true)
       for continuation in thinking { continuation.resume() }
+    }
+  }
+
+  @Test("the error of a handler ends the download")
+  func refused() async throws {
+    let handler = AuthenticationChallenge.Handler { _ in throw CacheError(.refused, reason: "the keychain is locked") }
+    try await Fixture.run(challengeHandler: handler) { fixture async throws in
+      guarded(fixture)
+      let error = await fixture.failure(of: try fixture.request("/a"))
+      #expect(error?.code == .refused && error?.reason == "the keychain is locked")
+    }
+  }
+
+  /// The owner of credentials in an app.
+  private final class Keychain: Sendable {
+    func credential(for host: String) -> URLCredential? {
+      URLCredential(user: "ada", password: "lovelace", persistence: .none)
+    }
+  }
+
+  @Test("a handler that is set later is called in a replaced session too, and does not retain its target")
+  func setLater() async throws {
+    try await Fixture.run { fixture async throws in
+      guarded(fixture)
+      weak var observed: Keychain?
+      do {
+        let keychain = Keychain()
+        observed = keychain
+        fixture.downloader.challengeHandler.delegate(on: keychain) { (keychain, challenge) in
+          keychain.credential(for: challenge.host)
+        }
+        fixture.downloader.replaceSession()
+        #expect(try await fixture.get("/a").body.collect() == pattern(5000))
+      }
+      #expect(observed == nil)
+      #expect(!fixture.downloader.challengeHandler.isSet)
+      #expect(try await fixture.get("/a").head.status == .unauthorized)
     }
   }
 }

@@ -146,7 +146,7 @@ import Testing
     try await Fixture.run(clock: clock) { fixture async throws in
       let body = HeldBody()
       let hooks = RecordingHooks()
-      fixture.downloader.hooks = hooks
+      fixture.downloader.hooks = hooks.hooks
       let request = try fixture.request(
         "/a", method: .put, body: ResourceBody(length: nil, source: body), timeout: .seconds(2))
       let task = outcome(fixture, request)

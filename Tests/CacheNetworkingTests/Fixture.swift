@@ -22,7 +22,7 @@ struct Fixture {
 
   static func run(
     _ configuration: SessionDownloader.Configuration = .init(), clock: any CacheClock = SystemClock(),
-    challengeHandler: AuthenticationChallenge.Handler? = nil, _ body: (Fixture) async throws -> Void
+    challengeHandler: AuthenticationChallenge.Handler = .init(), _ body: (Fixture) async throws -> Void
   ) async throws {
     let fixture = Fixture(
       try await OriginServer.start(), configuration, clock: clock, challengeHandler: challengeHandler)
@@ -37,7 +37,7 @@ struct Fixture {
 
   private init(
     _ origin: OriginServer, _ configuration: SessionDownloader.Configuration, clock: any CacheClock,
-    challengeHandler: AuthenticationChallenge.Handler?
+    challengeHandler: AuthenticationChallenge.Handler
   ) {
     self.origin = origin
     var configuration = configuration

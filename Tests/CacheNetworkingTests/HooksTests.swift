@@ -7,8 +7,8 @@ import HTTPTypes
 import LoopbackOrigin
 import Testing
 
-/// Hooks that record their calls and respond as a test specifies.
-final class RecordingHooks: DownloaderHooks {
+/// Hooks that record their calls and respond as a test specifies. The hooks retain the recorder.
+final class RecordingHooks: Sendable {
   typealias Chunk = @Sendable (Data, DownloadExchange) async throws(CacheError) -> Data
 
   let calls = Recorder<String>()
@@ -17,55 +17,45 @@ final class RecordingHooks: DownloaderHooks {
   private let valid: @Sendable (HTTPResponse.Status) -> Bool
   private let verdict: DownloadVerdict
   private let chunk: Chunk
-  let decodedDataLimit: Int
 
   init(
     start: @escaping @Sendable (DownloadExchange) -> Void = { _ in },
     valid: @escaping @Sendable (HTTPResponse.Status) -> Bool = { _ in true }, verdict: DownloadVerdict = .proceed,
-    chunk: @escaping Chunk = { (data, _) in data }, decodedDataLimit: Int = 0
+    chunk: @escaping Chunk = { (data, _) in data }
   ) {
     (self.start, self.valid, self.verdict, self.chunk) = (start, valid, verdict, chunk)
-    self.decodedDataLimit = decodedDataLimit
   }
 
-  func willStart(_ exchange: DownloadExchange) {
-    calls.record("will start")
-    exchanges.record(exchange)
-    start(exchange)
-  }
-
-  func isValid(_ status: HTTPResponse.Status, of exchange: DownloadExchange) -> Bool {
-    calls.record("status \(status.code)")
-    return valid(status)
-  }
-
-  func mayContinue(_ response: HTTPResponse, of exchange: DownloadExchange) async -> DownloadVerdict {
-    calls.record("response")
-    return verdict
-  }
-
-  func received(_ data: Data, of exchange: DownloadExchange) async throws(CacheError) -> Data {
-    calls.record("data")
-    return try await chunk(data, exchange)
-  }
-
-  func finished(_ exchange: DownloadExchange, with result: Result<HTTPResponse, CacheError>) {
-    switch result {
-    case .success(let head): calls.record("finished \(head.status.code)")
-    case .failure(let error): calls.record("failed \(error.code.rawValue)")
+  var hooks: DownloaderHooks {
+    DownloaderHooks {
+      $0.onRequestSent = Delegate { [self] exchange in
+        calls.record("sent")
+        exchanges.record(exchange)
+        start(exchange)
+      }
+      $0.onValidStatusCode = Delegate { [self] exchange in
+        calls.record("status \(exchange.response?.status.code ?? 0)")
+        return exchange.response.map { valid($0.status) } ?? false
+      }
+      $0.onResponseReceived = AsyncDelegate { [self] _ in
+        calls.record("response")
+        return verdict
+      }
+      $0.onDataReceived = AsyncDelegate { [self] exchange in
+        calls.record("data")
+        return try await chunk(exchange.data, exchange)
+      }
+      $0.onDownloadingFinished = Delegate { [self] exchange in
+        calls.record(
+          exchange.error.map { "failed \($0.code.rawValue)" } ?? "finished \(exchange.response?.status.code ?? 0)")
+      }
     }
-  }
-
-  func decoded(_ body: Data?, count: Int64, of exchange: DownloadExchange) {
-    calls.record("decoded \(count) \(body.map { "\($0.count)" } ?? "-")")
   }
 }
 
 @Suite("Download hooks", .timeLimit(.minutes(30))) struct HooksTests {
-  private final class Silent: DownloaderHooks {}
-
   private func fetch(_ fixture: Fixture, _ hooks: RecordingHooks, fields: HTTPFields = [:]) async throws -> Data {
-    fixture.downloader.hooks = hooks
+    fixture.downloader.hooks = hooks.hooks
     return try await fixture.get("/a", fields: fields).body.collect()
   }
 
@@ -77,37 +67,21 @@ final class RecordingHooks: DownloaderHooks {
 
       #expect(try await fetch(fixture, hooks) == pattern(100))
 
-      #expect(hooks.calls.values == ["will start", "status 200", "response", "data", "finished 200", "decoded 100 -"])
+      #expect(hooks.calls.values == ["sent", "status 200", "response", "data", "finished 200"])
     }
   }
 
-  @Test("hooks with default implementations change nothing")
+  @Test("hooks that are not set change nothing")
   func defaults() async throws {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(70_000), status: .notFound))
-      let hooks = Silent()
-      fixture.downloader.hooks = hooks
+      fixture.downloader.hooks.onDownloadingFinished = Delegate { _ in }
 
       let response = try await fixture.get("/a")
 
       #expect(response.head.status == .notFound)
       #expect(response.body.length == 70_000)
       #expect(try await response.body.collect() == pattern(70_000))
-      #expect(fixture.downloader.hooks != nil)
-    }
-  }
-
-  @Test("hooks are retained weakly")
-  func weaklyHeld() async throws {
-    try await Fixture.run { fixture async throws in
-      fixture.origin.setRoute("/a", Route(pattern(5)))
-      var hooks: RecordingHooks? = RecordingHooks(valid: { _ in false })
-      fixture.downloader.hooks = hooks
-      #expect(await fixture.failure(of: try fixture.request("/a"))?.code == .unacceptableStatus)
-      hooks = nil
-
-      #expect(fixture.downloader.hooks == nil)
-      #expect(try await fixture.get("/a").body.collect() == pattern(5))
     }
   }
 
@@ -134,19 +108,19 @@ final class RecordingHooks: DownloaderHooks {
     try await Fixture.run { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(5000), status: .notFound, delivery: OriginDelivery(bodyGate: Gate())))
       let byStatus = RecordingHooks(valid: { $0.kind == .successful })
-      fixture.downloader.hooks = byStatus
+      fixture.downloader.hooks = byStatus.hooks
       let first = await fixture.failure(of: try fixture.request("/a"))
       #expect(first?.code == .unacceptableStatus)
       #expect(first?.status == 404)
-      #expect(byStatus.calls.values == ["will start", "status 404", "failed unacceptableStatus"])
+      #expect(byStatus.calls.values == ["sent", "status 404", "failed unacceptableStatus"])
 
       let byHead = RecordingHooks(verdict: .refuse("not an image"))
-      fixture.downloader.hooks = byHead
+      fixture.downloader.hooks = byHead.hooks
       let second = await fixture.failure(of: try fixture.request("/a"))
       #expect(second?.code == .refused)
       #expect(second?.reason == "not an image")
       #expect(second?.status == 404)
-      #expect(byHead.calls.values == ["will start", "status 404", "response", "failed refused"])
+      #expect(byHead.calls.values == ["sent", "status 404", "response", "failed refused"])
       await fixture.origin.waitForOpenConnections(atMost: 0)
     }
   }
@@ -158,17 +132,17 @@ final class RecordingHooks: DownloaderHooks {
       let same = RecordingHooks(chunk: { (data, _) in Data(data.map { ~$0 }) })
       #expect(try await fetch(fixture, same) == Data(pattern(100).map { ~$0 }))
 
-      let more = RecordingHooks(verdict: .proceedReplacingBody, chunk: { (data, _) in data + data }, decodedDataLimit: 200)
-      fixture.downloader.hooks = more
+      let more = RecordingHooks(verdict: .proceedReplacingBody, chunk: { (data, _) in data + data })
+      fixture.downloader.hooks = more.hooks
       let response = try await fixture.get("/a")
       #expect(response.head.headerFields[.contentLength] == nil)
       #expect(response.head.headerFields[.acceptRanges] == "none")
       #expect(response.body.length == nil)
       #expect(try await response.body.collect() == pattern(100) + pattern(100))
-      #expect(more.calls.values.suffix(2) == ["finished 200", "decoded 200 200"])
+      #expect(more.calls.values.last == "finished 200")
 
       let unannounced = RecordingHooks(chunk: { (data, _) in data + data })
-      fixture.downloader.hooks = unannounced
+      fixture.downloader.hooks = unannounced.hooks
       #expect(await fixture.failure(of: try fixture.request("/a"))?.code == .invalidConfiguration)
     }
   }
@@ -181,17 +155,7 @@ final class RecordingHooks: DownloaderHooks {
 
       #expect(try await fetch(fixture, hooks).isEmpty)
 
-      #expect(hooks.calls.values.suffix(2) == ["finished 200", "decoded 0 -"])
-    }
-  }
-
-  @Test("hooks get the decoded bytes up to their limit, and only the number beyond it", arguments: [(100, true), (99, false)])
-  func decodedLimit(limit: Int, isKept: Bool) async throws {
-    try await Fixture.run { fixture async throws in
-      fixture.origin.setRoute("/a", Route(pattern(100)))
-      let hooks = RecordingHooks(decodedDataLimit: limit)
-      _ = try await fetch(fixture, hooks)
-      #expect(hooks.calls.values.last == (isKept ? "decoded 100 100" : "decoded 100 -"))
+      #expect(hooks.calls.values.last == "finished 200")
     }
   }
 
@@ -202,7 +166,7 @@ final class RecordingHooks: DownloaderHooks {
       fixture.origin.setRoute("/held", Route(pattern(1000), delivery: OriginDelivery(bodyGate: Gate())))
       fixture.origin.setRoute("/none", Route(Data(), status: .noContent))
       let hooks = RecordingHooks()
-      fixture.downloader.hooks = hooks
+      fixture.downloader.hooks = hooks.hooks
 
       #expect(await fixture.failure(of: try fixture.request("/cut"))?.code == .truncatedBody)
       #expect(hooks.calls.values.last == "failed truncatedBody")
@@ -230,7 +194,7 @@ final class RecordingHooks: DownloaderHooks {
           }
           return data
         })
-      fixture.downloader.hooks = hooks
+      fixture.downloader.hooks = hooks.hooks
       let slow = try await fixture.get("/a")
       let refusing = try await fixture.get("/a")
       let third = try await fixture.get("/a")
@@ -246,30 +210,76 @@ final class RecordingHooks: DownloaderHooks {
     }
   }
 
+  @Test("a hook does not retain its target, and the next download has none")
+  func weaklyHeld() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(5)))
+      weak var observed: Recorder<Int>?
+      do {
+        let screen = Recorder<Int>()
+        observed = screen
+        fixture.downloader.hooks.onValidStatusCode.delegate(on: screen) { (screen, exchange) in
+          screen.record(exchange.response?.status.code ?? 0)
+          return false
+        }
+        #expect(await fixture.failure(of: try fixture.request("/a"))?.code == .unacceptableStatus)
+        #expect(screen.values == [200])
+      }
+
+      #expect(observed == nil && !fixture.downloader.hooks.onValidStatusCode.isSet)
+      #expect(try await fixture.get("/a").body.collect() == pattern(5))
+    }
+  }
+
+  @Test("a hook gets the whole body, and a cancellation or the request's time limit ends it", arguments: [false, true])
+  func wholeBody(isByTime: Bool) async throws {
+    let clock = ManualClock()
+    try await Fixture.run(clock: clock) { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(70_000)))
+      fixture.downloader.hooks.onBodyReceived = AsyncDelegate { Data($0.data.reversed()) }
+      let response = try await fixture.get("/a")
+      #expect(response.body.length == 70_000 && response.head.headerFields[.contentLength] == "70000")
+      #expect(try await response.body.collect() == Data(pattern(70_000).reversed()))
+
+      let gate = Gate()
+      fixture.downloader.hooks.onBodyReceived = AsyncDelegate { exchange in
+        await gate.pass()
+        return exchange.data
+      }
+      let handle = DownloadTask()
+      let request = try fixture.request("/a", timeout: .seconds(1))
+      let task = Task { () -> CacheError? in
+        do throws(CacheError) {
+          _ = try await fixture.downloader.download(request, as: handle)
+          return nil
+        } catch { return error }
+      }
+      await gate.arrived()
+      if isByTime {
+        await clock.sleepers(1)
+        clock.advance(by: .seconds(1))
+      } else {
+        handle.cancel()
+      }
+      #expect(await task.value?.code == (isByTime ? .timedOut : .cancelled))
+    }
+  }
+
   @Test("hooks work with any engine")
   func anyEngine() async throws {
     let url = try #require(URL(string: "https://origin/a"))
     let network = ScriptedDownloader()
     network.respond(to: url, with: .ok("hello"), .failure(.connectionLost))
-    let hooks = RecordingHooks(decodedDataLimit: 100)
-    let engine = network.hooked(by: hooks)
+    let hooks = RecordingHooks()
+    let engine = network.hooked(by: hooks.hooks)
     let request = DownloadRequest(head: try HTTPRequest(resource: url), attempt: 3)
 
     #expect(try await engine.download(request).body.collect() == Data("hello".utf8))
     await #expect(throws: CacheError.self) { try await engine.download(request) }
 
-    #expect(hooks.calls.values.prefix(3) == ["will start", "status 200", "response"])
-    #expect(hooks.calls.values.suffix(4) == ["finished 200", "decoded 5 5", "will start", "failed connectionLost"])
+    #expect(hooks.calls.values.prefix(3) == ["sent", "status 200", "response"])
+    #expect(hooks.calls.values.suffix(3) == ["finished 200", "sent", "failed connectionLost"])
     #expect(hooks.exchanges.values.map(\.attempt) == [3, 3])
-  }
-}
-
-private final class SuspendingHooks: DownloaderHooks {
-  let gate = Gate()
-
-  func mayContinue(_ response: HTTPResponse, of exchange: DownloadExchange) async -> DownloadVerdict {
-    await gate.pass()
-    return .proceed
   }
 }
 
@@ -279,8 +289,11 @@ private final class SuspendingHooks: DownloaderHooks {
     let clock = ManualClock()
     try await Fixture.run(clock: clock) { fixture async throws in
       fixture.origin.setRoute("/a", Route(pattern(5)))
-      let hooks = SuspendingHooks()
-      fixture.downloader.hooks = hooks
+      let gate = Gate()
+      fixture.downloader.hooks.onResponseReceived = AsyncDelegate { _ in
+        await gate.pass()
+        return .proceed
+      }
       let handle = DownloadTask()
       let request = try fixture.request("/a", timeout: .seconds(1))
       let task = Task { () -> CacheError? in
@@ -289,7 +302,7 @@ private final class SuspendingHooks: DownloaderHooks {
           return nil
         } catch { return error }
       }
-      await hooks.gate.arrived()
+      await gate.arrived()
       if isByTime {
         await clock.sleepers(1)
         clock.advance(by: .seconds(1))

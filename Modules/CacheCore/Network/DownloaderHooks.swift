@@ -1,100 +1,96 @@
-public import HTTPTypes
-
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
 public import Foundation
 #endif
 
-/// Hooks that observe downloads, and accept or refuse their responses. Each hook has a default implementation that does nothing.
+/// Hooks that observe downloads, and accept, refuse or replace their responses. Each hook is a box that is empty at first.
 ///
 /// For each request, in this order:
 ///
-/// 1. ``willStart(_:)`` is called with the request as it is sent.
-/// 2. ``isValid(_:of:)`` is called with the status of the response.
-/// 3. ``mayContinue(_:of:)`` is called with the header of the response, and may refuse it before the body is read.
-/// 4. ``received(_:of:)`` is called with each chunk before the reader gets it, and may replace or refuse it.
-/// 5. ``finished(_:with:)`` is called once for each request that was started.
-/// 6. ``decoded(_:count:of:)`` is called after a success with the body as the reader received it: without content codings, and
-///    with the chunks that step 4 replaced.
+/// 1. ``onRequestSent`` is called with the request as it is sent.
+/// 2. ``onValidStatusCode`` is called with the head of the response, and accepts or refuses its status.
+/// 3. ``onResponseReceived`` is called with the head, and may refuse the response before its body is read.
+/// 4. ``onDataReceived`` is called with each chunk before the reader gets it, and may replace or refuse it.
+/// 5. ``onBodyReceived`` is called with the whole body before the reader gets any of it, and may replace or refuse it.
+/// 6. ``onDownloadingFinished`` is called once for each request that was sent.
 ///
 /// The calls for one request never overlap; those for different requests may. A hook that delays or refuses one request does not
-/// affect other requests.
+/// affect other requests. A hook that suspends must end when its task is cancelled.
 ///
 /// To change or refuse a request before it is sent, use a ``RequestInterceptor``.
 ///
 /// ```swift
-/// final class OnlyImages: DownloaderHooks {
-///   func mayContinue(_ response: HTTPResponse, of exchange: DownloadExchange) async -> DownloadVerdict {
-///     response.headerFields[.contentType]?.hasPrefix("image/") == true ? .proceed : .refuse("not an image")
+/// let hooks = DownloaderHooks {
+///   $0.onResponseReceived = AsyncDelegate { exchange in
+///     exchange.response?.headerFields[.contentType]?.hasPrefix("image/") == true ? .proceed : .refuse("not an image")
 ///   }
+///   $0.onDownloadingFinished.delegate(on: watcher) { (watcher, exchange) in watcher.note("\(exchange.request)") }
 /// }
+/// let watched = engine.hooked(by: hooks)
 /// ```
 ///
-/// - Important: The hooks are an object that the app owns, so the downloader references them weakly. No hook is called after the
-///   object is released.
-public protocol DownloaderHooks: AnyObject, Sendable {
-  /// Called before a request is sent. `exchange.request` includes every field that the engine's settings add.
-  func willStart(_ exchange: DownloadExchange)
+/// - Important: A hook with a target does not retain it, and after its release the hook counts as not set. Only a request that
+///   has begun fails with ``CacheError/Code/refused`` if its bytes can no longer be replaced. Give hooks that replace bytes a
+///   target that lives as long as the downloader, or a closure without a target. The cache above stores the replaced bytes, and
+///   serves them to every request with the same key.
+public struct DownloaderHooks: Sendable {
+  /// Called before a request is sent. `DownloadExchange.request` includes every field that the engine's settings add.
+  public var onRequestSent = Delegate<DownloadExchange, Void>()
 
   /// Returns whether a response with this status is accepted. If not, the download ends with
   /// ``CacheError/Code/unacceptableStatus`` and the body is not read. Refusing a 304 breaks revalidation.
-  func isValid(_ status: HTTPResponse.Status, of exchange: DownloadExchange) -> Bool
+  public var onValidStatusCode = Delegate<DownloadExchange, Bool>()
 
   /// Returns whether the download continues with the body of this response.
-  func mayContinue(_ response: HTTPResponse, of exchange: DownloadExchange) async -> DownloadVerdict
+  public var onResponseReceived = AsyncDelegate<DownloadExchange, DownloadVerdict>()
 
-  /// Receives the next bytes of the body, which are never empty.
+  /// Receives the next bytes of the body (`DownloadExchange.data`), which are never empty.
   ///
-  /// - Returns: The bytes for the reader: the given ones, or the same number of other bytes. After
-  ///   ``DownloadVerdict/proceedReplacingBody``, any number of bytes, including none.
-  /// - Throws: An error to refuse the bytes. It ends the body and stops the transfer.
-  func received(_ data: Data, of exchange: DownloadExchange) async throws(CacheError) -> Data
+  /// It returns the bytes for the reader: the given ones, or the same number of other bytes. After
+  /// ``DownloadVerdict/proceedReplacingBody`` it may return any number of bytes, including none. An error refuses the bytes, ends
+  /// the body and stops the transfer.
+  public var onDataReceived = AsyncDelegate<DownloadExchange, Data>()
 
-  /// Called when the request has ended, with the header of a complete response or with an error. A body that is released early
-  /// counts as cancelled.
-  func finished(_ exchange: DownloadExchange, with result: Result<HTTPResponse, CacheError>)
-
-  /// Called after ``finished(_:with:)``, if the reader received the whole body.
+  /// Receives the whole body (`DownloadExchange.data`), and returns the body for the reader. An error refuses it.
   ///
-  /// - Parameters:
-  ///   - body: The bytes that the reader received, or `nil` if there were more than ``decodedDataLimit``.
-  ///   - count: The number of bytes.
-  ///   - exchange: The request.
-  func decoded(_ body: Data?, count: Int64, of exchange: DownloadExchange)
+  /// For bodies that cannot be processed chunk by chunk, such as those of a block cipher or an archive. The download returns when
+  /// the hook has, so its caller sees no progress meanwhile. The head then has the `Content-Length` of the returned body.
+  ///
+  /// - The hook gets the bodies of successful responses (2xx), including empty ones. There is none for HEAD, 204, 205 and 304.
+  ///   The bodies of other statuses, such as error pages, are passed on without this call.
+  /// - A part of a body cannot be processed. `Range` and `If-Range` are therefore removed from the request, and `Accept-Ranges`
+  ///   of the response becomes `none`. A server that sends a 206 nevertheless causes ``CacheError/Code/malformedResponse``.
+  /// - The head of a response to HEAD, or of a 304, loses its `Content-Length`, because it would be that of the server's body.
+  /// - Trailers are dropped. Digests of the server's body (`Content-Digest`, `Repr-Digest`, `Content-MD5`, `Digest`) are removed.
+  public var onBodyReceived = AsyncDelegate<DownloadExchange, Data>()
 
-  /// The largest body, in bytes, that is collected for ``decoded(_:count:of:)``. The default is 0.
-  var decodedDataLimit: Int { get }
-}
+  /// The largest body, in bytes, that is collected for ``onBodyReceived``. A larger one ends the download with
+  /// ``CacheError/Code/bodyTooLarge``. The default is 64 MiB.
+  public var bodyLimit: Int64 = 64 << 20
 
-extension DownloaderHooks {
-  /// Does nothing.
-  public func willStart(_ exchange: DownloadExchange) {}
+  /// Called when the request has ended, with the head of a complete response or with `DownloadExchange.error`. A body that is
+  /// released early counts as cancelled. The call may come from the `deinit` of the body, on any thread.
+  public var onDownloadingFinished = Delegate<DownloadExchange, Void>()
 
-  /// Accepts every status.
-  public func isValid(_ status: HTTPResponse.Status, of exchange: DownloadExchange) -> Bool { true }
+  /// Creates hooks that do nothing.
+  public init() {}
 
-  /// Accepts every response.
-  public func mayContinue(_ response: HTTPResponse, of exchange: DownloadExchange) async -> DownloadVerdict { .proceed }
+  /// Creates hooks and sets some of them.
+  public init(_ change: (inout DownloaderHooks) -> Void) { change(&self) }
 
-  /// Returns the given bytes.
-  public func received(_ data: Data, of exchange: DownloadExchange) async throws(CacheError) -> Data { data }
-
-  /// Does nothing.
-  public func finished(_ exchange: DownloadExchange, with result: Result<HTTPResponse, CacheError>) {}
-
-  /// Does nothing.
-  public func decoded(_ body: Data?, count: Int64, of exchange: DownloadExchange) {}
-
-  /// Collects no body.
-  public var decodedDataLimit: Int { 0 }
+  /// Whether a hook is set and its target is alive.
+  package var isSet: Bool {
+    onRequestSent.isSet || onValidStatusCode.isSet || onResponseReceived.isSet || onDataReceived.isSet || onBodyReceived.isSet
+      || onDownloadingFinished.isSet
+  }
 }
 
 /// A hook's decision about a response.
 public enum DownloadVerdict: Hashable, Sendable {
   /// Accepts the response with the bytes that arrive.
   case proceed
-  /// Accepts the response and allows ``DownloaderHooks/received(_:of:)`` to change the number of bytes.
+  /// Accepts the response and allows ``DownloaderHooks/onDataReceived`` to change the number of bytes.
   ///
   /// The header loses its `Content-Length`. Its `Accept-Ranges` becomes `none`, because a range of the server's bytes is not a
   /// range of the replaced ones.

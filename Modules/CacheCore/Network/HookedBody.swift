@@ -11,10 +11,6 @@ package final class HookedBody: ResourceBody.Source {
   private struct State {
     /// The number of bytes that the engine delivered.
     var taken: Int64 = 0
-    /// The number of bytes that the reader received.
-    var given: Int64 = 0
-    /// The bytes that the reader received, or `nil` if they exceed the limit.
-    var collected: Data?
     var outcome: Outcome?
   }
 
@@ -25,8 +21,7 @@ package final class HookedBody: ResourceBody.Source {
   private let head: HTTPResponse
   private let replaces: Bool
   private let exchange: HookedExchange
-  private let collectionLimit: Int
-  private let state: Lock<State>
+  private let state = Lock(State())
 
   /// - Parameters:
   ///   - length: The number of bytes that `base` delivers, or `nil` if it is unknown.
@@ -39,12 +34,10 @@ package final class HookedBody: ResourceBody.Source {
     self.head = head
     self.replaces = replaces
     self.exchange = exchange
-    collectionLimit = exchange.hooks?.decodedDataLimit ?? 0
-    state = Lock(State(collected: collectionLimit > 0 ? Data() : nil))
   }
 
   /// A body that is released counts as complete if all announced bytes were read.
-  deinit { exchange.finish(isWhole ? .success(head) : .failure(.cancelled)) }
+  deinit { exchange.finishBody(isWhole ? .success(head) : .failure(.cancelled)) }
 
   package func next() async throws(CacheError) -> Data? {
     switch state.withLock({ $0.outcome }) {
@@ -63,14 +56,14 @@ package final class HookedBody: ResourceBody.Source {
       guard error.code != .misuse || state.withLock({ $0.outcome }) != nil else { throw error }
       state.withLock { $0.outcome = .failed(error) }
       base.cancel()
-      exchange.finish(.failure(error))
+      exchange.finishBody(.failure(error))
       throw error
     }
   }
 
   package func cancel() {
     base.cancel()
-    if !isWhole { exchange.finish(.failure(.cancelled)) }
+    if !isWhole { exchange.finishBody(.failure(.cancelled)) }
   }
 
   package var trailers: HTTPFields? { base.trailers }
@@ -83,35 +76,18 @@ package final class HookedBody: ResourceBody.Source {
   }
 
   private func pass(_ data: Data) async throws(CacheError) -> Data {
-    var passed = data
-    if let hooks = exchange.hooks {
-      passed = try await hooks.received(data, of: exchange.exchange)
-      guard replaces || passed.count == data.count else {
-        let reason = "a hook returned \(passed.count) bytes for \(data.count) without proceedReplacingBody"
-        let error = CacheError(.invalidConfiguration, reason: reason)
-        throw error
-      }
+    let passed = try await exchange.replace(data)
+    guard replaces || passed.count == data.count else {
+      throw CacheError(
+        .invalidConfiguration, reason: "a hook returned \(passed.count) bytes for \(data.count) without proceedReplacingBody")
     }
-    let count = passed.count
-    let received = passed
-    state.withLock { state in
-      state.taken += Int64(data.count)
-      state.given += Int64(count)
-      if let sum = state.collected?.count {
-        if sum + count <= collectionLimit { state.collected?.append(received) } else { state.collected = nil }
-      }
-    }
+    state.withLock { $0.taken += Int64(data.count) }
     return passed
   }
 
   private func end() -> Data? {
-    let (count, data): (Int64, Data?) = state.withLock { state in
-      state.outcome = .complete
-      defer { state.collected = nil }
-      return (state.given, state.given <= Int64(collectionLimit) ? state.collected : nil)
-    }
-    exchange.finish(.success(head))
-    exchange.hooks?.decoded(data, count: count, of: exchange.exchange)
+    state.withLock { $0.outcome = .complete }
+    exchange.finishBody(.success(head))
     return nil
   }
 }

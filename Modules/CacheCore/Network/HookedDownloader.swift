@@ -1,23 +1,17 @@
 /// The downloader that ``Downloader/hooked(by:)`` returns.
 package final class HookedDownloader: Downloader {
-  private struct Held {
-    weak var hooks: (any DownloaderHooks)?
-  }
-
   package let id = ComponentID.unique(HookedDownloader.self)
   private let base: any Downloader
-  private let held: Lock<Held>
+  private let hooks: DownloaderHooks
 
-  package init(_ base: any Downloader, hooks: any DownloaderHooks) {
-    self.base = base
-    held = Lock(Held(hooks: hooks))
-  }
+  package init(_ base: any Downloader, hooks: DownloaderHooks) { (self.base, self.hooks) = (base, hooks) }
 
   package var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
   package func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
-    guard let hooks = held.withLock({ $0.hooks }) else { return try await base.download(request) }
-    let exchange = HookedExchange(hooks, request)
+    guard hooks.isSet else { return try await base.download(request) }
+    var request = request
+    let exchange = HookedExchange(hooks, &request)
     exchange.willStart()
     let response: DownloadResponse
     do {
@@ -31,13 +25,15 @@ package final class HookedDownloader: Downloader {
 }
 
 extension Downloader {
-  /// Returns this downloader with hooks, for engines without their own. The result's identity is unique, because hooks cannot be
-  /// compared.
+  /// Returns this downloader with hooks. The result's identity is unique, because hooks cannot be compared.
   ///
   /// ```swift
-  /// let watched = engine.hooked(by: watcher)  // references `watcher` weakly
+  /// var hooks = DownloaderHooks()
+  /// hooks.onRequestSent.delegate(on: watcher) { (watcher, exchange) in watcher.note("\(exchange.request)") }
+  /// let watched = engine.hooked(by: hooks)
   /// ```
   ///
-  /// - Parameter hooks: The hooks, referenced weakly. After they are released, the downloader works without hooks.
-  public func hooked(by hooks: any DownloaderHooks) -> some Downloader { HookedDownloader(self, hooks: hooks) }
+  /// - Parameter hooks: The hooks, as they are now. Their targets are referenced weakly. After they are released, the downloader
+  ///   works without hooks.
+  public func hooked(by hooks: DownloaderHooks) -> some Downloader { HookedDownloader(self, hooks: hooks) }
 }

@@ -1,38 +1,55 @@
 package import HTTPTypes
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// A request that calls its ``DownloaderHooks`` in order and reports its end only once.
 package final class HookedExchange: Sendable {
   private struct State {
-    weak var hooks: (any DownloaderHooks)?
     var exchange: DownloadExchange
     var isFinished = false
+    /// Whether the end of the body is not yet the end of the request, because a hook gets the whole body first.
+    var isCollecting = false
   }
 
+  private let hooks: DownloaderHooks
   private let state: Lock<State>
+  /// Whether a hook replaces chunks, as decided when the request began.
+  private let replacesData: Bool
+  /// Whether a hook replaces the whole body, as decided when the request began.
+  private let replacesBody: Bool
 
-  package init(_ hooks: any DownloaderHooks, _ request: DownloadRequest) {
-    state = Lock(State(hooks: hooks, exchange: DownloadExchange(request: request.head, attempt: request.attempt)))
+  /// - Parameter request: The request. It loses its `Range` if a hook needs the whole body.
+  package init(_ hooks: DownloaderHooks, _ request: inout DownloadRequest) {
+    self.hooks = hooks
+    (replacesData, replacesBody) = (hooks.onDataReceived.isSet, hooks.onBodyReceived.isSet)
+    if replacesBody { for name in [HTTPField.Name.range, .ifRange] { request.head.headerFields[name] = nil } }
+    state = Lock(State(exchange: DownloadExchange(request: request.head, attempt: request.attempt)))
   }
 
-  var hooks: (any DownloaderHooks)? { state.withLock { $0.hooks } }
-  var exchange: DownloadExchange { state.withLock { $0.exchange } }
+  private var exchange: DownloadExchange { state.withLock { $0.exchange } }
 
   /// Makes the first call.
-  package func willStart() { hooks?.willStart(exchange) }
+  package func willStart() { hooks.onRequestSent(exchange) }
 
-  /// Makes the second and the third call. Returns the response with a body that makes the other calls. A refused response is
-  /// cancelled.
+  /// Makes the calls about the head and the whole body. Returns the response with a body that makes the other calls. A refused
+  /// response is cancelled.
   package func admit(_ response: DownloadResponse) async throws(CacheError) -> DownloadResponse {
     do {
       let replaces = try await judge(response.head)
       var admitted = response
-      if replaces {
-        admitted.head.headerFields[.contentLength] = nil
-        admitted.head.headerFields[.acceptRanges] = "none"
+      if replaces || replacesBody && (response.head.status.kind == .successful || response.head.status == .notModified) {
+        admitted.head.headerFields.describeReplacedBody()
       }
+      let collects = try collects(response.head)
+      if collects { state.withLock { $0.isCollecting = true } }
       let source = HookedBody(
         response.body.source, length: response.body.length, head: admitted.head, replaces: replaces, exchange: self)
       admitted.body = ResourceBody(length: replaces ? nil : response.body.length, source: source)
+      if collects { try await collect(&admitted) }
       return admitted
     } catch {
       response.body.source.cancel()
@@ -41,26 +58,85 @@ package final class HookedExchange: Sendable {
     }
   }
 
-  /// Makes the fifth call. Later ends of the same request are not reported.
-  package func finish(_ result: Result<HTTPResponse, CacheError>) {
-    let isFirst = state.withLock { state in
-      defer { state.isFinished = true }
-      return !state.isFinished
-    }
-    if isFirst { hooks?.finished(exchange, with: result) }
+  /// Returns the bytes for the reader in place of the next ones.
+  func replace(_ data: Data) async throws(CacheError) -> Data {
+    replacesData ? try await replaced(data, by: hooks.onDataReceived) : data
   }
 
-  /// Returns whether the bytes of the response may be replaced.
+  /// Makes the last call. Later ends of the same request are not reported.
+  package func finish(_ result: Result<HTTPResponse, CacheError>) {
+    let last: DownloadExchange? = state.withLock { state in
+      guard !state.isFinished else { return nil }
+      state.isFinished = true
+      switch result {
+      case .success(let head): state.exchange.response = head
+      case .failure(let error): state.exchange.error = error
+      }
+      return state.exchange
+    }
+    if let last { hooks.onDownloadingFinished(last) }
+  }
+
+  /// Makes the last call at the end of the body, unless a hook gets the whole body first.
+  func finishBody(_ result: Result<HTTPResponse, CacheError>) {
+    if !state.withLock({ $0.isCollecting }) { finish(result) }
+  }
+
+  /// Returns whether the chunks of the response may be replaced by others of any size.
   private func judge(_ head: HTTPResponse) async throws(CacheError) -> Bool {
-    guard let hooks else { return false }
-    let exchange = exchange
-    guard hooks.isValid(head.status, of: exchange) else {
+    let exchange = state.withLock { state in
+      state.exchange.response = head
+      return state.exchange
+    }
+    guard hooks.onValidStatusCode.call(exchange) ?? true else {
       throw CacheError(.unacceptableStatus, reason: "a hook refused the status \(head.status.code)", response: head)
     }
-    switch await hooks.mayContinue(head, of: exchange) {
+    switch try await hooks.onResponseReceived.callAsync(exchange) ?? .proceed {
     case .proceed: return false
     case .proceedReplacingBody: return true
     case .refuse(let reason): throw CacheError(.refused, reason: reason, response: head)
     }
+  }
+
+  /// Returns whether a hook gets the whole body of the response.
+  private func collects(_ head: HTTPResponse) throws(CacheError) -> Bool {
+    guard replacesBody, head.status.kind == .successful, exchange.request.method != .head else { return false }
+    guard head.status != .partialContent else {
+      throw CacheError(
+        .malformedResponse, reason: "a part of a body was received for a request without Range, and a hook needs the whole body",
+        status: head.status.code)
+    }
+    return head.status != .noContent && head.status != .resetContent
+  }
+
+  private func collect(_ response: inout DownloadResponse) async throws(CacheError) {
+    let whole = try await replaced(response.body.collect(limit: hooks.bodyLimit), by: hooks.onBodyReceived)
+    response.head.headerFields[.contentLength] = "\(whole.count)"
+    response.body = ResourceBody(whole)
+    finish(.success(response.head))
+  }
+
+  /// - Throws: ``CacheError/Code/refused`` if the target of the hook was released after the request began. The reader must not
+  ///   get the bytes as they are.
+  private func replaced(
+    _ data: Data, by hook: AsyncDelegate<DownloadExchange, Data>
+  ) async throws(CacheError) -> Data {
+    var exchange = exchange
+    exchange.data = data
+    guard let new = try await hook.callAsync(exchange) else {
+      throw CacheError(.refused, reason: "the target of the hook that replaces the body was released")
+    }
+    if Task.isCancelled { throw .cancelled }
+    return new
+  }
+}
+
+extension HTTPFields {
+  /// Changes the fields of a head whose body is replaced. Its length, its digests and its ranges were those of the server's body.
+  fileprivate mutating func describeReplacedBody() {
+    for name in ["Content-Length", "Content-Digest", "Repr-Digest", "Content-MD5", "Digest"].compactMap({ HTTPField.Name($0) }) {
+      self[name] = nil
+    }
+    self[.acceptRanges] = "none"
   }
 }

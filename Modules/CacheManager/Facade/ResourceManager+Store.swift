@@ -43,6 +43,8 @@ extension ResourceManager {
     var options = options
     options.downloader = .use(FixedResponse(HTTPResponse(status: .ok, headerFields: fields), data))
     options.alternatives = []
+    // The bytes are the caller's, and not a server's that a hook would decrypt.
+    options.hooks = nil
     options.policy = .reload
     if options.validator.resolved(configuration.validator) == nil, options.expiration == nil {
       options.expiration = .after(lifetime)

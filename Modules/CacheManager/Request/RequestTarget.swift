@@ -33,6 +33,7 @@ struct RequestTarget: Sendable {
     case nil, .adapted: isFromSchemeHandler = provider != nil
     case .use, .disabled: isFromSchemeHandler = false
     }
+    callHooks(of: request.options)
     if isHTTP { interceptSending() }
   }
 
@@ -44,7 +45,14 @@ struct RequestTarget: Sendable {
     head = request
     downloader = options.downloader.resolved(core.configuration.downloader)
     isFromSchemeHandler = false
+    callHooks(of: options)
     interceptSending()
+  }
+
+  /// Adds the hooks of the load. Their downloader is unique, so the load is coalesced with no other.
+  private mutating func callHooks(of options: RequestOptions) {
+    guard let hooks = options.hooks, hooks.isSet else { return }
+    downloader = downloader.map { HookedDownloader($0, hooks: hooks) }
   }
 
   private mutating func interceptSending() {
