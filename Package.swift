@@ -251,6 +251,7 @@ let package = Package(
     example("MemoryAlone", ["MemoryStore", "CacheCore"]),
     example("OwnBackend", ["Etagere", "CacheTesting", httpTypes]),
     example("FolderAsNetwork", ["Etagere", "CacheTesting"]),
+    example("SessionClient", ["CacheNetworking", httpTypes]),
     example("JSONClient", ["Etagere", "CacheTesting"]),
     // Its clock uses CacheCore's lock, which is not public.
     .executableTarget(
@@ -452,7 +453,7 @@ let package = Package(
         product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
         product("ArgumentParser", of: "swift-argument-parser", trait: "Gateway"),
       ]),
-    tests("ExamplesTests", ["FolderAsNetwork", "JSONClient", "MemoryAlone", "OwnBackend"]),
+    tests("ExamplesTests", ["FolderAsNetwork", "JSONClient", "MemoryAlone", "OwnBackend", "SessionClient"]),
     .testTarget(
       name: "JSONClientTests", dependencies: ["JSONClient", "Etagere", "CacheTesting"], path: "Tests/JSONClientTests",
       exclude: ["Fixtures"], packageAccess: false, swiftSettings: strict),

@@ -11,7 +11,7 @@ struct ExampleProgramTests {
 
   @Test(
     "the program ends with status 0", .timeLimit(.minutes(5)),
-    arguments: ["FolderAsNetwork", "JSONClient", "MemoryAlone", "OwnBackend"])
+    arguments: ["FolderAsNetwork", "JSONClient", "MemoryAlone", "OwnBackend", "SessionClient"])
   func status(_ name: String) async throws {
     let process = Process()
     process.executableURL = Self.folder.appending(path: name)
