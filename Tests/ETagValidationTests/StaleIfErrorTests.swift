@@ -17,7 +17,9 @@ struct StaleIfErrorTests {
     return cache.load(request) { _ in .success(.head(status)) }
   }
 
-  @Test("a stale response is served in place of a 500, 502, 503 or 504 within stale-if-error", arguments: [500, 502, 503, 504])
+  @Test(
+    "a stale response is served in place of a 429, 500, 502, 503 or 504 within stale-if-error",
+    arguments: [429, 500, 502, 503, 504])
   func standsIn(status: Int) {
     let line = "max-age=5, stale-if-error=10"
     #expect(outcome(line, status: status, after: 14).source == .standIn)
@@ -27,7 +29,7 @@ struct StaleIfErrorTests {
     #expect(outcome("max-age=5", status: status, after: 14, "Cache-Control: stale-if-error=10").source == .standIn)
   }
 
-  @Test("other errors are returned", arguments: [404, 429, 501, 505, 599])
+  @Test("other errors are returned", arguments: [404, 428, 501, 505, 599])
   func others(status: Int) {
     #expect(outcome("max-age=5, stale-if-error=10", status: status, after: 9).source == .network)
   }

@@ -70,9 +70,12 @@ extension ETagValidator {
   }
 
   /// Returns whether `stale-if-error`, of the stored response or of the request, allows the stored response in place of a server
-  /// error (RFC 5861 §4). The plan has already established that no directive forbids it.
+  /// error. The plan has already established that no directive forbids it.
+  ///
+  /// RFC 5861 §4 names 500, 502, 503 and 504. A 429 (RFC 6585 §4) is treated in the same way: like a 503, it says that the server
+  /// has no response now, and not that the resource has changed.
   private func mayServeStaleOnError(_ metadata: StoredMetadata, for exchange: Exchange) -> Bool {
-    guard [500, 502, 503, 504].contains(exchange.status) else { return false }
+    guard [429, 500, 502, 503, 504].contains(exchange.status) else { return false }
     let windows = [
       rules.directives(of: metadata.response.headerFields).stated.staleIfError,
       CacheControl(request: exchange.request).staleIfError,
