@@ -13,6 +13,9 @@ internal import Foundation
 /// inlined into it.
 extension OriginRequest {
   func carryOut(_ verdict: ValidationVerdict, _ received: ReceivedResponse) async throws(CacheError) -> Attempt {
+    if received.response.head.status == .partialContent, !received.sent.headerFields.contains(.range) {
+      return .response(try await refusePart(verdict, received))
+    }
     switch verdict {
     case .update(let index, let metadata, let changes):
       let ticket = cache.ticket(for: Candidate(key: candidates[index].key, metadata: metadata))
@@ -227,6 +230,21 @@ extension OriginRequest {
       response.body = .none
     }
     return response
+  }
+
+  /// Refuses a part that no range asked for (RFC 9110 §15.3.7). A caller would take it for the whole.
+  @inline(never)
+  private func refusePart(
+    _ verdict: ValidationVerdict, _ received: ReceivedResponse
+  ) async throws(CacheError) -> TransactionResponse {
+    // An unsafe request may have changed something all the same.
+    if case .pass(let changes, _) = verdict { await apply(changes) }
+    received.response.body.source.cancel()
+    received.reservation?.release()
+    let error = CacheError(
+      .malformedResponse, reason: "the server answered 206 (partial content) to a request without a range", status: 206,
+      attempt: received.metrics(at: request.clock.uptime).attempts)
+    return try await serveFallback(for: error, sent: received.sent, requestTime: received.requestTime)
   }
 
   @inline(never)

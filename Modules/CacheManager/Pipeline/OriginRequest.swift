@@ -207,7 +207,7 @@ struct OriginRequest: Sendable {
 
   /// Serves a stale response because the origin failed, if that is allowed.
   @inline(never)
-  private func serveFallback(
+  func serveFallback(
     for error: CacheError, sent: HTTPRequest, requestTime: Timestamp
   ) async throws(CacheError) -> TransactionResponse {
     guard !error.isCancellation, !Task.isCancelled else { throw .cancelled }
