@@ -302,7 +302,8 @@ final class CoalescingKey: Hashable, Sendable {
     // The stores compare resources byte by byte, but `String` does not. Resources that are equal as strings can have different
     // bytes.
     guard mine.resource.utf8.elementsEqual(others.resource.utf8) else { return false }
-    return mine.policy == others.policy && reads == other.reads && writes == other.writes
+    return mine.policy == others.policy && mine.staleFallback == others.staleFallback
+      && reads == other.reads && writes == other.writes
       && mine.expiration == others.expiration && mine.acceptedStatuses == others.acceptedStatuses
       && mine.redirectLimit == others.redirectLimit && mine.allowsInsecureRedirects == others.allowsInsecureRedirects
       && mine.networkAccess == others.networkAccess && largestBody == other.largestBody

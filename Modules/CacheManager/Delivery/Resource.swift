@@ -28,8 +28,8 @@ public struct Resource<Value: Sendable>: Sendable {
   /// The error that caused this stale response to be served (``validation`` is `.failed`), or `nil` if this is the requested
   /// response. Show the error as a warning.
   ///
-  /// Either the origin could not be reached, or it failed and the stored response permits its use in that case (`stale-if-error`,
-  /// RFC 5861 §4).
+  /// No response arrived before the deadline, or the origin failed and the stored response may be used in that case
+  /// (`stale-if-error`, RFC 5861 §4, or `StaleFallback.anyStored`).
   public var fallbackReason: CacheError?
   /// The time from the call to the result, by the manager's clock.
   public var duration: Duration

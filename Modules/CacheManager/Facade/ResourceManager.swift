@@ -53,6 +53,8 @@ public final class ResourceManager: Sendable {
     public var callbackQueue: CallbackQueue = .platformDefault
     /// The policy for the use of stored responses, unless the request has its own.
     public var policy: LoadPolicy = .standard
+    /// The stored responses that may be used if a load fails, unless the request has its own setting.
+    public var staleFallback: StaleFallback = .standard
     /// The policy for the durable storage of originals and transformed values, unless the request has its own.
     public var storagePolicy: StoragePolicy = .automatic
     /// The timeout of a whole load, greater than zero, or `nil` for no limit while bytes arrive.

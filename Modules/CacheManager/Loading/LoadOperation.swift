@@ -22,8 +22,22 @@ struct LoadOperation: Sendable {
     do throws(CacheError) {
       return .success(request.alternatives.isEmpty ? try await followingRedirects(known) : try await tryingAlternatives())
     } catch {
-      return .failure(error.about(request.address))
+      let error = error.about(request.address)
+      return await anyStored(insteadOf: error).map { .success($0) } ?? .failure(error)
     }
+  }
+
+  /// Returns the stored response for a load that failed as a whole, for example because a redirect was refused.
+  private func anyStored(insteadOf error: CacheError) async -> LoadOutcome? {
+    guard request.staleFallback == .anyStored, error.permitsAnyStored, !isAboutTarget(error), !Task.isCancelled else {
+      return nil
+    }
+    let stored = try? await performing(request.with { $0.policy = .cacheOnly }).followingRedirects()
+    return stored?.with { ($0.validation, $0.fallbackReason) = (.failed, error) }
+  }
+
+  private func performing(_ load: ResolvedRequest) -> LoadOperation {
+    LoadOperation(request: load, priority: priority, report: report, revalidations: revalidations)
   }
 
   func followingRedirects(_ known: KnownResponses? = nil) async throws(CacheError) -> LoadOutcome {
@@ -245,7 +259,7 @@ extension LoadOperation {
     let account = TransferMeter(request.clock)
     do throws(CacheError) {
       let original = try await fetch(account.metering(self.original))
-      guard let failure = original.fallbackReason else { return original }
+      guard let failure = original.fallbackReason, Self.isWorthAnother(failure) else { return original }
       // A response of another source is better than a stored one that cannot be confirmed.
       fallback = original
       // The bodies of the alternatives must not wait for its memory.
@@ -297,7 +311,7 @@ extension LoadOperation {
   }
 
   private func fetch(_ load: ResolvedRequest) async throws(CacheError) -> LoadOutcome {
-    try await LoadOperation(request: load, priority: priority, report: report, revalidations: revalidations).followingRedirects()
+    try await performing(load).followingRedirects()
   }
 
   /// Whether another source may help. It does not help after a refusal, a cancellation, or an error of the configuration.

@@ -14,7 +14,7 @@ struct OriginRequest: Sendable {
   let transaction: CacheTransaction
   /// The stored responses from which the plan was made.
   let candidates: [Candidate]
-  /// The index of the stored response that may be served if the origin cannot be reached.
+  /// The index of the stored response that the validator serves if the origin cannot be reached.
   let fallback: Int?
   let reason: ForwardReason
   /// Whether the request selects a stored response, fresh or stale, which the new one replaces.
@@ -182,9 +182,26 @@ struct OriginRequest: Sendable {
   func judge(
     _ response: Result<HTTPResponse, CacheError>, sent: HTTPRequest, requestTime: Timestamp
   ) -> ValidationVerdict {
-    transaction.planner.judge(
-      response, to: transaction.head, sent: sent, fallback: fallback, stored: request.role == .mirror ? [] : stored,
-      requestTime: requestTime)
+    if request.staleFallback == .anyStored, isFailure(response), let index = anyStored { return .serveStale(index) }
+    return transaction.planner.judge(
+      response, to: transaction.head, sent: sent, fallback: request.staleFallback == .never ? nil : fallback,
+      stored: request.role == .mirror ? [] : stored, requestTime: requestTime)
+  }
+
+  private func isFailure(_ response: Result<HTTPResponse, CacheError>) -> Bool {
+    switch response {
+    case .success(let head): request.isFailure(head)
+    case .failure(let error): error.permitsAnyStored
+    }
+  }
+
+  /// The index of the stored response that the request selects, whatever its directives and those of the request are.
+  private var anyStored: Int? {
+    guard request.role != .mirror, let index = transaction.planner.selection(by: transaction.head, from: stored) else {
+      return nil
+    }
+    let response = stored[index].response
+    return request.destination.isStream || request.isResult(response) || request.isFollowed(response) ? index : nil
   }
 
   // MARK: Failing
@@ -201,7 +218,7 @@ struct OriginRequest: Sendable {
       return try await send(received.sent, received.content, retry)
     }
     let failure = error.at(received.retry.attempt).caused(by: received.response.head)
-    guard error.isUnreachable else { throw failure }
+    guard error.isUnreachable || request.staleFallback == .anyStored else { throw failure }
     return try await serveFallback(for: failure, sent: received.sent, requestTime: received.requestTime)
   }
 
@@ -281,6 +298,11 @@ struct OriginRequest: Sendable {
 }
 
 extension CacheError {
+  /// Whether ``StaleFallback/anyStored`` applies. Errors of the program, and the end of the load or of its manager, stay visible.
+  var permitsAnyStored: Bool {
+    ![.cancelled, .closed, .notCached, .invalidConfiguration, .misuse, .unscripted].contains(code)
+  }
+
   /// Returns the error with the number of the attempt, unless it has one.
   fileprivate func at(_ attempt: Int) -> CacheError {
     guard self.attempt == nil, !isCancellation else { return self }

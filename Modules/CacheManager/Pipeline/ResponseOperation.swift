@@ -130,6 +130,8 @@ struct ResponseOperation: Sendable {
   private func revalidate(_ sent: HTTPRequest, _ originRequest: OriginRequest) {
     let background = request.with { settings in
       for name in ConfidentialFields.conditions + [.range] { settings.head.headerFields[name] = nil }
+      // A failure is reported, because the caller has the stored response already.
+      settings.staleFallback = .never
     }
     // Responses that are removed from now on count as removed for the background request too.
     let transaction = CacheTransaction(

@@ -62,13 +62,23 @@ final class ResolvedRequest: Sendable {
     return named
   }
 
+  /// Whether a load or an HTTP caller receives the head as a failure, with ``StaleFallback/anyStored``.
+  func isFailure(_ response: HTTPResponse) -> Bool {
+    let status = response.status.code
+    if settings.destination.isStream { return status == 429 || status >= 500 }
+    return status != 304 && !settings.acceptedStatuses.contains(status) && !isFollowed(response)
+  }
+
+  /// Whether the load follows the response to another URL.
+  func isFollowed(_ response: HTTPResponse) -> Bool { settings.redirectLimit > 0 && RedirectRules.leads(response) }
+
   var bodyTooLarge: CacheError {
     CacheError(.bodyTooLarge, reason: "the body is larger than the limit of \(settings.maximumBodySize) bytes")
   }
 
   /// Whether a response may be the result of a load: its status is accepted, and it is not a redirect to follow.
   func isResult(_ response: HTTPResponse) -> Bool {
-    settings.acceptedStatuses.contains(response.status.code) && (settings.redirectLimit == 0 || !RedirectRules.leads(response))
+    settings.acceptedStatuses.contains(response.status.code) && !isFollowed(response)
   }
 
   /// Returns the resource of a request. The caller's own key names the requested URL, but not the target of a redirect. A
@@ -158,6 +168,7 @@ struct RequestSettings: Sendable {
   var executor: (any TaskExecutor)?
   var callbackQueue: CallbackQueue
   var policy: LoadPolicy
+  var staleFallback: StaleFallback
   var partition: String?
   /// The resource under which the response is stored, unless a redirect leads to another one.
   private(set) var resource: String
@@ -241,6 +252,7 @@ struct RequestSettings: Sendable {
     executor = options.executor ?? core.configuration.executor
     callbackQueue = options.callbackQueue ?? core.configuration.callbackQueue
     policy = options.policy ?? core.configuration.policy
+    staleFallback = options.staleFallback ?? core.configuration.staleFallback
     storagePolicy = options.storagePolicy ?? core.configuration.storagePolicy
     reads = options.reads
     writes = options.writes
