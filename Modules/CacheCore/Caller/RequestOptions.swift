@@ -80,7 +80,8 @@ public struct RequestOptions: Sendable {
   public var expiration: Expiration?
   /// The priority of the load.
   public var priority: LoadPriority.Level = .normal
-  /// The maximum duration of the whole load, greater than zero.
+  /// The maximum duration of the whole load, greater than zero. A load whose stored response may be used instead of a late one
+  /// then has a tenth of this time, at least 100 ms, to read it.
   public var timeout: Duration?
   /// The longest time without received data before the engine gives up, greater than zero, or `nil` for the engine's own.
   public var idleTimeout: Duration?

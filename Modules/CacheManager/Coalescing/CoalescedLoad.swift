@@ -5,6 +5,8 @@ enum CoalescedLoadEvent<Output: Sendable>: Sendable {
   case progress(LoadProgress)
   /// An output that may be outdated. The final output follows.
   case stale(Output)
+  /// A stored response may be used if the load fails. The load reports it when it sends the request.
+  case foundFallback
 
   /// Merges two progress reports that the consumer has not taken yet into the later one. Returns `nil` for other events.
   static func merge(_ earlier: Self, _ later: Self) -> Self? {
@@ -22,6 +24,9 @@ protocol Shareable: Sendable {
 enum LeaveReason: Sendable {
   /// The waiter ends with this error, which the waiter receives.
   case failed(CacheError)
+  /// The deadline of the waiter has passed, which is this error. The waiter receives ``CoalescedLoad/Message/expired(_:)`` if a
+  /// stored response may be used, and otherwise the error.
+  case expired(CacheError)
   /// A stale value was enough for the waiter. It receives nothing more, and the work continues without it.
   case satisfied
 }
@@ -49,6 +54,8 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     case end(Result<Output, CacheError>)
     /// Sent in place of `end` if the outcome is for the first waiter alone. This waiter then needs a load of its own.
     case loadAlone
+    /// Sent in place of `end` at the waiter's deadline, which is this error. A load without requests may have an outcome.
+    case expired(CacheError)
   }
 
   /// One waiter: a structure around a single closure. A load wraps its waiter several times, and each further closure costs
@@ -80,6 +87,7 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     var isSettled = false
     var lastProgress: LoadProgress?
     var stale: Output?
+    var hasFallback = false
     var closers: [CheckedContinuation<Void, Never>] = []
 
     /// Closes the load and returns `true` if the work must be cancelled now, because no waiter needs it.
@@ -181,6 +189,7 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
       guard !state.isClosed else { return nil }
       state.lastToken += 1
       state.waiters.append((state.lastToken, waiter))
+      if state.hasFallback { waiter.receive(.post(.foundFallback)) }
       if let stale = state.stale { waiter.receive(.post(.stale(stale))) }
       if let progress = state.lastProgress { waiter.receive(.post(.progress(progress))) }
       return state.lastToken
@@ -191,16 +200,20 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
 
   /// Removes one waiter and does not affect the other waiters. Does nothing if the load is settled or has ended for the waiter.
   func leave(_ token: Int, _ reason: LeaveReason) {
-    let (waiter, task, cancels) = state.withLock { state -> (Waiter?, Task<Void, Never>?, Bool) in
+    let (waiter, task, cancels, hasFallback) = state.withLock { state -> (Waiter?, Task<Void, Never>?, Bool, Bool) in
       guard !state.isSettled, let index = state.waiters.firstIndex(where: { $0.token == token }) else {
-        return (nil, nil, false)
+        return (nil, nil, false, false)
       }
       let waiter = state.waiters.remove(at: index).waiter
       if case .satisfied = reason { state.survivesItsWaiters = true }
-      return (waiter, state.task, state.cancelsWhenUnattended())
+      return (waiter, state.task, state.cancelsWhenUnattended(), state.hasFallback)
     }
     if cancels { cancel(task) }
-    if let waiter, case .failed(let error) = reason { waiter.receive(.end(.failure(error))) }
+    switch reason {
+    case .expired(let error) where hasFallback: waiter?.receive(.expired(error))
+    case .failed(let error), .expired(let error): waiter?.receive(.end(.failure(error)))
+    case .satisfied: break
+    }
   }
 
   /// Stops waiters from leaving, because the outcome is about to be made. Every present waiter gets the outcome, and a
@@ -259,6 +272,7 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
       switch event {
       case .progress(let progress): state.lastProgress = progress
       case .stale(let output): state.stale = output
+      case .foundFallback: state.hasFallback = true
       }
       for (_, waiter) in state.waiters { waiter.receive(.post(event)) }
       return state.waiters
@@ -341,6 +355,8 @@ struct WaitingTask<Output: Shareable>: Sendable {
       case .post(let event): channel.send(.event(event))
       case .deliver: break
       case .end(let result): channel.finish(with: .end(result))
+      // The waiter that waits for this task has the deadline.
+      case .expired(let error): channel.finish(with: .end(.failure(error)))
       case .loadAlone: channel.finish()
       }
     }

@@ -102,6 +102,7 @@ final class RequestCoalescer: Sendable {
   /// - Parameters:
   ///   - alone: Whether the waiter needs a load of its own, which no other waiter joins. Such a waiter was accepted before.
   ///   - isAccepted: Whether the waiter was accepted before. It is then accepted even if the manager has closed in the meantime.
+  ///     A load with an outage was accepted before its deadline.
   ///   - task: The task to link to the coalesced load before the load begins.
   /// - Returns: `false` if the manager is closed.
   func join<Output: Shareable>(
@@ -112,7 +113,7 @@ final class RequestCoalescer: Sendable {
     while true {
       guard
         let (coalesced, isNew) = coalesced(
-          id, load, for: task, waiter, isShared: isShared, isAccepted: alone || isAccepted)
+          id, load, for: task, waiter, isShared: isShared, isAccepted: alone || isAccepted || load.outage != nil)
       else {
         return false
       }
@@ -303,6 +304,7 @@ final class CoalescingKey: Hashable, Sendable {
     // bytes.
     guard mine.resource.utf8.elementsEqual(others.resource.utf8) else { return false }
     return mine.policy == others.policy && mine.staleFallback == others.staleFallback
+      && mine.outage?.code == others.outage?.code && mine.outage?.reason == others.outage?.reason
       && reads == other.reads && writes == other.writes
       && mine.expiration == others.expiration && mine.acceptedStatuses == others.acceptedStatuses
       && mine.redirectLimit == others.redirectLimit && mine.allowsInsecureRedirects == others.allowsInsecureRedirects

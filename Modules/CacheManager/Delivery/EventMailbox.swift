@@ -16,6 +16,10 @@ final class EventMailbox<Value: Sendable>: Sendable {
     var isDelivering = false
     var isEnded = false
     var deadline: Task<Void, Never>?
+    /// Joins the load without requests that replaces this one at the deadline.
+    var fallBack: (@Sendable (EventMailbox, ResolvedRequest) -> Void)?
+    /// The error of the deadline, after the load has been replaced.
+    var lateness: CacheError?
 
     mutating func begin() -> Bool {
       guard !isDelivering else { return false }
@@ -49,18 +53,32 @@ final class EventMailbox<Value: Sendable>: Sendable {
   }
 
   /// Starts the deadline of this waiter for the whole load. It does not affect the other waiters.
-  func limit(to timeout: Duration?) {
-    guard let timeout else { return }
-    let (task, clock, address) = (task, load.clock, load.address)
+  ///
+  /// - Parameter fallBack: Joins the load that replaces this one at the deadline, if a stored response may be used. That load
+  ///   sends no request, and has a short time to read the response.
+  func limit(to timeout: Duration, _ fallBack: @escaping @Sendable (EventMailbox, ResolvedRequest) -> Void) {
+    let (load, task, clock) = (load, task, load.clock)
     let deadline = Task.detached {
       guard (try? await clock.sleep(for: timeout)) != nil else { return }
-      task.end(with: CacheError(.timedOut, reason: "not loaded within \(timeout)", url: address))
+      let error = CacheError(.timedOut, reason: "not loaded within \(timeout)", url: load.address)
+      task.expire(with: error)
+      guard (try? await clock.sleep(for: max(.milliseconds(100), timeout / 10))) != nil else { return }
+      task.end(with: error)
     }
     let isLate = state.withLock { state in
-      state.deadline = deadline
+      (state.deadline, state.fallBack) = (deadline, fallBack)
       return state.isEnded
     }
     if isLate { deadline.cancel() }
+  }
+
+  private func expire(_ error: CacheError) {
+    let fallBack = state.withLock { state in
+      state.lateness = error
+      return state.fallBack.take()
+    }
+    task.rejoin()
+    fallBack?(self, load.with { $0.outage = error })
   }
 
   /// The waiter through which a coalesced load reports to this mailbox.
@@ -73,10 +91,14 @@ final class EventMailbox<Value: Sendable>: Sendable {
       switch message {
       case .post(.progress(let progress)): if self.sink.event != nil { self.post(.progress(progress)) }
       case .post(.stale(let output)): if let old = self.resource(unpack(output)) { self.post(.stale(old)) }
+      case .post(.foundFallback): break
       case .deliver: self.deliver()
       case .end(.success(let output)):
         self.end(self.resource(unpack(output)).map { .success($0) } ?? .failure(.cancelled))
-      case .end(.failure(let error)): self.end(.failure(error))
+      case .end(.failure(let error)):
+        // The caller asked for a response in time. The reason why no stored one could be read is in the observer's events.
+        self.end(.failure(error.isCancellation ? error : self.state.withLock { $0.lateness } ?? error))
+      case .expired(let error): self.expire(error)
       // The coordinator starts another load: see `loadingAlone(by:)`.
       case .loadAlone: break
       }

@@ -6,6 +6,8 @@ public final class LoadTask: Sendable {
     case waiting
     case joined(Departure)
     case cancelled(CacheError)
+    /// The deadline has passed, and the load has left its coalesced load or leaves the one that it joins.
+    case expired(CacheError)
     case ended
   }
 
@@ -26,7 +28,7 @@ public final class LoadTask: Sendable {
     mutating func end(_ end: Phase) -> (Departure?, LoadPriority.Observation?) {
       defer { observation = nil }
       switch phase {
-      case .waiting:
+      case .waiting, .expired:
         phase = end
         return (nil, observation)
       case .joined(let departure):
@@ -75,7 +77,7 @@ public final class LoadTask: Sendable {
     let observation = priority.onRaise(observer)
     let former = state.withLock { state in
       switch state.phase {
-      case .waiting, .joined:
+      case .waiting, .joined, .expired:
         defer { state.observation = observation }
         return state.observation
       case .cancelled, .ended: return observation
@@ -92,10 +94,34 @@ public final class LoadTask: Sendable {
         state.phase = .joined(Departure(leave: leave))
         return nil
       case .cancelled(let error): return .failed(error)
+      case .expired(let error): return .expired(error)
       case .ended: return .satisfied
       }
     }
     if let reason { leave(reason) }
+  }
+
+  /// Leaves the coalesced load at the deadline, which is `error`, or as soon as the load joins one.
+  func expire(with error: CacheError) {
+    let departure = state.withLock { state -> Departure? in
+      switch state.phase {
+      case .waiting:
+        state.phase = .expired(error)
+        return nil
+      case .joined(let departure):
+        state.phase = .expired(error)
+        return departure
+      case .cancelled, .expired, .ended: return nil
+      }
+    }
+    departure?.leave(.expired(error))
+  }
+
+  /// Lets the load join another coalesced load after its deadline.
+  func rejoin() {
+    state.withLock { state in
+      if case .expired = state.phase { state.phase = .waiting }
+    }
   }
 
   /// Ends the task after the load has its outcome. The work that the load waited for may continue without it.

@@ -57,7 +57,8 @@ public final class ResourceManager: Sendable {
     public var staleFallback: StaleFallback = .standard
     /// The policy for the durable storage of originals and transformed values, unless the request has its own.
     public var storagePolicy: StoragePolicy = .automatic
-    /// The timeout of a whole load, greater than zero, or `nil` for no limit while bytes arrive.
+    /// The timeout of a whole load, greater than zero, or `nil` for no limit while bytes arrive. A load whose stored response may
+    /// be used instead of a late one then has a tenth of this time, at least 100 ms, to read it.
     public var timeout: Duration?
     /// The longest time that a load waits for the durable store to write, at least zero, or `nil` to wait until each write has
     /// ended. A longer write continues without the load, so a slow disk does not delay loads.

@@ -31,22 +31,24 @@ extension LoadCoordinator {
     guard load.writes.contains(.disk) else {
       return mailbox.end(.failure(load.noDurableStore))
     }
-    mailbox.limit(to: load.timeout)
+    if let timeout = load.timeout {
+      mailbox.limit(to: timeout) { mailbox, load in self.join(storing: load, alone: false, task, mailbox, value) }
+    }
+    join(storing: load, alone: false, task, mailbox, value)
+  }
+
+  private func join<Value: Sendable>(
+    storing load: ResolvedRequest, alone: Bool, _ task: LoadTask, _ mailbox: EventMailbox<Value>,
+    _ value: @escaping @Sendable (LoadOutcome) -> Value
+  ) {
     let storing = load.with { parts in
       parts.destination = .store
       // A response in memory alone is not enough. The store decides the size limit of a body.
       parts.reads.formIntersection(.disk)
       parts.maximumBodySize = .max
     }
-    join(storing, as: load, alone: false, task, mailbox, value)
-  }
-
-  private func join<Value: Sendable>(
-    _ storing: ResolvedRequest, as load: ResolvedRequest, alone: Bool, _ task: LoadTask, _ mailbox: EventMailbox<Value>,
-    _ value: @escaping @Sendable (LoadOutcome) -> Value
-  ) {
     let waiter = mailbox.waiter { (outcome: LoadOutcome) in (value(outcome), outcome) }
-      .loadingAlone { self.join(storing, as: load, alone: true, task, mailbox, value) }
+      .loadingAlone { self.join(storing: load, alone: true, task, mailbox, value) }
     let isAccepted = coalescer.join(load.storingID, storing, alone: alone, task: task, waiter: waiter) { coalesced in
       coalesced.start(on: storing.downloader?.preferredExecutor) { coalesced in
         let result = await self.store(storing, as: load, in: coalesced.number, coalesced.priority) { coalesced.report($0) }
@@ -110,7 +112,7 @@ extension LoadCoordinator {
     do throws(CacheError) {
       let outcome = try await awaitCoalescedLoad(load.storingID, before: number, priority) { event in
         switch event {
-        case .progress: report(event)
+        case .progress, .foundFallback: report(event)
         case .stale(let old):
           guard let mine = try? await taken(old, load) else { return }
           if case .file(let partialFile) = load.destination { partialFile.seal() }
@@ -180,7 +182,15 @@ extension LoadCoordinator {
   func startFile(_ load: ResolvedRequest, _ destination: FileDestination, _ task: LoadTask, _ sink: Sink<URL>) {
     let load = load.markedIfNested
     let mailbox = EventMailbox(load: load, task: task, sink: sink)
-    mailbox.limit(to: load.timeout)
+    if let timeout = load.timeout {
+      mailbox.limit(to: timeout) { mailbox, load in self.join(load, destination, task, mailbox) }
+    }
+    join(load, destination, task, mailbox)
+  }
+
+  private func join(
+    _ load: ResolvedRequest, _ destination: FileDestination, _ task: LoadTask, _ mailbox: EventMailbox<URL>
+  ) {
     let waiter = mailbox.waiter { (derived: TransformedOutcome<URL>) in (derived.value, derived.outcome) }
     let id = CoalescedLoadID(request: CoalescingKey(load), transform: "\(CoalescedLoadID.file) \(Revision.random())")
     let isAccepted = coalescer.join(id, load, alone: false, task: task, waiter: waiter) { coalesced in
@@ -260,6 +270,9 @@ extension LoadCoordinator {
       case .progress(let progress):
         coalesced.report(.progress(progress))
         return nil
+      case .foundFallback:
+        coalesced.report(.foundFallback)
+        return nil
       // A file is written once. The response after this one is written to the store alone.
       case .stale(let old): return old
       }
@@ -281,6 +294,7 @@ extension LoadCoordinator {
         let result = await self.fetch(writing, in: coalesced.number, coalesced.priority) { event in
           switch event {
           case .progress(let progress): coalesced.report(.progress(progress))
+          case .foundFallback: coalesced.report(.foundFallback)
           case .stale(let old): coalesced.report(.stale(CollectedFile(outcome: old, partialFile: partialFile) { true }))
           }
         }

@@ -61,10 +61,19 @@ final class LoadCoordinator: Sendable {
   ) {
     let load = load.markedIfNested
     let mailbox = EventMailbox(load: load, task: task, sink: sink, startedAt: startedAt)
-    mailbox.limit(to: load.timeout)
+    if let timeout = load.timeout {
+      mailbox.limit(to: timeout) { mailbox, load in self.join(load, known: nil, transform, isAccepted: true, task, mailbox) }
+    }
+    join(load, known: known, transform, isAccepted: startedAt != nil, task, mailbox)
+  }
+
+  private func join<Value: Sendable>(
+    _ load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>, isAccepted: Bool, _ task: LoadTask,
+    _ mailbox: EventMailbox<Value>
+  ) {
     if Value.self == Data.self, transform.id.isEmpty {
       let waiter = mailbox.waiter { (outcome: LoadOutcome) in (outcome.data as? Value).map { ($0, outcome) } }
-      joinBytes(load, known: known, alone: false, isAccepted: startedAt != nil, task: task, waiter)
+      joinBytes(load, known: known, alone: false, isAccepted: isAccepted, task: task, waiter)
     } else {
       joinDerived(load, transform, alone: false, task: task, mailbox: mailbox)
     }
@@ -152,7 +161,7 @@ final class LoadCoordinator: Sendable {
         // The load was accepted once, so it is accepted even if the manager has closed in the meantime.
         self.joinBytes(load, alone: alone || self.coalescer.isClosed, task: task, waiter)
       case .loadAlone: self.joinBytes(load, alone: true, task: task, waiter)
-      case .post, .deliver, .end: waiter.receive(message)
+      case .post, .deliver, .end, .expired: waiter.receive(message)
       }
     }
     let id = CoalescedLoadID(request: CoalescingKey(load))
@@ -224,6 +233,7 @@ final class LoadCoordinator: Sendable {
       switch event {
       case .progress(let progress): coalesced.report(.progress(progress))
       case .stale(let old): await stale(old)
+      case .foundFallback: coalesced.report(.foundFallback)
       }
       return nil
     }

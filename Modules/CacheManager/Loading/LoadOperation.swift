@@ -99,6 +99,11 @@ struct LoadOperation: Sendable {
       cache: known?.cache ?? TieredCache(request, resource: resource))
     switch try await transaction.decide(known?.result) {
     case .stored(let response, nil): return makeOutcome(response, of: hop)
+    case .stored(let response, let (sent, originRequest)?) where request.outage != nil:
+      // The waiters of the load that this one replaces have received the stale response already.
+      response.reservation?.release()
+      response.body.source.cancel()
+      return try await sendToOrigin(sent, originRequest, hop)
     case .stored(let response, let (sent, originRequest)?):
       let outcome = makeOutcome(response, of: hop)
       guard request.destination.isMemory || request.writes.contains(.disk) else { return outcome }
@@ -118,6 +123,7 @@ struct LoadOperation: Sendable {
     _ sent: HTTPRequest, _ originRequest: OriginRequest, _ hop: RedirectHop
   ) async throws(CacheError) -> LoadOutcome {
     guard request.destination.isMemory else { return try await sendToOrigin(sent, originRequest, hop) }
+    if originRequest.hasFallback { report(.foundFallback) }
     let subject = RevalidationTable.Subject(originRequest.cache)
     if let other = revalidations.enter(subject) {
       guard await other.value() != nil else { throw .cancelled }
@@ -134,6 +140,7 @@ struct LoadOperation: Sendable {
   private func sendToOrigin(_ sent: HTTPRequest, _ originRequest: OriginRequest, _ hop: RedirectHop) async throws(CacheError)
     -> LoadOutcome
   {
+    if originRequest.hasFallback { report(.foundFallback) }
     let timer = showCached(originRequest, hop)
     defer { timer?.cancel() }
     var response = try await originRequest.send(sent, hop.body.map { .reopened($0) } ?? .none)
@@ -163,7 +170,8 @@ struct LoadOperation: Sendable {
   /// A timer that gives waiters the stored response if the network is slow (`showCachedAfter`).
   private func showCached(_ originRequest: OriginRequest, _ hop: RedirectHop) -> Task<Void, Never>? {
     // A file is written once, with one response.
-    guard case .revalidate(_, let delay?) = request.policy, let fallback = originRequest.fallback, request.destination.isMemory
+    guard case .revalidate(_, let delay?) = request.policy, let fallback = originRequest.fallback,
+      request.destination.isMemory, request.outage == nil
     else {
       return nil
     }

@@ -62,6 +62,9 @@ struct OriginRequest: Sendable {
   func send(
     _ head: HTTPRequest, _ content: RequestContent = .none, _ retry: RetryState = RetryState()
   ) async throws(CacheError) -> TransactionResponse {
+    if let outage = request.outage {
+      return try await serveFallback(for: outage, sent: head, requestTime: request.clock.now)
+    }
     guard mayWaitForLease, let fleet = request.fleet, case .none = content, let selection = leaseSelection else {
       return try await transmit(head, content, retry)
     }
@@ -202,6 +205,15 @@ struct OriginRequest: Sendable {
     }
     let response = stored[index].response
     return request.destination.isStream || request.isResult(response) || request.isFollowed(response) ? index : nil
+  }
+
+  /// Whether a stored response may be used if the request fails.
+  var hasFallback: Bool {
+    switch request.staleFallback {
+    case .standard: fallback != nil
+    case .anyStored: anyStored != nil
+    case .never: false
+    }
   }
 
   // MARK: Failing

@@ -169,6 +169,9 @@ struct RequestSettings: Sendable {
   var callbackQueue: CallbackQueue
   var policy: LoadPolicy
   var staleFallback: StaleFallback
+  /// The error of every request that the load would send, or `nil` if it may send requests. A load with an outage still uses the
+  /// stored responses that may replace a failed one.
+  var outage: CacheError?
   var partition: String?
   /// The resource under which the response is stored, unless a redirect leads to another one.
   private(set) var resource: String
