@@ -61,6 +61,7 @@ final class EventMailbox<Value: Sendable>: Sendable {
     let deadline = Task.detached {
       guard (try? await clock.sleep(for: timeout)) != nil else { return }
       let error = CacheError(.timedOut, reason: "not loaded within \(timeout)", url: load.address)
+      load.failures.note(error, of: load)
       task.expire(with: error)
       guard (try? await clock.sleep(for: max(.milliseconds(100), timeout / 10))) != nil else { return }
       task.end(with: error)

@@ -29,7 +29,8 @@ public struct Resource<Value: Sendable>: Sendable {
   /// response. Show the error as a warning.
   ///
   /// No response arrived before the deadline, or the origin failed and the stored response may be used in that case
-  /// (`stale-if-error`, RFC 5861 §4, or `StaleFallback.anyStored`).
+  /// (`stale-if-error`, RFC 5861 §4, or `StaleFallback.anyStored`). Within the interval of `LoadPolicy.revalidate(atMostEvery:)`,
+  /// the reason is the failure of the latest request.
   public var fallbackReason: CacheError?
   /// The time from the call to the result, by the manager's clock.
   public var duration: Duration

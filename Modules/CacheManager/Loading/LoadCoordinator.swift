@@ -20,6 +20,7 @@ final class LoadCoordinator: Sendable {
 
   let configuration: ResourceManager.Configuration
   let invalidations = InvalidationLog()
+  let failures = RecentFailures()
   let stores: StoreCoordination
   let coalescer = RequestCoalescer()
   /// The priorities of prefetches that have not started.

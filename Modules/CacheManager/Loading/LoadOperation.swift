@@ -19,6 +19,15 @@ struct LoadOperation: Sendable {
 
   /// - Parameter known: The responses that the load has already found in the stores.
   func run(_ known: KnownResponses? = nil) async -> Result<LoadOutcome, CacheError> {
+    if let error = request.failures.error(of: request), isSatisfiedByFreshResponse {
+      return await performing(request.after(error)).result(known)
+    }
+    let result = await result(known)
+    request.failures.note(result, of: request)
+    return result
+  }
+
+  private func result(_ known: KnownResponses?) async -> Result<LoadOutcome, CacheError> {
     do throws(CacheError) {
       return .success(request.alternatives.isEmpty ? try await followingRedirects(known) : try await tryingAlternatives())
     } catch {
@@ -34,6 +43,13 @@ struct LoadOperation: Sendable {
     }
     let stored = try? await performing(request.with { $0.policy = .cacheOnly }).followingRedirects()
     return stored?.with { ($0.validation, $0.fallbackReason) = (.failed, error) }
+  }
+
+  /// Whether the request permits a response that the origin has just sent. Otherwise its own fields require a request.
+  private var isSatisfiedByFreshResponse: Bool {
+    CacheTransaction(
+      request, head: request.head, priority: priority, cache: TieredCache(request, resource: request.settings.resource)
+    ).isSatisfiedByFreshResponse
   }
 
   private func performing(_ load: ResolvedRequest) -> LoadOperation {

@@ -28,6 +28,15 @@ final class ResolvedRequest: Sendable {
     return ResolvedRequest(changed)
   }
 
+  /// Returns the load after a request has failed within the interval of its policy. The interval is the caller's decision, so it
+  /// also permits a stored response that the origin wants to be revalidated.
+  func after(_ failure: CacheError) -> ResolvedRequest {
+    with {
+      $0.outage = failure
+      if $0.staleFallback == .standard { $0.staleFallback = .anyStored }
+    }
+  }
+
   /// The load, marked as nested if another load waits for it.
   var markedIfNested: ResolvedRequest { MemoryBudget.isInsideLoad ? with { $0.isNested = true } : self }
 
@@ -195,6 +204,8 @@ struct RequestSettings: Sendable {
   let storagePolicy: StoragePolicy
   /// The log of removals, which shows what was removed during the load.
   let invalidations: InvalidationLog
+  /// The latest failures of loads whose policy has an interval.
+  let failures: RecentFailures
   /// The limits and the order of calls of the durable store.
   let stores: StoreCoordination
   /// The memory that loads may use at once.
@@ -233,6 +244,7 @@ struct RequestSettings: Sendable {
   ) {
     self.id = id
     invalidations = core.invalidations
+    failures = core.failures
     stores = core.stores
     budget = core.budget
     head = source.head

@@ -1,0 +1,72 @@
+internal import CacheCore
+
+/// The latest failures of loads whose policy has an interval (`LoadPolicy.revalidate(atMostEvery:)`). A failed request counts as
+/// one request of the interval, although it has stored nothing.
+final class RecentFailures: Sendable {
+  /// Loads that would send equal requests through the same components.
+  private struct Subject: Hashable {
+    /// A key, because keys are compared byte by byte.
+    let resource: CacheKey
+    /// A hash of the request. The request itself may contain credentials.
+    let request: Int
+    let components: [ComponentID?]
+
+    init(_ load: ResolvedRequest) {
+      resource = CacheKey(resource: load.settings.resource)
+      request = load.head.hashValue
+      components = [load.downloader?.id, load.memory?.id, load.store?.id, load.validator?.id, load.clockIdentity]
+    }
+  }
+
+  private struct Failure {
+    let error: CacheError
+    let uptime: Duration
+    let logPosition: Int
+  }
+
+  /// The minimum number of failures to remember. A forgotten failure permits another request within its interval.
+  static let memory = 1_000
+
+  private let failures = Lock<[Subject: Failure]>([:])
+
+  /// Returns the error of the latest request, unless a request may be sent: its interval has passed, it was not received, or the
+  /// resource was removed in the meantime.
+  func error(of load: ResolvedRequest) -> CacheError? {
+    guard case .revalidate(let interval?, _) = load.policy, !failures.withLock({ $0.isEmpty }) else { return nil }
+    let subject = Subject(load)
+    guard let failure = failures.withLock({ $0[subject] }), load.clock.uptime - failure.uptime < interval,
+      !load.invalidations.mayHaveMatched(load.settings.resource, since: failure.logPosition)
+    else { return nil }
+    return failure.error
+  }
+
+  /// Notes the result of a load that was allowed to send requests. Any response of the origin ends the failure.
+  func note(_ result: Result<LoadOutcome, CacheError>, of load: ResolvedRequest) {
+    switch result {
+    case .failure(let error): note(error, of: load)
+    case .success(let outcome):
+      if let error = outcome.fallbackReason { return note(error, of: load) }
+      guard outcome.source != .memory, outcome.source != .disk, !failures.withLock({ $0.isEmpty }) else { return }
+      let subject = Subject(load)
+      _ = failures.withLock { $0.removeValue(forKey: subject) }
+    }
+  }
+
+  /// Notes the error of a load whose policy has an interval, if the origin may have received the request.
+  func note(_ error: CacheError, of load: ResolvedRequest) {
+    guard case .revalidate(_?, _) = load.policy, Self.received.contains(error.code) else { return }
+    let failure = Failure(error: error, uptime: load.clock.uptime, logPosition: load.invalidations.current)
+    let subject = Subject(load)
+    failures.withLock { failures in
+      failures[subject] = failure
+      guard failures.count >= 2 * Self.memory else { return }
+      let oldest = failures.sorted { $0.value.uptime < $1.value.uptime }.prefix(Self.memory)
+      for (subject, _) in oldest { failures[subject] = nil }
+    }
+  }
+
+  private static let received: Set<CacheError.Code> = [
+    .unacceptableStatus, .timedOut, .connectionLost, .malformedResponse, .truncatedBody, .bodyInterrupted,
+    .damagedContentCoding, .bodyTooLarge, .tooManyRedirects, .redirectRefused,
+  ]
+}
