@@ -259,6 +259,25 @@ struct DeadlineFallbackTests {
     #expect(fixture.clock.pendingSleeps == 0)
   }
 
+  @Test("a stored value is used at the deadline, also without its original", arguments: [StoragePolicy.variants, .all])
+  func storedValue(_ policy: StoragePolicy) async throws {
+    let shop = TextTransformFixture()
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", etag: "\"1\"", cacheControl: "max-age=60"), .ok("late").held(by: gate))
+    let (manager, url, options) = (fixture.manager, fixture.url, options { $0.storagePolicy = policy })
+    _ = try await manager.load(url, as: shop.short(), options: options)
+    fixture.restart()
+    fixture.clock.advance(by: .seconds(90))
+
+    let load = Task { try await manager.load(url, as: shop.short(), options: options) }
+    await passDeadline()
+
+    let shown = try await load.value
+    #expect(shown.value == "OL" && shown.valueOrigin == .disk && shown.fallbackReason?.code == .timedOut)
+    #expect(shop.decoded.value == 1)
+    await expectEnd()
+  }
+
   @Test("a stale value that cannot be decoded leaves the timeout as the error")
   func undecodable() async throws {
     try await fixture.storeStale()

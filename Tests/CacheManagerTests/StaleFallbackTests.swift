@@ -201,6 +201,21 @@ struct StaleFallbackTests {
     #expect(error?.code == .revalidationFailed)
   }
 
+  @Test("an HTTP caller that waits for a failed request gets the stored response too")
+  func coalesced() async throws {
+    try await fixture.storeStale(cacheControl: "max-age=60, must-revalidate")
+    let gate = Gate()
+    fixture.network.respond(to: fixture.url, with: ScriptedResponse.response(.internalServerError).held(by: gate))
+    let first = Task { try await fixture.send(options: anyStored) }
+    await gate.arrived()
+    let second = Task { try await fixture.send(options: anyStored) }
+    try await Turns.until { fixture.observer.events.contains { if case .joined = $0 { true } else { false } } }
+    gate.open()
+    #expect(try await first.value.cache.hasSuffix(";fwd=stale;fwd-status=500;ttl=-30"))
+    #expect(try await second.value.cache.hasSuffix(";fwd=stale;fwd-status=500;ttl=-30;collapsed"))
+    try fixture.network.verify()
+  }
+
   @Test("with never, an HTTP caller gets the failure")
   func respondNever() async throws {
     try await fixture.storeStale(cacheControl: "max-age=60, stale-if-error=600")
