@@ -21,7 +21,7 @@ extension DiskCache {
     /// limit. Each file counts in whole blocks of 4 KiB; see <doc:/DiskStore>.
     ///
     /// A commit or metadata update that exceeds it starts an eviction in the background, in the order of ``eviction``, down to 90
-    /// %. The default is 512 MiB.
+    /// %. The eviction never removes the entry of that commit. The default is 512 MiB.
     public var sizeLimit: Int64?
     /// The policy that chooses the entries to evict when the folder exceeds its limit, when it is trimmed, and when the disk is
     /// full. <doc:/DiskStore> describes how it learns of uses by other caches and before opening.

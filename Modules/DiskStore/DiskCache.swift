@@ -15,8 +15,8 @@ public import Foundation
 /// ```
 ///
 /// Several caches, in one process or in many, can share a folder. An entry becomes visible with one rename, so a killed process
-/// leaves committed entries readable and no partial ones. A damaged file is a miss and is removed. The cache changes nothing
-/// outside the subfolder `etagere-1`. <doc:DiskFormat> describes the files.
+/// leaves committed entries readable and no partial ones. A commit never evicts its own entry. A damaged file is a miss and is
+/// removed. The cache changes nothing outside the subfolder `etagere-1`. <doc:DiskFormat> describes the files.
 ///
 /// No call blocks its caller: file operations run on the cache's own threads (``Configuration/ioWidth``). Cancelling the calling
 /// task does not interrupt a file operation.

@@ -3,7 +3,7 @@ import CacheTesting
 
 /// A dictionary as a memory store, without a flaw or with one that the contract must find.
 final class FlawedMemory: MemoryStoring {
-  enum Flaw: String, CaseIterable { case keepsTheOlder, ignoresRevisions, changesAnyway, keepsEverything, listsRemoved }
+  enum Flaw: String, CaseIterable { case keepsTheOlder, ignoresRevisions, changesAnyway, keepsEverything, listsRemoved, evictsTheNewest }
 
   let id = ComponentID.unique(FlawedMemory.self)
   private let flaw: Flaw?
@@ -20,6 +20,7 @@ final class FlawedMemory: MemoryStoring {
   func insert(_ entry: MemoryEntry, for key: CacheKey) -> Bool {
     state.withLock { state in
       if flaw == .keepsTheOlder, state.entries[key] != nil { return true }
+      if flaw == .evictsTheNewest, state.entries.count > 30 { return true }
       state.entries[key] = entry
       state.keys.insert(key)
       return true

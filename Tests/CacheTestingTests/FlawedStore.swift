@@ -7,7 +7,7 @@ import HTTPTypes
 final class FlawedStore: CacheStore {
   enum Flaw: String, CaseIterable {
     case changesBytes, ignoresRevisions, showsUncommitted, keepsWhatIsRemoved, listsOtherResources, losesLength, endsShort,
-      listsUnasked, forgetsOneOfMany, countsRemoved, leavesOneOfMany, leavesOneFresh
+      listsUnasked, forgetsOneOfMany, countsRemoved, leavesOneOfMany, leavesOneFresh, evictsTheNewest
   }
 
   let id = ComponentID.unique(FlawedStore.self)
@@ -34,7 +34,7 @@ final class FlawedStore: CacheStore {
       entry.body = ResourceBody(bytes)
     case .losesLength: entry.metadata.bodyLength = nil
     case .ignoresRevisions, .showsUncommitted, .keepsWhatIsRemoved, .listsOtherResources, .endsShort, .listsUnasked,
-      .forgetsOneOfMany, .countsRemoved, .leavesOneOfMany, .leavesOneFresh:
+      .forgetsOneOfMany, .countsRemoved, .leavesOneOfMany, .leavesOneFresh, .evictsTheNewest:
       break
     }
     return entry
@@ -49,6 +49,11 @@ final class FlawedStore: CacheStore {
     switch flaw {
     case .showsUncommitted: return HastyWriter(writer, sound, key, metadata)
     case .endsShort: return SilentWriter(writer)
+    case .evictsTheNewest:
+      return CollectingWriter(metadata) { [sound] metadata, body throws(CacheError) in
+        try await sound.store(body, for: key, metadata: metadata)
+        if sound.keys.count > 30 { try await sound.remove(key, ifRevision: nil) }
+      }
     case .changesBytes, .ignoresRevisions, .keepsWhatIsRemoved, .listsOtherResources, .losesLength, .listsUnasked,
       .forgetsOneOfMany, .countsRemoved, .leavesOneOfMany, .leavesOneFresh:
       return writer

@@ -25,7 +25,10 @@ struct EvictionRatioTests {
       if isHit {
         index.used(name, size: Int64(request.size), at: now)
       } else if index.stored(name, size: Int64(request.size), at: now) > limit {
-        for victim in index.choose(index.known.size - mark, most: .max) { index.evicted(victim, .removed) }
+        index.sweep {
+          let size = index.known.size
+          for victim in index.choose(size - mark, most: .max, sparingRecentUnless: size - limit) { index.evicted(victim, .removed) }
+        }
       }
       if reopens, number.isMultiple(of: trace.requests.count / 5) { index = reopened(index, eviction, limit) }
     }

@@ -19,4 +19,11 @@ struct StoreContractTests {
       on: DiskCache(path: folder.path, configuration: .init(sizeLimit: nil, durability: .fileAndFolder, ioWidth: 1)))
     withExtendedLifetime(folder) {}
   }
+
+  @Test("the contract holds with a small limit", arguments: StoreContract.cases)
+  func contractWithSmallLimit(_ statement: StoreContract.Case) async throws {
+    let folder = try TemporaryFolder()
+    try await statement.run(on: DiskCache(path: folder.path, configuration: .init(sizeLimit: 5 << 20)))
+    withExtendedLifetime(folder) {}
+  }
 }

@@ -23,5 +23,14 @@ struct SQLiteContractTests {
     await cache.close()
     withExtendedLifetime(folder) {}
   }
+
+  @Test("the contract holds with a small limit", arguments: StoreContract.cases)
+  func contractWithSmallLimit(_ statement: StoreContract.Case) async throws {
+    let folder = try TemporaryFolder()
+    let cache = try SQLiteCache(path: folder.path, configuration: .init(sizeLimit: 5 << 20))
+    try await statement.run(on: cache)
+    await cache.close()
+    withExtendedLifetime(folder) {}
+  }
 }
 #endif

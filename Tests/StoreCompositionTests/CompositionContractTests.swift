@@ -13,6 +13,14 @@ struct CompositionContractTests {
     withExtendedLifetime(folder) {}
   }
 
+  @Test("the contract holds for layers with small limits", arguments: StoreContract.cases)
+  func small(_ statement: StoreContract.Case) async throws {
+    let folders = [try TemporaryFolder(), try TemporaryFolder()]
+    let layers = try folders.map { try DiskCache(path: $0.path, configuration: .init(sizeLimit: 5 << 20)) }
+    try await statement.run(on: LayeredStore(layers))
+    withExtendedLifetime(folders) {}
+  }
+
   @Test("the contract holds for layers with writing back", arguments: StoreContract.cases)
   func back(_ statement: StoreContract.Case) async throws {
     let folder = try TemporaryFolder()

@@ -4,6 +4,10 @@
 /// others are evicted. A ghost queue remembers the fingerprints of evicted entries, up to 90 % of the capacity. A remembered
 /// entry that returns goes directly to the main queue.
 ///
+/// If the limits have room for fewer than 50 entries of the average cost, a tenth is too few: most entries would be evicted right
+/// after they were stored. The small queue then has room for five entries and evicts the least recently used one. With room for
+/// five entries or fewer, there is no main queue, so the policy is LRU.
+///
 /// An entry in the main queue gets another round for each use, at most three. A scan passes through without displacing entries in
 /// use. A hit increments a two-bit count and moves nothing. Capacity is measured in bytes or in entries, whichever limit is
 /// nearer.
@@ -29,6 +33,8 @@ public struct S3FIFO: EvictionPolicy {
   private static let mostUses: UInt8 = 3
   /// Limits the number of ghosts, because entries without a cost would otherwise be remembered without limit.
   private static let ghostsForEach = 8
+  /// The number of entries that the small queue of a small cache has room for.
+  private static let fewest = 5
 
   private var links = SlotLinks()
   private var residents: [Resident] = []
@@ -40,6 +46,8 @@ public struct S3FIFO: EvictionPolicy {
   private var costBound = Int.max
   private var countBound = Int.max
   private var hasEvicted = false
+  /// Whether a tenth of the capacity is less than ``fewest`` entries.
+  private var isSmallCache = false
 
   /// Creates an empty policy.
   public init() {}
@@ -53,14 +61,31 @@ public struct S3FIFO: EvictionPolicy {
     }
     uses[slot] = 0
     residents[slot] = Resident(fingerprint: fingerprint, cost: cost)
-    // Until the first eviction, entries that the small queue has no space for go to the main queue, because nothing must be
-    // evicted for them yet.
     let isKnown = ghosts.take(fingerprint)
-    if isKnown || (!hasEvicted && isSmallFull) { pushMain(slot) } else { pushSmall(slot) }
+    isSmallCache = Self.isFew(fitting(held: small.cost + main.cost, count: small.count + main.count, with: cost))
+    if isSmallCache {
+      // The entry is among the last ones first, and goes to the main queue later. The main queue may have room for one entry.
+      if isKnown { uses[slot] = Self.usesForMain }
+      pushSmall(slot)
+    } else if isKnown || (!hasEvicted && isSmallFull) {
+      // Until the first eviction, entries that the small queue has no space for go to the main queue, because nothing must be
+      // evicted for them yet.
+      pushMain(slot)
+    } else {
+      pushSmall(slot)
+    }
   }
 
   public mutating func access(_ slot: Int) {
     if uses[slot] < Self.mostUses { uses[slot] += 1 }
+    if isSmallCache { renew(slot) }
+  }
+
+  /// Makes an entry the newest of the small queue of a small cache.
+  private mutating func renew(_ slot: Int) {
+    guard !residents[slot].isMain else { return }
+    links.unlink(slot, from: &small.slots)
+    links.push(slot, onto: &small.slots)
   }
 
   /// Updates the cost. A replacement does not count as a use, because its load has just looked up the same key.
@@ -68,6 +93,7 @@ public struct S3FIFO: EvictionPolicy {
     let change = cost - residents[slot].cost
     residents[slot].cost = cost
     if residents[slot].isMain { main.cost += change } else { small.cost += change }
+    if isSmallCache { renew(slot) }
   }
 
   public mutating func remove(_ slot: Int) {
@@ -85,16 +111,19 @@ public struct S3FIFO: EvictionPolicy {
   public mutating func evict(toFit cost: Int) -> Int? {
     hasEvicted = true
     let capacity = capacity(toFit: cost)
-    let isMainFull = capacity.inCost ? main.cost > capacity.mainShare : main.count > capacity.mainShare
-    if !isMainFull, let slot = evictSmall(capacity) { return slot }
+    if !isMainFull(capacity), let slot = evictSmall(capacity) { return slot }
     return evictMain() ?? evictSmall(capacity)
   }
+
+  private func isMainFull(_ capacity: Capacity) -> Bool { (capacity.inCost ? main.cost : main.count) > capacity.mainShare }
 
   private mutating func evictSmall(_ capacity: Capacity) -> Int? {
     while let slot = popSmall() {
       if uses[slot] >= Self.usesForMain {
         uses[slot] = 0
         pushMain(slot)
+        // In a small cache, the next entry may be the last one, and must not leave in place of one of the main queue.
+        if isSmallCache, isMainFull(capacity) { return nil }
       } else {
         remember(residents[slot], capacity)
         return slot
@@ -128,11 +157,25 @@ public struct S3FIFO: EvictionPolicy {
     let mainShare: Int
     let ghostShare: Int
 
-    init(inCost: Bool, _ whole: Int) {
+    /// - Parameters:
+    ///   - whole: The amount to divide.
+    ///   - bound: The limit.
+    ///   - fitting: The number of entries for which the limit has room.
+    init(inCost: Bool, _ whole: Int, of bound: Int, fitting: Int) {
       self.inCost = inCost
-      mainShare = whole - S3FIFO.smallShare(of: whole)
+      let share = whole - S3FIFO.smallShare(of: whole)
+      mainShare = S3FIFO.isFew(fitting) ? min(share, bound / max(1, fitting) * max(0, fitting - S3FIFO.fewest)) : share
       ghostShare = Int(Double(whole) * 0.9)
     }
+  }
+
+  private static func isFew(_ fitting: Int) -> Bool { fitting < fewest * 10 }
+
+  /// Returns the number of entries of the average cost for which the limits have room.
+  private func fitting(held: Int, count: Int, with cost: Int = 0) -> Int {
+    let average = (Double(held) + Double(cost)) / Double(cost > 0 ? count + 1 : max(1, count))
+    let fitting = Double(costBound) / max(1, average)
+    return fitting < Double(countBound) ? Int(fitting) : countBound
   }
 
   private static func smallShare(of whole: Int) -> Int { whole / 10 }
@@ -143,13 +186,15 @@ public struct S3FIFO: EvictionPolicy {
 
   /// Returns the capacities for an eviction. The total is the resident amount plus the new entry, up to the limit. A shard may
   /// exceed its part of the store's limits or stay below it.
-  private func capacity(toFit cost: Int) -> Capacity {
+  private mutating func capacity(toFit cost: Int) -> Capacity {
     let (held, count) = (small.cost + main.cost, small.count + main.count)
     let inCost = Double(held) * Double(countBound) >= Double(count) * Double(costBound)
     let bound = inCost ? costBound : countBound
     let resident = inCost ? held : count
     let (sum, overflow) = resident.addingReportingOverflow(inCost ? cost : 1)
-    return Capacity(inCost: inCost, resident > bound ? resident : min(bound, overflow ? .max : sum))
+    let fitting = fitting(held: held, count: count)
+    isSmallCache = Self.isFew(fitting)
+    return Capacity(inCost: inCost, resident > bound ? resident : min(bound, overflow ? .max : sum), of: bound, fitting: fitting)
   }
 
   // MARK: Queues

@@ -59,6 +59,9 @@ public protocol EntryWriter: AnyObject, Sendable {
   func reader() throws(CacheError) -> ResourceBody
   /// Makes the whole entry visible in one step and replaces an older entry with the same key.
   ///
+  /// A store with a limit evicts other entries for this one, and never the entry itself. If it does not fit alone, the commit or
+  /// an earlier call throws ``CacheError/Code/entryTooLarge`` and evicts nothing.
+  ///
   /// - Returns: The stored metadata, with the length of the body.
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata
   /// Discards the written bytes. Does nothing after ``commit(trailers:)``.
@@ -191,6 +194,8 @@ public protocol CacheStore: Component {
   func sharedPart() async -> (any CacheStore)?
   /// Returns the number and size of the stored entries, or `nil` if the store does not count them. The default implementation
   /// returns `nil`.
+  ///
+  /// A store that evicts in the background first finishes the evictions for earlier commits.
   func usage() async throws(CacheError) -> StoreUsage?
 }
 

@@ -39,6 +39,8 @@ public protocol MemoryStoring: Component {
   /// Returns the entry, or `nil` if it is missing or expired.
   func entry(for key: CacheKey) -> MemoryEntry?
   /// Inserts or replaces an entry. Returns `false` if the entry exceeds a limit. In that case the key has no entry.
+  ///
+  /// A store evicts other entries for this one, and never the entry itself.
   @discardableResult
   func insert(_ entry: MemoryEntry, for key: CacheKey) -> Bool
   /// Reads and changes an entry in one atomic step, so that an older response cannot overwrite a newer one.

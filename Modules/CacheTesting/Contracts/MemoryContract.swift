@@ -79,6 +79,13 @@ public enum MemoryContract {
       store.remove(key, ifRevision: revision)
       try expect(nil, of: key, in: store, "the removed entry")
     },
+    Case(name: "an entry that was just inserted is there, whatever the store evicts for it") { store in
+      for number in 0..<500 {
+        let key = CacheKey(resource: "\(number.isMultiple(of: 4) ? number / 8 : number)")
+        try ContractViolation.expect(store.insert(entry("\(number)"), for: key), "entry \(number) was refused")
+        try expect("\(number)", of: key, in: store, "entry \(number) after its insertion")
+      }
+    },
     Case(name: "an emptied store has no entries and stores later ones") { store in
       let keys = (0..<5).map { CacheKey(resource: "\($0)") }
       for key in keys { store.insert(entry("a"), for: key) }

@@ -15,6 +15,8 @@ internal import Foundation
 ///   try await statement.run(on: MyStore())   // a new, empty store for each
 /// }
 /// ```
+///
+/// Run it also on a store with a limit of 4 to 8 MiB, if the store has a limit. Its ``/CacheCore/CacheStore/usage()`` must state it.
 public enum StoreContract {
   /// A statement of the contract.
   public struct Case: Sendable, CustomStringConvertible {
@@ -31,7 +33,7 @@ public enum StoreContract {
   }
 
   /// All statements of the contract.
-  public static let cases: [Case] = reading + keys + expiring + writing + conditional + following + listing + batches
+  public static let cases: [Case] = reading + keys + expiring + writing + conditional + following + listing + batches + evicting
 }
 
 extension StoreContract {

@@ -6,8 +6,10 @@ extension DiskEngine {
   private static let choiceLimit = 8192
 
   func enforceLimit() {
-    guard let size = try? sum().size, folder.isWritable, let limit = configuration.sizeLimit, size > limit else { return }
-    evict(to: configuration.sizeMark, .size)
+    index.sweep {
+      guard let size = try? sum().size, folder.isWritable, let limit = configuration.sizeLimit, size > limit else { return }
+      evict(to: configuration.sizeMark, .size, sparingRecentUpTo: limit)
+    }
   }
 
   /// Waits for the current sweep if the folder may exceed its limit by a tenth, and otherwise returns immediately. Without the
@@ -29,21 +31,23 @@ extension DiskEngine {
   /// Evicts a tenth of the cache, but never the last entry.
   func evictTenth() {
     guard let (size, count) = try? sum(), folder.isWritable, count > 1 else { return }
-    evict(to: size - max(size / 10, 1), .fullDisk)
+    evict(to: size - max(size / 10, 1), .fullDisk, sparingRecentUpTo: .max)
   }
 
   /// Removes entries in the policy's order until their total size is at most `target` bytes. It continues if a file cannot be
   /// removed.
   ///
+  /// - Parameter limit: The size in bytes up to which entries that were just stored stay. With `nil`, no entry is spared.
   /// - Returns: The number of removed entries.
   @discardableResult
-  private func evict(to target: Int64, _ reason: EvictionReason) -> Int {
+  private func evict(to target: Int64, _ reason: EvictionReason, sparingRecentUpTo limit: Int64? = nil) -> Int {
     let target = max(target, -1)
     guard (try? folder.prepareToWrite()) != nil else { return 0 }
     var removed = 0
     var left: [EntryIndex.Victim] = []
     while case let excess = index.known.size - target, excess > 0 {
-      let victims = index.choose(excess, most: Self.choiceLimit)
+      let victims = index.choose(
+        excess, most: Self.choiceLimit, sparingRecentUnless: limit.map { max(0, index.known.size - $0) })
       if victims.isEmpty { break }
       // Every chosen entry is removed even if others remove entries meanwhile. An entry put back would become the newest.
       for (shard, victims) in Dictionary(grouping: victims, by: \.name.shardNumber) {
@@ -62,7 +66,8 @@ extension DiskEngine {
   private func evict(_ victims: [EntryIndex.Victim], from shard: UInt8, _ left: inout [EntryIndex.Victim]) -> Int {
     folder.change {
       let shard = folder.shardFolder(shard)
-      let checksUse = !index.knowsUses(folder.foreignUses)
+      // Another cache may also have stored an entry again that this one chose before.
+      let checksUse = !index.knowsUses(folder.foreignUses) || !index.isCurrent(folder.foreignChanges)
       return victims.count { victim in
         let outcome = executor.wait(.entry(victim.name.lane)) { evict(victim, from: shard, checksUse) }
         if case .failed? = outcome {

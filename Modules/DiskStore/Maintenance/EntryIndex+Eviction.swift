@@ -14,21 +14,55 @@ extension EntryIndex {
   /// The number of entries chosen while the index is locked.
   private static let choiceBatch = 256
 
+  /// Runs a sweep, which covers all entries stored before its start.
+  func sweep(_ work: () -> Void) {
+    let last = state.withLock { state in
+      (state.needsSweep, state.isSweeping) = (false, true)
+      return state.lastRecent
+    }
+    work()
+    state.withLock { $0.endSweep(of: last) }
+  }
+
   /// Chooses entries to evict in the policy's order, until they have `bytes` bytes in total or `most` are chosen. They stay in
   /// the index but leave the order until they are used, replaced or given back.
-  func choose(_ bytes: Int64, most: Int) -> [Victim] {
+  ///
+  /// The policy may be the user's, so the index and not the policy spares entries.
+  ///
+  /// - Parameter necessary: The number of bytes for which entries that were just stored are evicted too, the oldest first, but
+  ///   never the last one. With `nil`, no entry is spared.
+  func choose(_ bytes: Int64, most: Int, sparingRecentUnless necessary: Int64? = nil) -> [Victim] {
     var victims: [Victim] = []
+    var spared: [Victim] = []
     var sum: Int64 = 0
     while sum < bytes, victims.count < most {
       let end = min(most, victims.count + Self.choiceBatch)
-      let count = victims.count
-      state.withLock { state in
-        while sum < bytes, victims.count < end, let victim = state.chooseNext() {
+      let isExhausted = state.withLock { state in
+        while sum < bytes, victims.count < end {
+          guard let victim = state.chooseNext() else { return true }
+          if necessary != nil, state.recent[victim.name] != nil {
+            spared.append(victim)
+          } else {
+            victims.append(victim)
+            sum += victim.size
+          }
+        }
+        return false
+      }
+      if isExhausted { break }
+    }
+    guard let necessary, !spared.isEmpty else { return victims }
+    state.withLock { state in
+      // An entry that was used or stored again since is in the order already.
+      let chosen = spared.filter { state.isChosen($0.name) }.map { (number: state.recent[$0.name] ?? 0, victim: $0) }
+      for (number, victim) in chosen.sorted(by: { $0.number < $1.number }) {
+        if sum < necessary, victims.count < most, number != state.lastRecent {
           victims.append(victim)
           sum += victim.size
+        } else {
+          state.takeIn(victim.name)
         }
       }
-      if victims.count == count { break }
     }
     return victims
   }

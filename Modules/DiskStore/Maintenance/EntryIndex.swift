@@ -12,9 +12,11 @@ final class EntryIndex: Sendable {
   }
 
   let state: Lock<EntryIndexState>
+  private let limit: Int64
 
   /// - Parameter limit: The maximum total size in bytes, or `nil` for no limit.
   init(_ eviction: any EvictionPolicy = S3FIFO(), limit: Int64? = nil) {
+    self.limit = limit ?? .max
     state = Lock(EntryIndexState(order: EvictionOrder(eviction, limit: limit)))
   }
 
@@ -40,6 +42,7 @@ final class EntryIndex: Sendable {
   func stored(_ name: EntryName, size: Int64, at time: Timestamp) -> Int64 {
     state.withLock { state in
       state.set(name, Use(size: size, last: time))
+      state.noteRecent(name, limit: limit)
       state.placing.remove(name.resource)
       state.stores += 1
       state.storedBytes += size
@@ -54,6 +57,7 @@ final class EntryIndex: Sendable {
   func resized(_ name: EntryName, size: Int64, at time: Timestamp) -> Int64 {
     state.withLock { state in
       state.set(name, Use(size: size, last: time))
+      state.noteRecent(name, limit: limit)
       return state.entries.total
     }
   }

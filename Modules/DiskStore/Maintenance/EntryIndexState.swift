@@ -33,8 +33,29 @@ struct EntryIndexState {
   /// The number of misses since then that read the file system.
   var blindMisses = 0
   var isListWanted = false
+  /// The entries that a sweep must not evict, numbered in the order in which they were stored: the last one, and those that were
+  /// stored since a sweep became necessary.
+  private(set) var recent: [EntryName: UInt64] = [:]
+  private(set) var lastRecent: UInt64 = 0
+  /// Whether a stored entry has exceeded the limit since the last sweep began.
+  var needsSweep = false
+  var isSweeping = false
 
   init(order: EvictionOrder) { self.order = order }
+
+  /// Records that an entry was stored or updated.
+  mutating func noteRecent(_ name: EntryName, limit: Int64) {
+    if !needsSweep, !isSweeping { recent.removeAll(keepingCapacity: true) }
+    lastRecent += 1
+    recent[name] = lastRecent
+    if entries.total > limit { needsSweep = true }
+  }
+
+  /// Forgets the entries whose sweep has ended, except the last one.
+  mutating func endSweep(of first: UInt64) {
+    isSweeping = false
+    recent = recent.filter { $0.value > first || $0.value == lastRecent }
+  }
 
   mutating func set(_ name: EntryName, _ use: EntryIndex.Use?) {
     touched?.insert(name)
