@@ -10,7 +10,7 @@ internal import Foundation
 /// The queue of a prefetcher. The running loads retain it, so that they end properly after the prefetcher is released.
 final class PrefetchQueue: Sendable {
   private struct State {
-    var accounting = PrefetchAccounting()
+    var accounting: PrefetchAccounting
     var isPaused = false
     var isPumping = false
     var watchers: [Int: AsyncStream<PrefetchProgress>.Continuation] = [:]
@@ -27,7 +27,7 @@ final class PrefetchQueue: Sendable {
   /// Loads one item. The closure is called at its end.
   private let load:
     @Sendable (ResolvedRequest, LoadTask, @escaping @Sendable (Result<Resource<Void>, CacheError>) -> Void) -> Void
-  private let state = Lock(State())
+  private let state: Lock<State>
 
   init<Value: Sendable>(
     _ core: LoadCoordinator, _ transform: ResourceTransform<Value>,
@@ -37,6 +37,7 @@ final class PrefetchQueue: Sendable {
     self.destination = destination
     self.concurrency = max(1, concurrency)
     validity = Result { () throws(CacheError) in try CacheError.require("concurrency", concurrency, in: 1...) }
+    state = Lock(State(accounting: PrefetchAccounting(remembersStored: destination == .disk)))
     isOfBytes = Value.self == Data.self && transform.id.isEmpty
     if destination == .disk, isOfBytes {
       // The bytes stream into the store and are not collected in memory.
@@ -68,10 +69,10 @@ final class PrefetchQueue: Sendable {
       let keys = [resource.key, resource.key.with(transform: "")]
       let cache = TieredCache(load, resource: resource.key.resource)
       Task.detached(priority: .utility) {
-        if await !cache.contains(keys, in: store) {
+        if await cache.contains(keys, in: store) != true {
           // A slow store may still be writing the response.
           await core.stores.writes.idle()
-          guard await cache.contains(keys, in: store) else {
+          guard await cache.contains(keys, in: store) == true else {
             return end(.failure(CacheError(.notCached, reason: "the response was not stored", url: load.address)))
           }
         }
@@ -159,6 +160,40 @@ final class PrefetchQueue: Sendable {
     pump()
   }
 
+  // MARK: Checking the store
+
+  /// Looks for the responses that were stored, and then ends the prefetch. Later ones may have evicted them.
+  private func check(_ stored: [PrefetchAccounting.StoredItem]) {
+    Task.detached(priority: .utility) { [self] in
+      var missing = await missing(stored)
+      if !missing.isEmpty {
+        // A slow store may still be writing some of them.
+        await core.stores.writes.idle()
+        missing = await self.missing(missing)
+      }
+      let numbers = Set(missing.map(\.number))
+      change { $0.accounting.endCheck(of: stored, missing: numbers) }
+      pump()
+    }
+  }
+
+  /// Returns the items that are no longer in their stores. A store that fails to answer shows nothing.
+  private func missing(_ stored: [PrefetchAccounting.StoredItem]) async -> [PrefetchAccounting.StoredItem] {
+    var missing: [PrefetchAccounting.StoredItem] = []
+    var stores: Set<ComponentID> = []
+    for item in stored {
+      guard let store = item.load.store else { continue }
+      let cache = TieredCache(item.load, resource: item.key.resource)
+      if stores.insert(store.id).inserted {
+        // A store that evicts in the background has done so when it counts its entries.
+        _ = try? await cache.read { () throws(CacheError) in try await store.usage() }
+      }
+      guard let isThere = await cache.contains([item.key, item.key.with(transform: "")], in: store) else { break }
+      if !isThere { missing.append(item) }
+    }
+    return missing
+  }
+
   // MARK: Cancelling
 
   func cancel(_ isMeant: (URL) -> Bool) {
@@ -180,20 +215,22 @@ final class PrefetchQueue: Sendable {
   /// waiters.
   @discardableResult
   private func change<Result>(_ body: (inout State) -> Result) -> Result {
-    let (result, waiters) = state.withLock { state in
+    let (result, stored, waiters) = state.withLock { state in
       let before = state.accounting.progress
       let result = body(&state)
+      let stored = state.accounting.beginCheck()
       let progress = state.accounting.progress
-      guard progress != before else { return (result, [CheckedContinuation<Void, Never>]()) }
+      guard progress != before else { return (result, stored, [CheckedContinuation<Void, Never>]()) }
       // The progress is sent under the lock, so that each watcher receives it in order. `yield` resumes a task and runs no
       // caller's code.
       for watcher in state.watchers.values { watcher.yield(progress) }
-      guard progress.isFinished else { return (result, []) }
+      guard progress.isFinished else { return (result, stored, []) }
       for watcher in state.watchers.values { watcher.finish() }
       defer { (state.watchers, state.waiters) = ([:], [:]) }
-      return (result, Array(state.waiters.values))
+      return (result, stored, Array(state.waiters.values))
     }
     for waiter in waiters { waiter.resume() }
+    if let stored { check(stored) }
     return result
   }
 
@@ -253,11 +290,15 @@ final class PrefetchQueue: Sendable {
 }
 
 extension TieredCache {
-  /// Whether the durable store has an entry with one of the keys.
-  fileprivate func contains(_ keys: [CacheKey], in store: any CacheStore) async -> Bool {
-    for key in keys {
-      let entry = try? await read { () throws(CacheError) in try await store.entry(for: key, range: 0..<0) }
-      if entry != nil { return true }
+  /// Whether the durable store has an entry with one of the keys, or `nil` if it fails.
+  fileprivate func contains(_ keys: [CacheKey], in store: any CacheStore) async -> Bool? {
+    for (number, key) in keys.enumerated() where number == 0 || key != keys[number - 1] {
+      do throws(CacheError) {
+        let entry = try await read { () throws(CacheError) in try await store.entry(for: key, range: 0..<0) }
+        if entry != nil { return true }
+      } catch {
+        return nil
+      }
     }
     return false
   }
@@ -292,6 +333,21 @@ struct PrefetchAccounting {
   private var listed = PrefetchReport.listedFailures
   private var duplicates = 0
   private(set) var progress = PrefetchProgress()
+
+  /// An item that ended with a stored response, with the number that counts it.
+  struct StoredItem: Sendable {
+    let number: Number
+    let load: ResolvedRequest
+    let key: CacheKey
+    let count: any WritableKeyPath<PrefetchProgress, Int> & Sendable
+  }
+
+  private let remembersStored: Bool
+  /// The items that ended since the last check.
+  private var stored: [StoredItem] = []
+
+  /// - Parameter remembersStored: Whether the stored responses must be there at the end of the prefetch.
+  init(remembersStored: Bool) { self.remembersStored = remembersStored }
 
   /// Makes room for the failures of one call with `count` requests, so that the report can list all of them.
   mutating func expect(_ count: Int) { listed = max(listed, count) }
@@ -338,10 +394,40 @@ struct PrefetchAccounting {
     switch result {
     case .failure(let error): fail(number, item.load.url, error)
     case .success(let resource):
-      switch resource.source {
-      case .memory, .disk: if resource.validation == .failed { progress.unconfirmed += 1 } else { progress.skipped += 1 }
-      case .revalidated, .network, .schemeHandler: progress.loaded += 1
-      }
+      let count: any WritableKeyPath<PrefetchProgress, Int> & Sendable =
+        switch resource.source {
+        case .memory, .disk: resource.validation == .failed ? \.unconfirmed : \.skipped
+        case .revalidated, .network, .schemeHandler: \.loaded
+        }
+      progress[keyPath: count] += 1
+      if remembersStored { stored.append(StoredItem(number: number, load: item.load, key: resource.key, count: count)) }
+    }
+  }
+
+  /// Returns the stored items to look for when no work is left, if any. The last of them counts as running until the check ends.
+  ///
+  /// A single item is not looked for, because a store evicts no entry for itself.
+  mutating func beginCheck() -> [StoredItem]? {
+    guard progress.isFinished, let last = stored.last else { return nil }
+    defer { stored = [] }
+    guard stored.count > 1 else { return nil }
+    progress[keyPath: last.count] -= 1
+    progress.running += 1
+    return stored
+  }
+
+  /// Records the end of a check.
+  mutating func endCheck(of checked: [StoredItem], missing: Set<Number>) {
+    guard let last = checked.last else { return }
+    progress.running -= 1
+    progress[keyPath: last.count] += 1
+    for item in checked where missing.contains(item.number) {
+      progress[keyPath: item.count] -= 1
+      fail(
+        item.number, item.load.url,
+        CacheError(
+          .notCached, reason: "the response was stored, but the store no longer has it and may be too small",
+          url: item.load.address))
     }
   }
 

@@ -72,6 +72,9 @@ public final class Prefetcher: Sendable {
 /// The results of a prefetch.
 public struct PrefetchReport: Sendable {
   /// The number of resources that were loaded or confirmed over the network, or by a scheme handler.
+  ///
+  /// With the destination ``PrefetchDestination/disk``, this, ``skipped`` and ``unconfirmed`` count only resources that the store
+  /// had when the last load ended.
   public var loaded = 0
   /// The number of resources that were not downloaded, because the response was already cached. A missing value of a transform
   /// was made.
@@ -80,6 +83,9 @@ public struct PrefetchReport: Sendable {
   public var unconfirmed = 0
   /// The resources that were not loaded, with the errors, in the order in which they were requested. Cancelled requests are
   /// listed too.
+  ///
+  /// With the destination ``PrefetchDestination/disk``, the resources that the store does not have are listed too. The error is
+  /// that of the store, such as `entryTooLarge`, or `notCached` if the response must not be stored or was evicted for later ones.
   ///
   /// The list contains the latest ``listedFailures`` failures. If a single call requested more resources, the list has room for
   /// that many. The failures of one call are therefore never cut.
@@ -101,6 +107,9 @@ public struct PrefetchProgress: Hashable, Sendable {
   /// The number of resources that are being loaded.
   public var running = 0
   /// The number of resources that were loaded or confirmed over the network, or by a scheme handler.
+  ///
+  /// A prefetch into the durable store looks for the responses when its last load ends. Those that were evicted meanwhile then
+  /// count as ``failed``.
   public var loaded = 0
   /// The number of resources that were not downloaded, because the response was already cached. A missing value of a transform
   /// was made.
@@ -134,5 +143,7 @@ public enum PrefetchDestination: Hashable, Sendable {
   case memory
   /// The durable store alone. Bytes stream to it and are not collected in memory, so even large bodies use little memory. A value
   /// is made in memory and stored in its encoded form.
+  ///
+  /// The report counts a resource as loaded only if the store has it at the end: see ``PrefetchReport/failed``.
   case disk
 }
