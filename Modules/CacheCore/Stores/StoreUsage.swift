@@ -1,6 +1,7 @@
 /// The number and size of the entries in a store.
 public struct StoreUsage: Hashable, Sendable {
-  /// The number of entries. A transformed value counts as a separate entry. In memory, so does the metadata of each resource.
+  /// The number of entries. A transformed value counts as a separate entry. So does the metadata of a resource if it comes from a
+  /// memory store itself, and not from `ResourceManager.usage()`.
   public var entries: Int
   /// The size of the entries in bytes, as counted towards the store's limit.
   public var bytes: Int64

@@ -21,7 +21,8 @@ public struct Resource<Value: Sendable>: Sendable {
   public var source: ResourceSource
   /// The outcome of revalidating a stored response, if the origin received a request.
   public var validation: RevalidationOutcome
-  /// The age of the response when it was delivered (RFC 9111 §4.2.3).
+  /// The age of the response when it was delivered (RFC 9111 §4.2.3), with fractions of a second. A text for people needs only
+  /// `age.components.seconds`.
   public var age: Duration
   /// Whether the response was stale when it was delivered and the origin has not confirmed it.
   public var isStale: Bool

@@ -145,10 +145,16 @@ extension ResourceManager {
   /// print(usage.memory?.bytes ?? 0, usage.disk?.bytes ?? 0)
   /// ```
   ///
+  /// The entries are the responses and the transformed values. The bytes in memory include the metadata of the responses, which
+  /// the memory store has in separate entries. O(*n*) with the number of entries in memory.
+  ///
   /// - Returns: The usage of each layer, or `nil` if the manager has no such store or the store does not count its entries.
   /// - Throws: The error of the durable store, with path and reason.
   public func usage() async throws(CacheError) -> (memory: StoreUsage?, disk: StoreUsage?) {
-    (configuration.memory?.usage(), try await configuration.store?.usage())
+    var memory = configuration.memory?.usage()
+    // A store that cannot list its keys counts the metadata, too.
+    if let keys = try? configuration.memory?.keys() { memory?.entries = keys.count { !MemoryTier.isIndex($0) } }
+    return (memory, try await configuration.store?.usage())
   }
 
   /// The part of the memory budget (``Configuration/memoryBudget``) that running loads use, in bytes, and the number of loads
