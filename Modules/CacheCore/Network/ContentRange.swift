@@ -1,15 +1,13 @@
-internal import CacheCore
-
 /// The range of bytes in a 206 response (`Content-Range`, RFC 9110 §14.4).
-struct ContentRange: Hashable, Sendable {
-  let first: Int64
-  let last: Int64
+package struct ContentRange: Hashable, Sendable {
+  package let first: Int64
+  package let last: Int64
   /// The length of the complete representation, or `nil` if the server does not know it.
-  let complete: Int64?
+  package let complete: Int64?
 
   /// Parses a field value. Returns `nil` for a unit other than bytes, for an unsatisfied range (`bytes */9`) and for an invalid
   /// value.
-  init?(_ value: String) {
+  package init?(_ value: String) {
     let parts = value.split(separator: " ", omittingEmptySubsequences: true)
     guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
     let sides = parts[1].split(separator: "/", omittingEmptySubsequences: false)
@@ -29,7 +27,7 @@ struct ContentRange: Hashable, Sendable {
   }
 
   /// The length of the range in bytes.
-  var length: Int64 { last - first + 1 }
+  package var length: Int64 { last - first + 1 }
 
   /// Parses a number that consists of digits only. `Int64("+1")` is a number, but not a valid position.
   static func number(_ text: some StringProtocol) -> Int64? {

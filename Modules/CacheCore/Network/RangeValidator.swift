@@ -1,15 +1,14 @@
-internal import CacheCore
-internal import HTTPTypes
+package import HTTPTypes
 
 /// A strong validator of a response. It allows parts of two transfers to be combined (RFC 9110 §13.1.5).
-enum RangeValidator: Hashable, Sendable {
+package enum RangeValidator: Hashable, Sendable {
   /// A strong entity tag, including its quotes.
   case tag(String)
   /// A `Last-Modified` date that is a strong validator, verbatim.
   case date(String)
 
   /// The value of an `If-Range` field.
-  var fieldValue: String {
+  package var fieldValue: String {
     switch self {
     case .tag(let value), .date(let value): value
     }
@@ -19,7 +18,7 @@ enum RangeValidator: Hashable, Sendable {
   ///
   /// A weak tag is not one and also rules out the date. A date may be used only without any tag (RFC 9110 §13.1.5). Different
   /// lines of a field are no validator.
-  init?(_ fields: HTTPFields, now: Timestamp) {
+  package init?(_ fields: HTTPFields, now: Timestamp) {
     if fields.contains(.eTag) {
       guard let strong = Self.strongTag(of: fields) else { return nil }
       self = .tag(strong)
@@ -32,7 +31,7 @@ enum RangeValidator: Hashable, Sendable {
   }
 
   /// Returns whether the fields identify the same bytes.
-  func isConfirmed(by fields: HTTPFields) -> Bool {
+  package func isConfirmed(by fields: HTTPFields) -> Bool {
     switch self {
     case .tag(let tag): Self.strongTag(of: fields) == tag
     case .date(let date): !fields.contains(.eTag) && fields.single(.lastModified)?.value == date

@@ -1,10 +1,9 @@
-internal import CacheCore
-internal import HTTPTypes
+package import HTTPTypes
 
 /// The conditions for resuming a body, decided when its head arrives. A pure value.
-struct ResumptionPlan: Hashable, Sendable {
+package struct ResumptionPlan: Hashable, Sendable {
   /// The use of a response to a request for the rest.
-  enum Verdict: Hashable, Sendable {
+  package enum Verdict: Hashable, Sendable {
     /// Its bytes follow the received bytes.
     case append
     /// It is the complete, unchanged response. The received bytes are skipped.
@@ -13,10 +12,10 @@ struct ResumptionPlan: Hashable, Sendable {
     case unusable(reason: String)
   }
 
-  let validator: RangeValidator
+  package let validator: RangeValidator
   /// The length of the complete body in bytes.
-  let length: Int64
-  let contentEncoding: String?
+  package let length: Int64
+  package let contentEncoding: String?
 
   /// Creates a plan, or `nil` if the rest cannot be requested or could belong to another resource.
   ///
@@ -25,7 +24,7 @@ struct ResumptionPlan: Hashable, Sendable {
   ///   - head: The head of the response.
   ///   - length: The announced length of the body in bytes.
   ///   - now: The time at which the response arrived.
-  init?(request: DownloadRequest, head: HTTPResponse, length: Int64?, now: Timestamp) {
+  package init?(request: DownloadRequest, head: HTTPResponse, length: Int64?, now: Timestamp) {
     guard request.head.method == .get, request.body == nil, request.head.headerFields[.range] == nil, head.status == .ok else {
       return nil
     }
@@ -38,8 +37,13 @@ struct ResumptionPlan: Hashable, Sendable {
     contentEncoding = head.headerFields[.contentEncoding]
   }
 
+  /// Creates the plan for a body whose head arrived earlier.
+  package init(validator: RangeValidator, length: Int64, contentEncoding: String?) {
+    (self.validator, self.length, self.contentEncoding) = (validator, length, contentEncoding)
+  }
+
   /// Returns the request for the bytes from `position` on, if the resource has not changed.
-  func request(_ original: DownloadRequest, from position: Int64) -> DownloadRequest {
+  package func request(_ original: DownloadRequest, from position: Int64) -> DownloadRequest {
     var rest = original
     rest.head.headerFields[.range] = "bytes=\(position)-"
     rest.head.headerFields[.ifRange] = validator.fieldValue
@@ -59,7 +63,7 @@ struct ResumptionPlan: Hashable, Sendable {
   ///   - head: The head of the response.
   ///   - bodyLength: The announced length of its body in bytes.
   ///   - position: The first requested byte.
-  func judge(_ head: HTTPResponse, bodyLength: Int64?, at position: Int64) -> Verdict {
+  package func judge(_ head: HTTPResponse, bodyLength: Int64?, at position: Int64) -> Verdict {
     switch head.status {
     case .partialContent: judgePart(head, bodyLength, position)
     case .ok:
