@@ -249,6 +249,9 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     task?.cancel()
   }
 
+  /// Whether any waiter still waits for the outcome.
+  var isAwaited: Bool { state.withLock { !$0.waiters.isEmpty } }
+
   /// Whether more than one waiter has ever joined.
   var hasBeenShared: Bool { state.withLock { $0.lastToken > Self.firstToken } }
 

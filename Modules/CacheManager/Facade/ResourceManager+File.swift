@@ -9,8 +9,11 @@ public import Foundation
 /// Loads that stream a response into a file, in constant memory.
 ///
 /// Policies, validation, redirects, coalescing and errors work as in any load. The file appears in one step, at the end. Until
-/// then, and if the load fails or is cancelled, an existing file stays unchanged. The bytes are first written to
-/// `.etagere-….part` in the same folder. A process that is killed leaves that file behind.
+/// then, and if the load fails or is cancelled, an existing file stays unchanged.
+///
+/// The bytes are first written to a hidden file in the same folder. A load that is cancelled, fails or ends with its process
+/// leaves that file, and the next load of the resource into the same file requests the rest (RFC 9110 §13.1.5). This needs a
+/// response with a length and a strong validator. Old parts are removed by later loads into the folder.
 ///
 /// The durable store receives a copy while the bytes arrive, unless `RequestOptions.writes` or the store's size limit prevents
 /// it. The memory store receives none. A cached response that may be used is copied from the store.

@@ -17,67 +17,87 @@ internal import Musl
 
 /// A file that is written beside its destination, and then replaces it in one step.
 ///
-/// Until then, the file at the destination stays unchanged. A killed process leaves a file that is named `.etagere-….part`. Only
-/// one task at a time uses a partial file, except for the members that state otherwise.
+/// Until then, the file at the destination stays unchanged. The partial file has a name that depends only on the destination, so
+/// a later load can continue it: see ``PartRecord``. If another load uses that name, the partial file has a unique name, and
+/// cannot be continued. Only one task at a time uses a partial file, except for the members that state otherwise.
+///
+/// All writes run in one queue in the order of their offsets, so a killed process leaves a file without gaps.
 final class PartialFile: Sendable {
+  /// The bytes of an earlier load, with which the body begins.
+  struct Part: Sendable {
+    let record: PartRecord
+    let plan: ResumptionPlan
+    /// The number of bytes in the file that may be used.
+    let count: Int64
+  }
+
   private struct State {
     /// Bytes that were accepted and not written yet, so that many small chunks become one call.
     var pending = Data()
+    /// The position in the current body up to which bytes were written or were already in the file.
     var written: Int64 = 0
+    /// The record of the bytes in the file, or `nil` if they cannot be continued.
+    var record: PartRecord?
+    /// The number of bytes of the recorded body in the file.
+    var kept: Int64 = 0
+    /// Whether the file may have bytes that are not of the current body. They are removed before the first write.
+    var isOutdated = false
+    /// Whether the file may have bytes.
+    var hasBytes = false
+    var isDraining = false
+    var failure: CacheError?
     var isSealed = false
     /// Whether the partial file still has its own name.
     var isNamed = true
+    /// Whether loads wait for the one that writes the file.
+    var isAwaited: @Sendable () -> Bool = { false }
+    /// The exclusive use of the name.
+    var claim: OpenParts.Claim?
+
+    var position: Int64 { written + Int64(pending.count) }
+
+    var isContinuable: Bool { record != nil && kept > 0 && failure == nil }
   }
 
   private static let batch = 256 << 10
+  /// The number of bytes after which they are flushed to the disk, so that a crash of the system loses no more.
+  private static let flushInterval: Int64 = 64 << 20
 
   /// The path of the destination.
   let target: String
   private let path: String
+  /// The path of the record, or `nil` for a file that cannot be continued.
+  private let recordPath: String?
   private let descriptor: Int32
+  /// The permissions of the complete file, or `nil` if the partial file has them.
+  private let permissions: mode_t?
   private let isDurable: Bool
   private let calls: FileSystemCalls
   private let queue: DispatchQueue
-  private let state = Lock(State())
+  private let state: Lock<State>
 
-  /// Creates an empty partial file in the folder of the destination.
-  ///
-  /// - Throws: `CacheError.Code.fileSystem` or `CacheError.Code.diskFull`, with path and number. Reasons are a missing folder, a
-  ///   folder at the destination, or missing permission.
-  static func open(_ destination: FileDestination) async throws(CacheError) -> PartialFile {
-    let target = try destination.path()
-    let queue = FileQueues.next()
-    return try await queue.perform { () throws(CacheError) in try PartialFile(target, destination, queue) }
-  }
-
-  private init(_ target: String, _ destination: FileDestination, _ queue: DispatchQueue) throws(CacheError) {
-    guard !target.hasSuffix("/") else { throw Self.error(EISDIR, "write the file", target) }
-    let slash = target.lastIndex(of: "/")
-    let path = "\(target[..<(slash.map { target.index(after: $0) } ?? target.startIndex)]).etagere-\(Revision.random()).part"
-    var status = stat()
-    let isThere = stat(target, &status) == 0
-    if isThere, status.st_mode & S_IFMT == S_IFDIR { throw Self.error(EISDIR, "write the file", target) }
-    var descriptor: Int32
-    repeat {
-      descriptor = systemOpen(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
-    } while descriptor < 0 && errno == EINTR
-    guard descriptor >= 0 else { throw Self.error(errno, "create a temporary file beside it", target) }
-    // The new file gets the permissions of the file that it replaces. If they cannot be set, the file is as private as any new
-    // file.
-    if isThere { _ = fchmod(descriptor, status.st_mode & 0o777) }
-    self.target = target
-    self.path = path
-    self.descriptor = descriptor
+  private init(
+    _ target: String, _ path: String, _ opened: OpenedPart, record recordPath: String?, _ claim: OpenParts.Claim?,
+    _ destination: FileDestination, _ queue: DispatchQueue
+  ) {
+    (self.target, self.path, self.recordPath) = (target, path, recordPath)
+    (descriptor, permissions) = (opened.descriptor, opened.permissions)
     self.queue = queue
     isDurable = destination.isDurable
     calls = destination.calls
+    var state = State(record: opened.record, kept: opened.count, claim: claim)
+    state.hasBytes = opened.count > 0
+    self.state = Lock(state)
   }
 
   deinit {
     // The last reference may be released on any thread, including the main thread, and both calls may wait for the disk.
-    let isNamed = state.withLock { $0.isNamed }
-    queue.async { [path, descriptor, calls] in
-      if isNamed { _ = unlink(path) }
+    let (isNamed, isContinuable) = state.withLock { ($0.isNamed, $0.isContinuable) }
+    queue.async { [path, recordPath, descriptor, calls] in
+      if isNamed, !isContinuable {
+        unlink(path)
+        if let recordPath { unlink(recordPath) }
+      }
       calls.close(descriptor)
     }
   }
@@ -89,10 +109,130 @@ final class PartialFile: Sendable {
       path: path, errno: number)
   }
 
+  // MARK: Opening
+
+  /// Opens the partial file of a destination, with the bytes of an earlier load if there are any.
+  ///
+  /// - Parameters:
+  ///   - parts: The partial files of the manager, or `nil` for a file that no later load continues.
+  ///   - isEnding: Whether the load that opens the file was cancelled. Another load then waits for its end.
+  /// - Throws: `CacheError.Code.fileSystem` or `CacheError.Code.diskFull`, with path and number. Reasons are a missing folder, a
+  ///   folder at the destination, or missing permission.
+  static func open(
+    _ destination: FileDestination, in parts: OpenParts? = nil, isEnding: @escaping @Sendable () -> Bool = { false }
+  ) async throws(CacheError) -> PartialFile {
+    let target = try destination.path()
+    let queue = FileQueues.next()
+    let names = PartNames(target: target)
+    let claim = try await parts?.claim(names.part, isEnding: isEnding)
+    return try await queue.perform { () throws(CacheError) in
+      guard !target.hasSuffix("/") else { throw error(EISDIR, "write the file", target) }
+      var status = stat()
+      let permissions = stat(target, &status) == 0 ? status.st_mode & 0o777 : nil
+      if permissions != nil, status.st_mode & S_IFMT == S_IFDIR { throw error(EISDIR, "write the file", target) }
+      let file: PartialFile
+      if let claim, let opened = OpenedPart(names, permissions) {
+        file = PartialFile(target, names.part, opened, record: names.record, claim, destination, queue)
+      } else {
+        let path = PartNames.unique(beside: target)
+        guard let opened = OpenedPart(unique: path, permissions) else {
+          throw error(errno, "create a temporary file beside it", target)
+        }
+        file = PartialFile(target, path, opened, record: nil, nil, destination, queue)
+      }
+      parts?.removeOldFiles(beside: names)
+      return file
+    }
+  }
+
+  // MARK: Continuing
+
+  /// The bytes that a load may continue, or `nil` if there are none.
+  var part: Part? {
+    get async {
+      try? await queue.perform { [self] () throws(CacheError) in
+        if !state.withLock({ $0.isOutdated }) { drain() }
+        return state.withLock { state in
+          guard !state.isSealed, state.failure == nil, let record = state.record, let plan = record.plan else { return nil }
+          let count = min(state.kept, plan.length - 1)
+          return count > 0 ? Part(record: record, plan: plan, count: count) : nil
+        }
+      }
+    }
+  }
+
+  /// Returns the progress of the current body. The bytes of an earlier load are included from the start.
+  func completed(_ progress: LoadProgress) -> LoadProgress {
+    let kept = state.withLock { $0.record == nil || $0.isOutdated ? 0 : $0.kept }
+    return progress.received < kept ? LoadProgress(received: kept, expected: progress.expected) : progress
+  }
+
+  /// Uses the bytes of a part as the beginning of the current body. Its bytes are passed to ``write(_:)`` again, which skips
+  /// them.
+  func resume(_ part: Part) async {
+    _ = try? await queue.perform { [self] () throws(CacheError) in
+      let isUsed = state.withLock { state in
+        guard !state.isSealed else { return false }
+        (state.isOutdated, state.written, state.kept) = (false, 0, part.count)
+        return true
+      }
+      // Without the record of this boot, a later load uses only what was flushed.
+      if isUsed, part.record.boot != BootID.name { save(part.record.written(flushed: min(part.record.flushed, part.count))) }
+    }
+  }
+
+  /// Removes the bytes of earlier bodies, and records how the body that begins now can be continued.
+  func begin(_ record: PartRecord) async throws(CacheError) {
+    guard recordPath != nil else { return }
+    try await queue.perform { [self] () throws(CacheError) in
+      guard !state.withLock({ $0.isSealed }) else { return }
+      try removeContent()
+      var record = record
+      if let permissions { record.permissions = UInt32(permissions) }
+      save(record.written(flushed: 0))
+    }
+  }
+
+  /// Writes the record. If that fails, the part cannot be continued.
+  private func save(_ record: PartRecord) {
+    guard let recordPath else { return }
+    let isSaved = record.write(to: recordPath)
+    if !isSaved { unlink(recordPath) }
+    state.withLock { $0.record = isSaved ? record : nil }
+  }
+
+  /// Flushes the part to the disk and records its length, so that a crash of the system does not lose it.
+  private func flushPart() {
+    let (record, kept) = state.withLock { ($0.record, $0.kept) }
+    guard let record, kept > record.flushed, calls.sync(descriptor) == nil else { return }
+    save(record.written(flushed: kept))
+  }
+
+  /// Removes all bytes and their record. The record is removed first, because it must never describe other bytes.
+  private func removeContent() throws(CacheError) {
+    let (record, hasBytes) = state.withLock { state in
+      defer { (state.record, state.kept, state.isOutdated, state.hasBytes) = (nil, 0, false, false) }
+      return (state.record, state.hasBytes)
+    }
+    if let record, let recordPath {
+      unlink(recordPath)
+      // After a crash of the system, it must not reappear either.
+      if record.flushed > 0 { flushFolder(of: recordPath) }
+    }
+    guard !hasBytes || ftruncate(descriptor, 0) == 0 else { throw Self.error(errno, "empty its temporary file", target) }
+  }
+
+  private func flushFolder(of path: String) {
+    let folder = openFile(PartNames(target: path).folder + ".", O_RDONLY | O_CLOEXEC)
+    guard folder >= 0 else { return }
+    fsync(folder)
+    closeFile(folder)
+  }
+
   // MARK: Writing
 
   /// The number of accepted bytes.
-  var count: Int64 { state.withLock { $0.written + Int64($0.pending.count) } }
+  var count: Int64 { state.withLock { $0.position } }
 
   /// Whether the content is final. Any task may read it at any time.
   var isSealed: Bool { state.withLock { $0.isSealed } }
@@ -100,44 +240,78 @@ final class PartialFile: Sendable {
   /// Seals the file, because its content is the result of a load. Later writes have no effect.
   func seal() { state.withLock { $0.isSealed = true } }
 
-  /// Removes the content.
-  func restart() async throws(CacheError) {
-    let wasWritten = state.withLock { state in
-      guard !state.isSealed else { return false }
-      defer { (state.pending, state.written) = (Data(), 0) }
-      return state.written > 0
-    }
-    guard wasWritten else { return }
-    try await queue.perform { [self] () throws(CacheError) in
-      guard ftruncate(descriptor, 0) == 0 else { throw Self.error(errno, "empty its temporary file", target) }
+  /// Begins another body. The bytes of earlier bodies are removed with its first write, unless it continues them.
+  func restart() {
+    state.withLock { state in
+      guard !state.isSealed else { return }
+      (state.pending, state.written, state.isOutdated) = (Data(), 0, state.hasBytes)
     }
   }
 
-  /// Appends bytes. Returns when they are written, or when they are buffered if they are few.
+  /// Appends bytes. They are written soon. Returns at once, unless many bytes are waiting.
   func write(_ chunk: Data) async throws(CacheError) {
-    let isFull = state.withLock { state in
-      guard !state.isSealed else { return false }
+    let (isFull, isIdle) = try state.withLock { state throws(CacheError) in
+      if let failure = state.failure { throw failure }
+      guard !state.isSealed else { return (false, false) }
+      let repeated = state.isOutdated ? 0 : max(0, min(state.kept - state.position, Int64(chunk.count)))
+      state.written += repeated
+      let rest = chunk.dropFirst(Int(repeated))
+      guard !rest.isEmpty else { return (false, false) }
       // A large chunk is written without a copy.
-      if state.pending.isEmpty { state.pending = chunk } else { state.pending.append(chunk) }
-      return state.pending.count >= Self.batch
+      if state.pending.isEmpty { state.pending = rest } else { state.pending.append(rest) }
+      defer { state.isDraining = true }
+      return (state.pending.count >= Self.batch, !state.isDraining)
     }
-    if isFull { try await flush() }
+    if isFull {
+      try await flush()
+    } else if isIdle {
+      queue.async { [self] in drain() }
+    }
   }
 
   /// Writes the buffered bytes.
   func flush() async throws(CacheError) {
-    let (batch, offset) = state.withLock { state in
+    try await queue.perform { [self] () throws(CacheError) in
+      drain()
+      if let failure = state.withLock({ $0.failure }) { throw failure }
+    }
+  }
+
+  /// Writes the buffered bytes, until none is left or a write fails.
+  private func drain() {
+    if state.withLock({ $0.isOutdated && !$0.isSealed }) {
+      do throws(CacheError) {
+        try removeContent()
+      } catch {
+        state.withLock { $0.failure = error }
+      }
+    }
+    var unflushed: Int64 = 0
+    while let (batch, offset) = nextBatch() {
+      let failure = batch.withUnsafeBytes { writeAll($0, at: offset) }
+      unflushed = state.withLock { state in
+        if let failure {
+          state.failure = Self.error(failure.number, "write the file", target)
+        } else if state.record != nil {
+          state.kept = offset + Int64(batch.count)
+        }
+        return state.record.map { state.kept - $0.flushed } ?? 0
+      }
+      if failure == nil, unflushed >= Self.flushInterval { flushPart() }
+    }
+  }
+
+  private func nextBatch() -> (Data, Int64)? {
+    state.withLock { state in
+      guard state.failure == nil, !state.pending.isEmpty else {
+        (state.pending, state.isDraining) = (Data(), false)
+        return nil
+      }
       defer {
         state.written += Int64(state.pending.count)
-        state.pending = Data()
+        (state.pending, state.hasBytes) = (Data(), true)
       }
       return (state.pending, state.written)
-    }
-    guard !batch.isEmpty else { return }
-    try await queue.perform { [self] () throws(CacheError) in
-      if let failure = batch.withUnsafeBytes({ writeAll($0, at: offset) }) {
-        throw Self.error(failure.number, "write the file", target)
-      }
     }
   }
 
@@ -154,11 +328,9 @@ final class PartialFile: Sendable {
     return nil
   }
 
-  // MARK: The end
-
   /// Copies the content of another partial file, which is complete.
   func copy(_ other: PartialFile) async throws(CacheError) {
-    try await restart()
+    restart()
     let end = other.count
     var offset: Int64 = 0
     while offset < end {
@@ -170,7 +342,8 @@ final class PartialFile: Sendable {
     try await flush()
   }
 
-  private func read(_ count: Int, at offset: Int64) async throws(CacheError) -> Data {
+  /// Reads bytes at an offset: at least one, and at most `count`.
+  func read(_ count: Int, at offset: Int64) async throws(CacheError) -> Data {
     try await queue.perform { [self] () throws(CacheError) in
       var chunk = Data(count: count)
       var result: Int
@@ -182,74 +355,60 @@ final class PartialFile: Sendable {
     }
   }
 
+  // MARK: The end
+
   /// Moves the partial file to its destination in one step.
   func place() async throws(CacheError) {
     try await queue.perform { [self] () throws(CacheError) in
+      if let permissions { _ = fchmod(descriptor, permissions) }
       if isDurable, let failure = calls.sync(descriptor) { throw Self.error(failure.number, "flush the file", target) }
       if let failure = calls.rename(path, target) { throw Self.error(failure.number, "move the file into place", target) }
-      state.withLock { $0.isNamed = false }
+      leave(keepsPart: false)
     }
   }
 
   /// Removes the partial file from its folder. Its bytes exist until the last task that reads or writes it has closed it.
   func discard() async {
     _ = try? await queue.perform { [self] () throws(CacheError) in
-      let isNamed = state.withLock { state in
-        defer { state.isNamed = false }
-        return state.isNamed
-      }
-      if isNamed { _ = unlink(path) }
+      if state.withLock({ $0.isNamed }) { unlink(path) }
+      leave(keepsPart: false)
     }
   }
-}
 
-// Outside the type, where the name means the system's function and not the member.
-private func systemOpen(_ path: String, _ flags: Int32, _ mode: mode_t) -> Int32 { open(path, flags, mode) }
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
-
-/// The system calls that write a caller's file. Tests replace them to cause failures. Each call returns the number of its error,
-/// or `nil` or a count if it succeeds.
-package struct FileSystemCalls: Sendable {
-  /// The number of a system call's error.
-  package struct Failure: Error {
-    package var number: Int32
-
-    package init(number: Int32) { self.number = number }
+  /// Sets the condition under which other loads wait for the load that writes this file.
+  func willBeWritten(whileAwaited isAwaited: @escaping @Sendable () -> Bool) {
+    state.withLock { $0.isAwaited = isAwaited }
   }
 
-  /// Writes at an offset. It may write fewer bytes than requested.
-  package var write: @Sendable (Int32, UnsafeRawBufferPointer, Int64) -> Result<Int, Failure>
-  /// Makes the content durable.
-  package var sync: @Sendable (Int32) -> Failure?
-  /// Moves a file to a path, and replaces an existing file.
-  package var rename: @Sendable (_ from: String, _ to: String) -> Failure?
-  /// Closes the file. It may wait for the disk.
-  package var close: @Sendable (Int32) -> Void
+  /// Leaves the part for a later load, or removes it if no load can or should continue it.
+  ///
+  /// Other loads may wait for the load that writes the file. They get the bytes, but the file has no name any more.
+  func leave(after error: CacheError) async {
+    let isAwaited = state.withLock { $0.isAwaited }
+    guard !isAwaited(), !Self.removing.contains(error.code) else { return await discard() }
+    _ = try? await queue.perform { [self] () throws(CacheError) in
+      if !state.withLock({ $0.isOutdated }) { drain() }
+      let isContinuable = state.withLock { state in
+        // The task that writes the file may not have noticed its cancellation yet.
+        (state.isSealed, state.pending) = (true, Data())
+        return state.isNamed && state.isContinuable
+      }
+      if isContinuable { flushPart() } else if state.withLock({ $0.isNamed }) { unlink(path) }
+      leave(keepsPart: isContinuable)
+    }
+  }
 
-  /// The calls of the system.
-  package static let system = FileSystemCalls(
-    write: { descriptor, bytes, offset in
-      let count = pwrite(descriptor, bytes.baseAddress, bytes.count, off_t(offset))
-      return count >= 0 ? .success(count) : .failure(Failure(number: errno))
-    },
-    sync: { descriptor in
-      #if canImport(Darwin)
-      // On Apple platforms, `fsync` leaves the bytes in the drive's own cache.
-      if fcntl(descriptor, F_FULLFSYNC) == 0 { return nil }
-      #endif
-      return fsync(descriptor) == 0 ? nil : Failure(number: errno)
-    },
-    rename: { from, to in move(from, to) == 0 ? nil : Failure(number: errno) },
-    close: { closeDescriptor(of: $0) })
+  /// The errors after which the part is removed: it would fill the disk, may be damaged, or cannot become a result.
+  private static let removing: Set<CacheError.Code> = [.diskFull, .fileSystem, .bodyTooLarge, .malformedResponse]
+
+  private func leave(keepsPart: Bool) {
+    if !keepsPart, let recordPath, state.withLock({ $0.isNamed }) { unlink(recordPath) }
+    unlockFile(descriptor)
+    let claim = state.withLock { state in
+      state.isNamed = false
+      return state.claim.take()
+    }
+    // Released outside the lock, because it resumes other loads.
+    _ = claim
+  }
 }
-
-// Outside the type, where the names mean the system's functions and not the members.
-private func move(_ from: String, _ to: String) -> Int32 { rename(from, to) }
-private func closeDescriptor(of descriptor: Int32) { close(descriptor) }

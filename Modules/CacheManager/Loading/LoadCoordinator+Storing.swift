@@ -204,7 +204,9 @@ extension LoadCoordinator {
   ) async -> Result<TransformedOutcome<URL>, CacheError> {
     do throws(CacheError) {
       // The file is opened first, so that a load whose file cannot be written sends no request.
-      let partialFile = try await PartialFile.open(destination)
+      // A stored response after a deadline has a file of its own, so that a later load can continue the part of the download.
+      let parts = load.outage == nil ? parts : nil
+      let partialFile = try await PartialFile.open(destination, in: parts) { [weak coalesced] in coalesced?.isAwaited != true }
       do throws(CacheError) {
         let collected = try await collected(load, partialFile, in: coalesced)
         if collected.partialFile === partialFile, collected.isSharedWithOthers() {
@@ -217,7 +219,7 @@ extension LoadCoordinator {
         }
         return .success(TransformedOutcome(value: destination.url, outcome: collected.outcome))
       } catch {
-        await partialFile.discard()
+        await partialFile.leave(after: error)
         throw error
       }
     } catch {
@@ -285,15 +287,19 @@ extension LoadCoordinator {
     _ load: ResolvedRequest, _ partialFile: PartialFile, alone: Bool, task: LoadTask,
     _ waiter: CoalescedLoad<CollectedFile>.Waiter
   ) {
-    let writing = load.with { $0.destination = .file(partialFile) }
+    let writing = load.with { writing in
+      writing.destination = .file(partialFile)
+      writing.downloader = load.downloader.map { PartDownloader($0, into: partialFile, for: load) }
+    }
     let joining = waiter.loadingAlone { self.join(load, partialFile, alone: true, task: task, waiter) }
     let id = CoalescedLoadID(request: CoalescingKey(load), transform: CoalescedLoadID.file)
     queuedPriorities.raise(load, to: task.priority.level)
     let isAccepted = coalescer.join(id, load, alone: alone, task: task, waiter: joining) { coalesced in
+      partialFile.willBeWritten { [weak coalesced] in coalesced?.isAwaited == true }
       coalesced.start { coalesced in
         let result = await self.fetch(writing, in: coalesced.number, coalesced.priority) { event in
           switch event {
-          case .progress(let progress): coalesced.report(.progress(progress))
+          case .progress(let progress): coalesced.report(.progress(partialFile.completed(progress)))
           case .foundFallback: coalesced.report(.foundFallback)
           case .stale(let old): coalesced.report(.stale(CollectedFile(outcome: old, partialFile: partialFile) { true }))
           }

@@ -27,6 +27,8 @@ final class LoadCoordinator: Sendable {
   let queuedPriorities = QueuedPriorities()
   /// The background revalidations of responses that have already been delivered.
   let revalidations = RevalidationTable()
+  /// The partial files of loads into files.
+  let parts = OpenParts()
   /// Coalesces the requests of `respond(to:)`.
   let responseCoalescer = ResponseCoalescer()
   /// The running steps of transforms.

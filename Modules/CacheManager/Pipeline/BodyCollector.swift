@@ -52,7 +52,7 @@ struct BodyCollector: Sendable {
   /// Prepares the destination. A file may contain bytes of an earlier body: of a redirect, or of an interrupted one.
   func begin() async throws(CacheError) {
     if let length, length > limit { throw request.bodyTooLarge }
-    if case .file(let file) = request.destination { try await file.restart() }
+    if case .file(let file) = request.destination { file.restart() }
   }
 
   /// Collects the next bytes.

@@ -1,0 +1,76 @@
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// An open partial file.
+struct OpenedPart {
+  var descriptor: Int32 = -1
+  /// The permissions of the complete file, or `nil` if the partial file has them.
+  var permissions: mode_t?
+  var record: PartRecord?
+  /// The number of bytes that the file has.
+  var count: Int64 = 0
+
+  /// Creates a file, with the permissions of the file that it replaces. If they cannot be set, it is as private as any new file.
+  init?(unique path: String, _ replaced: mode_t?) {
+    descriptor = Self.create(path)
+    guard descriptor >= 0 else { return nil }
+    _ = lockFile(descriptor)
+    if let replaced { _ = fchmod(descriptor, replaced) }
+  }
+
+  /// Opens or creates the part of a destination. Returns `nil` if another load uses it, or if it may belong to another user.
+  init?(_ names: PartNames, _ replaced: mode_t?) {
+    // Another process can move, remove or create the file between two calls.
+    for _ in 0..<3 {
+      descriptor = Self.create(names.part)
+      if descriptor >= 0 {
+        if Self.takes(descriptor, names.part), let status = FileStatus.own(descriptor) {
+          // Only this user can read the file before it is complete.
+          _ = fchmod(descriptor, 0o600)
+          permissions = replaced ?? status.st_mode & 0o777
+          unlink(names.record)
+          return
+        }
+      } else {
+        guard errno == EEXIST else { return nil }
+        descriptor = openFile(names.part, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        if descriptor < 0, errno == ENOENT { continue }
+        // A complete file could not be moved in a folder that cannot be written.
+        guard descriptor >= 0, access(names.folder + ".", W_OK | X_OK) == 0, FileStatus.own(descriptor) != nil else { break }
+        // The size counts only under the lock, because the load that held it may have changed the file.
+        if Self.takes(descriptor, names.part), let status = FileStatus.own(descriptor) {
+          let (size, record) = (Int64(status.st_size), PartRecord(path: names.record))
+          let reliable = record?.reliableCount(size: size) ?? 0
+          // Bytes beyond the reliable ones must not look like written ones later.
+          if let record, reliable > 0, reliable == size || ftruncate(descriptor, off_t(reliable)) == 0 {
+            (self.record, count) = (record, reliable)
+            permissions = replaced ?? mode_t(truncatingIfNeeded: record.permissions & 0o777)
+            return
+          }
+          unlink(names.record)
+          unlink(names.part)
+        }
+      }
+      closeFile(descriptor)
+      descriptor = -1
+    }
+    if descriptor >= 0 { closeFile(descriptor) }
+    return nil
+  }
+
+  private static func create(_ path: String) -> Int32 {
+    openFile(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
+  }
+
+  /// Locks a file that still has its name.
+  private static func takes(_ descriptor: Int32, _ path: String) -> Bool {
+    var (named, opened) = (stat(), stat())
+    return lockFile(descriptor) && lstat(path, &named) == 0 && fstat(descriptor, &opened) == 0 && named.st_dev == opened.st_dev
+      && named.st_ino == opened.st_ino
+  }
+}
