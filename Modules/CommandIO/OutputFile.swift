@@ -31,6 +31,17 @@ public struct OutputFile: Sendable {
   /// Whether the path names the standard output of this process.
   public var isStandardOutput: Bool { LinkTarget(path) == .descriptor(.standardOutput) }
 
+  /// Whether the path names no file, or a regular file that a new file of this user replaces without a trace: not a link, a file
+  /// with several names, of another user or group, or without the permission to write.
+  public var isReplaceable: Bool {
+    guard case .path = LinkTarget(path), !path.hasSuffix("/") else { return false }
+    guard access(path.lastIndex(of: "/").map { String(path[...$0]) } ?? ".", W_OK | X_OK) == 0 else { return false }
+    var named = stat()
+    guard lstat(path, &named) == 0 else { return errno == ENOENT }
+    return named.st_mode & S_IFMT == S_IFREG && named.st_mode & 0o7000 == 0 && named.st_nlink == 1 && named.st_uid == geteuid()
+      && named.st_gid == getegid() && access(path, W_OK) == 0
+  }
+
   /// Writes the bytes. If the path names a FIFO that no process reads, the call waits.
   ///
   /// - Throws: `CacheError.Code.fileSystem`. Its reason names the path, and its `errno` is the system's number.

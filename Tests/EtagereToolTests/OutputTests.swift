@@ -1,4 +1,5 @@
 #if Tool
+import CacheTesting
 import Etagere
 import Foundation
 import LoopbackOrigin
@@ -20,6 +21,49 @@ struct OutputTests {
       // Then
       #expect(run.status == 0)
       #expect(try fixture.read("target") == bytes(200_000))
+    }
+  }
+
+  @Test("-o FILE continues after the process was interrupted or killed halfway", arguments: [SIGINT, SIGKILL])
+  func continues(signal: Int32) async throws {
+    try await withOrigin { origin in
+      // Given
+      let fixture = try ToolFixture()
+      let body = bytes(3_000_000)
+      let gate = Gate()
+      let held = OriginDelivery(bodyGate: gate, bodyGateOffset: 1_500_000)
+      origin.setRoute(
+        "/film",
+        Route(inTurn: [
+          OriginResponse(body, etag: "v1", acceptsRanges: true, delivery: held),
+          OriginResponse(body, etag: "v1", acceptsRanges: true),
+        ]))
+      let url = origin.url("/film").absoluteString
+      let folder = fixture.path + "/downloads"
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+      let process = Process()
+      process.executableURL = try ToolFixture.executable()
+      process.arguments = ["get", "-q", url, "-o", "\(folder)/film", "--cache-dir", fixture.cache]
+      process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.lowercased().hasSuffix("_proxy") }
+      let (ends, end) = AsyncStream<Int32>.makeStream()
+      process.terminationHandler = { end.yield($0.terminationStatus) }
+      try process.run()
+      try await Turns.until {
+        let part = try? FileManager.default.attributesOfItem(atPath: "\(folder)/.film.etagere-part")
+        return part?[.size] as? Int == 1_500_000
+      }
+
+      // When
+      #expect(kill(process.processIdentifier, signal) == 0)
+      #expect(await ends.first { _ in true } == signal)
+      gate.open()
+      let run = try await fixture.etagere("get", "--json", url, "-o", "\(folder)/film")
+
+      // Then
+      let document = try #require(try run.documents(LoadDocument.self).first)
+      #expect(document.bytes == 3_000_000 && document.bytesOnWire == 1_500_000)
+      #expect(try fixture.read("downloads/film") == body)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["film"])
     }
   }
 

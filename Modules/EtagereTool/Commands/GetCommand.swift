@@ -72,33 +72,69 @@ struct GetCommand: AsyncParsableCommand {
   ) async -> LoadReport {
     let clock = SystemClock()
     let start = clock.uptime
-    var result: Result<Resource<Data>, CacheError> = .failure(.cancelled)
-    switch requests.request(text) {
-    case .failure(let error): result = .failure(error)
-    case .success(let request):
-      do throws(CacheError) {
-        for try await event in manager.events(for: request, as: images.transform(output: output)) {
-          switch event {
-          case .progress(let progress): bar.update(index, progress)
-          // The stream continues to the final response, which is the one that is current.
-          case .stale: break
-          case .final(let resource): result = .success(resource)
-          }
-        }
-      } catch {
-        result = .failure(error)
-      }
-    }
-    var report = LoadReport(UserInformation.removed(fromURL: text), result, took: clock.uptime - start)
-    guard case .success(let resource) = result else { return report }
-    let format = images.isWanted ? ImageFormat(of: resource.data) : nil
-    if images.isWanted { report.image = ImageReport(resource.data) }
+    let request: ResourceRequest
     do throws(CacheError) {
-      report.file = try target.write(resource.data, index: index, url: resource.url, as: format)
+      request = try requests.request(text).get()
     } catch {
-      report.fail(error, writesStandardOutput ? .ioError : .cannotCreate)
+      return LoadReport(UserInformation.removed(fromURL: text), error, took: clock.uptime - start)
+    }
+    // The bytes of an image are needed in memory, and a stale response is not the last one for a file.
+    if let file = target.replaceableFile, !images.isWanted, request.options.policy != .staleWhileRevalidate {
+      return await load(index, text, request, manager, into: file, bar)
+    }
+    var report: LoadReport
+    do throws(CacheError) {
+      let resource = try await final(of: manager.events(for: request, as: images.transform(output: output)), index, bar)
+      report = LoadReport(
+        UserInformation.removed(fromURL: text), resource, bytes: resource.data.count, took: clock.uptime - start)
+      let format = images.isWanted ? ImageFormat(of: resource.data) : nil
+      if images.isWanted { report.image = ImageReport(resource.data) }
+      do throws(CacheError) {
+        report.file = try target.write(resource.data, index: index, url: resource.url, as: format)
+      } catch {
+        report.fail(error, writesStandardOutput ? .ioError : .cannotCreate)
+      }
+    } catch {
+      report = LoadReport(UserInformation.removed(fromURL: text), error, took: clock.uptime - start)
     }
     return report
+  }
+
+  /// Loads into a file as the bytes arrive, so that a load that was interrupted continues the next time.
+  private func load(
+    _ index: Int, _ text: String, _ request: ResourceRequest, _ manager: ResourceManager, into file: URL, _ bar: ProgressBar
+  ) async -> LoadReport {
+    let clock = SystemClock()
+    let start = clock.uptime
+    let path = file.path(percentEncoded: false)
+    do throws(CacheError) {
+      let resource = try await final(of: manager.events(for: request, to: file), index, bar)
+      let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
+      var report = LoadReport(UserInformation.removed(fromURL: text), resource, bytes: size, took: clock.uptime - start)
+      report.file = path
+      return report
+    } catch {
+      var report = LoadReport(UserInformation.removed(fromURL: text), error, took: clock.uptime - start)
+      if error.path == path { report.fail(error, .cannotCreate) }
+      return report
+    }
+  }
+
+  /// Returns the result of a load, and shows its progress.
+  private func final<Value: Sendable>(
+    of events: ResourceEvents<Value>, _ index: Int, _ bar: ProgressBar
+  ) async throws(CacheError) -> Resource<Value> {
+    var final: Resource<Value>?
+    for try await event in events {
+      switch event {
+      case .progress(let progress): bar.update(index, progress)
+      // The stream continues to the final response, which is the one that is current.
+      case .stale: break
+      case .final(let resource): final = resource
+      }
+    }
+    guard let final else { throw .cancelled }
+    return final
   }
 
   private func show(_ report: LoadReport) {

@@ -32,23 +32,24 @@ struct LoadReport: Encodable {
     }
   }
 
-  init(_ url: String, _ result: Result<Resource<Data>, CacheError>, took: Duration) {
+  init<Value>(_ url: String, _ resource: Resource<Value>, bytes: Int, took: Duration) {
+    self.url = url
+    self.bytes = bytes
+    milliseconds = Text.milliseconds(took)
+    source = Text.kebabCase(resource.source.rawValue)
+    validation = Text.kebabCase(resource.validation.rawValue)
+    status = resource.source == .revalidated ? 304 : resource.response.status.code
+    bytesOnWire = resource.bytesOnWire
+    ageSeconds = resource.age / .seconds(1)
+    isStale = resource.isStale
+    fallbackReason = resource.fallbackReason?.reason
+  }
+
+  init(_ url: String, _ error: CacheError, took: Duration) {
     self.url = url
     milliseconds = Text.milliseconds(took)
-    switch result {
-    case .success(let resource):
-      source = Text.kebabCase(resource.source.rawValue)
-      validation = Text.kebabCase(resource.validation.rawValue)
-      status = resource.source == .revalidated ? 304 : resource.response.status.code
-      bytes = resource.data.count
-      bytesOnWire = resource.bytesOnWire
-      ageSeconds = resource.age / .seconds(1)
-      isStale = resource.isStale
-      fallbackReason = resource.fallbackReason?.reason
-    case .failure(let error):
-      status = error.status
-      fail(error, ExitStatus(error))
-    }
+    status = error.status
+    fail(error, ExitStatus(error))
   }
 
   mutating func fail(_ error: CacheError, _ exit: ExitStatus) {

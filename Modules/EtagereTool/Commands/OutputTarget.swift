@@ -44,6 +44,13 @@ struct OutputTarget {
     kind = .folder(folder)
   }
 
+  /// The file into which a load may write, or `nil` if the path names something else. The name in a folder is known only at the
+  /// end of a load.
+  var replaceableFile: URL? {
+    guard case .file(let file) = kind, file.isReplaceable else { return nil }
+    return URL(filePath: file.path, directoryHint: .notDirectory)
+  }
+
   /// Writes the bytes into what the path names. If the reader of standard output has closed the pipe, the error has no reason.
   ///
   /// - Parameter format: The format of an image that was made, which determines the extension of its name in a folder.
