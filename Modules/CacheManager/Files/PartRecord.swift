@@ -15,13 +15,13 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What a later load must know about a partial file to continue it: the request, the validator and the length of the response.
+/// The record with which a later load continues a partial file: the request, the validator and the length of the response.
 ///
 /// It is a small file beside the partial file. URLs and request fields are digests under a random key, so the file contains no
 /// credentials. Of the response, it contains only fields that describe the content.
 struct PartRecord: Codable, Sendable {
   private static let currentVersion = 1
-  /// The key of the digest by which a damaged record is recognized. It need not be secret, because only the file's owner can write it.
+  /// The key of the digest that reveals damage. It need not be secret, because only the file's owner can write the record.
   private static let key = SipHash.Key(first: 0x6574_6167_6572_6520, second: 0x7061_7274)
   private static let largestSize = 64 << 10
   /// The response fields that a 206 may omit (RFC 9110 §15.3.7), and those that select it.

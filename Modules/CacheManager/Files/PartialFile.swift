@@ -59,7 +59,8 @@ final class PartialFile: Sendable {
     var isContinuable: Bool { record != nil && kept > 0 && failure == nil }
   }
 
-  private static let batch = 256 << 10
+  /// The number of buffered bytes at which a write waits. As many may be on their way to the file.
+  private static let batch = 128 << 10
   /// The number of bytes after which they are flushed to the disk, so that a crash of the system loses no more.
   private static let flushInterval: Int64 = 64 << 20
 
