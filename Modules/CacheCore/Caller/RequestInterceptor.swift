@@ -30,6 +30,8 @@ public struct RequestInterceptor: Component {
   /// The identity, which is equal for interceptors that do the same. Loads share work only if the stages after the lookup have
   /// equal identities.
   public let id: ComponentID
+  /// Whether the credentials that `willSend` sets belong to the program itself and not to a user.
+  package let sendsServiceCredentials: Bool
 
   private let lookUp: (@Sendable (inout HTTPRequest) throws -> Void)?
   private let redirect: (@Sendable (inout Redirection) async throws -> Void)?
@@ -39,6 +41,10 @@ public struct RequestInterceptor: Component {
   ///
   /// - Parameters:
   ///   - id: The identity, which is equal for interceptors that do the same. The default is unique.
+  ///   - sendsServiceCredentials: Whether the credentials that `willSend` sets belong to the program itself, as a signature with
+  ///     its own key does, so that the origin sends every user the same response. The response is then stored by the rules for a
+  ///     request without these credentials. The default is `false`: a response to a request with credentials that the cache does
+  ///     not see is not stored, because it may belong to one user.
   ///   - willLookUp: Changes a load's request. Lookups and removals also call it, so that they find the same entry as a load. It
   ///     runs on the caller's thread, so it must return quickly.
   ///   - willRedirect: Changes the request that follows a redirect, or decides not to follow it. A refusal ends the load with
@@ -47,12 +53,13 @@ public struct RequestInterceptor: Component {
   ///   - willSend: Changes an `http` or `https` request on its way to the downloader. It may suspend, for example to wait for a
   ///     token.
   public init(
-    id: ComponentID = .unique(RequestInterceptor.self),
+    id: ComponentID = .unique(RequestInterceptor.self), sendsServiceCredentials: Bool = false,
     willLookUp: (@Sendable (inout HTTPRequest) throws -> Void)? = nil,
     willRedirect: (@Sendable (inout Redirection) async throws -> Void)? = nil,
     willSend: (@Sendable (inout DownloadRequest) async throws -> Void)? = nil
   ) {
     self.id = id
+    self.sendsServiceCredentials = sendsServiceCredentials
     (lookUp, redirect, send) = (willLookUp, willRedirect, willSend)
   }
 
@@ -64,7 +71,9 @@ public struct RequestInterceptor: Component {
   package var interceptsSending: Bool { send != nil }
 
   /// The interceptor without the lookup stage.
-  package var withoutLookups: RequestInterceptor { RequestInterceptor(id: id, willRedirect: redirect, willSend: send) }
+  package var withoutLookups: RequestInterceptor {
+    RequestInterceptor(id: id, sendsServiceCredentials: sendsServiceCredentials, willRedirect: redirect, willSend: send)
+  }
 
   /// Changes a load's request before the cache lookup.
   package func willLookUp(_ request: inout HTTPRequest) throws(CacheError) {

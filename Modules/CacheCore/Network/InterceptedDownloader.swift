@@ -4,6 +4,7 @@ internal import HTTPTypes
 ///
 /// The interceptor runs below the cache, which stores the response under the original request. If the interceptor adds
 /// credentials, the response gets `Cache-Control: no-store`, because the cache does not know which user it belongs to.
+/// Credentials of the service belong to no user.
 package struct InterceptedDownloader: Downloader {
   package let id: ComponentID
   private let base: any Downloader
@@ -11,7 +12,7 @@ package struct InterceptedDownloader: Downloader {
 
   package init(_ base: any Downloader, by interceptor: RequestInterceptor) {
     id = ComponentID(
-      Self.self, "\(interceptor.id.type) \(interceptor.id.parameters)", around: base.id)
+      Self.self, "\(interceptor.sendsServiceCredentials) \(interceptor.id.type) \(interceptor.id.parameters)", around: base.id)
     self.base = base
     self.interceptor = interceptor
   }
@@ -22,7 +23,7 @@ package struct InterceptedDownloader: Downloader {
     var changed = request
     try await interceptor.willSend(&changed)
     var response = try await base.download(changed)
-    if Self.adds(changed.head.headerFields, to: request.head.headerFields) {
+    if !interceptor.sendsServiceCredentials, Self.adds(changed.head.headerFields, to: request.head.headerFields) {
       // Replace the whole field: a `must-understand` directive would override `no-store` (RFC 9111 §5.2.2.3).
       response.head.headerFields[.cacheControl] = "no-store"
     }
@@ -41,7 +42,8 @@ extension Downloader {
   ///
   /// The cache does not see the interceptor's changes. If the interceptor adds an `Authorization`, `Cookie` or
   /// `Proxy-Authorization` field, the response is marked `Cache-Control: no-store`. To cache such responses, set the credentials
-  /// in the request itself or in the `willLookUp` stage.
+  /// of a user in the request itself or in the `willLookUp` stage. Declare credentials of the service, which are the same for all
+  /// users, with `sendsServiceCredentials`.
   ///
   /// ```swift
   /// let downloader = engine.intercepted(by: signature).retrying(.standard)  // signs each attempt
