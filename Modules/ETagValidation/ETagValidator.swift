@@ -121,6 +121,8 @@ public struct ETagValidator: ResponseValidator, CheckedComponent {
 
   /// Returns the index of the stored response that a request selects: the one with the latest `Date` among those whose selecting
   /// fields match (RFC 9111 §4.1). Returns `nil` if none matches. Partial responses are ignored.
+  ///
+  /// A shared cache ignores responses that it would not have stored, such as a `private` one that a private cache has stored.
   public func selected(by request: HTTPRequest, from stored: [StoredMetadata]) -> Int? {
     var latest: Int?
     for index in stored.indices where !stored[index].isPart && matches(stored[index], request) {
@@ -143,7 +145,7 @@ public struct ETagValidator: ResponseValidator, CheckedComponent {
   }
 
   func matches(_ metadata: StoredMetadata, _ request: HTTPRequest) -> Bool {
-    SelectingFields.match(metadata, request, secret: secret, mode: rules.mode)
+    SelectingFields.match(metadata, request, secret: secret, mode: rules.mode) && accepts(metadata)
   }
 
   /// Returns whether `a` is older than `b` by `Date`, or else by time of arrival.

@@ -45,7 +45,8 @@ public struct RequestOptions: Sendable {
   public var memory: Override<any MemoryStoring>?
   /// The durable store.
   public var store: Override<any CacheStore>?
-  /// The validator. Without one, the load considers only the time to live.
+  /// The validator. Without one, the load considers only the time to live. Requests with a validator do not use a response that
+  /// was stored without one.
   public var validator: Override<any ResponseValidator>?
   /// The observer.
   public var observer: Override<any LoadObserver>?

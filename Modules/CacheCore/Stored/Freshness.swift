@@ -37,8 +37,24 @@ public struct Freshness: Hashable, Sendable {
   public func markedStale(at now: Timestamp) -> Freshness {
     guard now < freshUntil else { return self }
     var stale = self
+    guard !isUnvalidated else {
+      // Without a validator, the response cannot be revalidated.
+      stale.requiresRevalidation = true
+      return stale
+    }
     stale.freshUntil = now
     stale.staleWhileRevalidateUntil = staleWhileRevalidateUntil.map { now + ($0 - freshUntil) }
     return stale
   }
+}
+
+extension Freshness {
+  /// The end of a lifetime that no validator has read. No lifetime that a validator reads ends at exactly this time.
+  private static let unvalidated = Timestamp.distantFuture - .nanoseconds(1)
+
+  /// Returns the freshness of a response that was stored without a validator, so that only its time to live limits its use.
+  package static func unvalidated(at now: Timestamp) -> Freshness { Freshness(generatedAt: now, freshUntil: unvalidated) }
+
+  /// Whether the response was stored without a validator. Its fields may forbid that other requests use it.
+  package var isUnvalidated: Bool { freshUntil == Self.unvalidated }
 }

@@ -10,13 +10,13 @@ public protocol ResponseValidator: Component {
   /// Returns the plan for a request, before any request is sent.
   ///
   /// It is not called for a plain memory hit: a request without fields, under ``LoadPolicy/standard``, if a single response
-  /// without selecting fields is stored. Such a hit uses the ``Freshness`` that
-  /// ``judge(_:to:sent:fallback:stored:requestTime:now:revision:)`` stored.
+  /// without selecting fields is stored, which a validator with an equal identity has accepted. Such a hit uses the
+  /// ``Freshness`` that ``judge(_:to:sent:fallback:stored:requestTime:now:revision:)`` stored.
   ///
   /// - Parameters:
   ///   - request: The caller's request, including its own conditions and ranges.
   ///   - policy: The caller's policy.
-  ///   - stored: All stored responses of the resource, including partial ones.
+  ///   - stored: All stored responses of the resource, including partial ones, and those that another validator has stored.
   ///   - now: The current time.
   func plan(_ request: HTTPRequest, policy: LoadPolicy, stored: [StoredMetadata], now: Timestamp) -> ValidationPlan
 

@@ -128,7 +128,8 @@ extension LoadCoordinator {
   }
 
   /// Looks up a plain request: a GET for the resource that its URL names, with the policy `standard` or `staleWhileRevalidate`,
-  /// without fields that could select a response. A fresh response is a hit with both policies.
+  /// without fields that could select a response. A fresh response that the same validator has accepted is a hit with both
+  /// policies.
   ///
   /// ``memoryHit(_:_:allowsStale:startedAt:)`` returns the same result, but it needs a ``ResolvedRequest``. Creating one takes
   /// several times as long as this lookup.
@@ -142,16 +143,16 @@ extension LoadCoordinator {
     guard request.method == .get, request.body == nil, request.headerFields.isEmpty, request.options.key == nil,
       request.options.interceptor.resolved(configuration.interceptor)?.interceptsLookups != true,
       policy == .standard || policy == .staleWhileRevalidate, request.options.reads.contains(.memory),
-      request.options.validator.resolved(configuration.validator) != nil,
+      let validator = request.options.validator.resolved(configuration.validator),
       let store = request.options.memory.resolved(configuration.memory), let uri = ResourceID.plainURI(of: request.url),
       fleetMember?.isCurrent ?? true, (try? check(request.options)) != nil
     else { return .undecided }
     let memory = MemoryTier(store: store)
     let key = CacheKey(resource: ResourceID.make(uri: uri, partition: request.options.partition))
     guard let index = memory.index(of: key) else { return .absent }
-    guard index.elements.count == 1, let known = index.elements.first, known.variant.isEmpty, known.isNamesake else {
-      return .undecided
-    }
+    guard index.elements.count == 1, let known = index.elements.first, known.variant.isEmpty, known.isNamesake,
+      known.validator == validator.id
+    else { return .undecided }
     let (metadata, freshness, now) = (known.metadata, known.metadata.freshness, clock.now)
     let status = metadata.response.status.code
     guard metadata.expiration == nil, metadata.request.headerFields.isEmpty, status != 206,

@@ -112,7 +112,7 @@ struct Planner {
       plain.headerFields = [:]
       let metadata = StoredMetadata(
         request: plain, response: response, requestTime: requestTime, responseTime: now, revision: revision,
-        freshness: Freshness(generatedAt: now, freshUntil: .distantFuture))
+        freshness: .unvalidated(at: now))
       return .store(variant: "", metadata, .none)
     }
   }

@@ -18,10 +18,12 @@ struct VariantIndex: Sendable {
     /// Whether the response belongs to the URI that names the resource, as nearly always. It does not if it is stored under a
     /// caller's key or came from a mirror.
     let isNamesake: Bool
+    /// The validator that stored or used the response last. Another one may refuse it.
+    let validator: ComponentID?
 
-    init(_ variant: String, _ metadata: StoredMetadata, of resource: String) {
-      (self.variant, self.metadata) = (variant, metadata)
-      let parts = ResourceID.parts(of: resource)
+    init(_ metadata: StoredMetadata, _ key: CacheKey, by validator: (any ResponseValidator)?) {
+      (variant, self.metadata, self.validator) = (key.variant, metadata, validator?.id)
+      let parts = ResourceID.parts(of: key.resource)
       isNamesake = parts.kind == .uri && ResourceID.isURI(parts.text, of: metadata.request)
     }
 
@@ -63,14 +65,17 @@ struct MemoryTier: Sendable {
 
   /// Records metadata in one step, unless memory has later metadata for the variant or `isAllowed` returns `false`.
   ///
-  /// - Parameter isAllowed: Called with the current metadata in memory, or with `nil` if there is none.
+  /// - Parameters:
+  ///   - key: The key of the response.
+  ///   - validator: The validator that has accepted the response.
+  ///   - isAllowed: Called with the current metadata in memory, or with `nil` if there is none.
   /// - Returns: Whether memory now has this metadata.
   func record(
-    _ metadata: StoredMetadata, variant: String, of resource: String, if isAllowed: (StoredMetadata?) -> Bool
+    _ metadata: StoredMetadata, _ key: CacheKey, by validator: (any ResponseValidator)?, if isAllowed: (StoredMetadata?) -> Bool
   ) -> Bool {
-    let element = VariantIndex.Element(variant, metadata, of: resource)
-    return change(resource) { index in
-      let known = index.element(of: variant)
+    let element = VariantIndex.Element(metadata, key, by: validator)
+    return change(key.resource) { index in
+      let known = index.element(of: key.variant)
       if let known, known.responseTime > metadata.responseTime { return false }
       guard isAllowed(known) else { return false }
       index.put(element)

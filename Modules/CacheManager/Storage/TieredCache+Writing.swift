@@ -54,7 +54,7 @@ extension TieredCache {
     guard let memory = writableMemory else { return }
     let key = candidate.key
     guard request.destination.includesMemory else { return correct(memory, candidate, if: isAllowed) }
-    guard memory.record(candidate.metadata, variant: key.variant, of: key.resource, if: isAllowed), let data else { return }
+    guard memory.record(candidate.metadata, key, by: request.validator, if: isAllowed), let data else { return }
     if memory.insert(data, cost: data.count, of: key, for: candidate.metadata), isNew {
       request.observe(.stored(key: key, layer: .memory, bytes: Int64(data.count), duration: .zero))
     }
@@ -64,7 +64,7 @@ extension TieredCache {
   private func correct(_ memory: MemoryTier, _ candidate: Candidate, if isAllowed: (StoredMetadata?) -> Bool) {
     let (key, revision) = (candidate.key, candidate.metadata.revision)
     guard
-      memory.record(candidate.metadata, variant: key.variant, of: key.resource, if: { $0 != nil && isAllowed($0) }),
+      memory.record(candidate.metadata, key, by: request.validator, if: { $0 != nil && isAllowed($0) }),
       let former = memory.store.entry(for: key)?.revision, former != revision
     else { return }
     memory.store.remove(key, ifRevision: former)
@@ -253,7 +253,7 @@ extension TieredCache {
   }
 
   private func updateInMemory(_ candidate: Candidate) {
-    _ = writableMemory?.record(candidate.metadata, variant: candidate.key.variant, of: candidate.key.resource) {
+    _ = writableMemory?.record(candidate.metadata, candidate.key, by: request.validator) {
       // An entry that is still in memory was not removed.
       $0?.revision == candidate.metadata.revision
     }

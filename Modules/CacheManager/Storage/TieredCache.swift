@@ -158,9 +158,16 @@ struct TieredCache: Sendable {
     }
   }
 
-  /// Whether a stored response is a part (206), which a load cannot use.
+  /// Whether the request cannot use a stored response, whatever its validator decides. A load cannot use a part (206).
+  ///
+  /// A response that was stored without a validator may be one that its fields forbid to store, or may belong to one user. A
+  /// request without a validator cannot compare credentials.
   func isUnusable(_ metadata: StoredMetadata) -> Bool {
-    metadata.response.status == .partialContent && !request.destination.isStream
+    if metadata.response.status == .partialContent, !request.destination.isStream { return true }
+    let (freshness, fields) = (metadata.freshness, metadata.request.headerFields)
+    guard request.validator == nil else { return freshness.isUnvalidated }
+    return fields.contains(.authorization) || fields.contains(.cookie)
+      || (freshness.isUnvalidated && freshness.requiresRevalidation)
   }
 
   /// Returns the value of a candidate in memory, in one transform. The empty transform is the body.

@@ -104,7 +104,7 @@ extension ETagValidator {
   /// bytes cannot decode them. Any client can read the plain bytes. However, an origin that compresses dynamically would confirm
   /// them to all clients, and no client would receive compressed bytes again.
   func mayConfirm(_ metadata: StoredMetadata, _ request: HTTPRequest) -> Bool {
-    guard metadata.response.status == .ok,
+    guard metadata.response.status == .ok, accepts(metadata),
       SelectingFields.haveSameCredentials(metadata, request, secret: secret, mode: rules.mode)
     else { return false }
     if matches(metadata, request) { return true }

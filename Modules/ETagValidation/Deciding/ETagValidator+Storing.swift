@@ -44,6 +44,34 @@ extension ETagValidator {
     return !isForOneUser(exchange, directives)
   }
 
+  /// Returns whether this cache may use a stored response. A validator with other settings may have stored one for one user,
+  /// which a shared cache would not have stored.
+  ///
+  /// The stored fields decide. They do not show that the request had cookies, unless `Vary` lists them.
+  func accepts(_ metadata: StoredMetadata) -> Bool {
+    guard rules.mode == .shared, mayBelongToOneUser(metadata) else { return true }
+    let directives = rules.directives(of: metadata.response.headerFields)
+    let exchange = Exchange(
+      request: metadata.request, sent: metadata.request, response: metadata.response, requestTime: metadata.requestTime,
+      responseTime: metadata.responseTime)
+    return allowsStoring(directives, exchange)
+      && !metadata.response.headerFields.contains { directives.leftOut.contains($0.name.canonicalName) }
+  }
+
+  /// Returns whether the directives of a response must be read, because a stored response with one of these fields may belong to
+  /// one user. Most responses have none, and every lookup asks.
+  private func mayBelongToOneUser(_ metadata: StoredMetadata) -> Bool {
+    let selecting = metadata.request.headerFields
+    return metadata.response.status == .unauthorized || selecting.contains(.authorization) || selecting.contains(.cookie)
+      || metadata.response.headerFields.contains { field in
+        switch field.name.canonicalName.utf8.count {
+        case 10: field.name == .setCookie
+        case 13 where field.name == .cacheControl: field.value.mayName("private")
+        default: rules.targets.contains(field.name) && field.value.mayName("private")
+        }
+      }
+  }
+
   /// Returns whether a shared cache must not store, update or share anything of the response, because it may belong to one user.
   ///
   /// The response to a request with `Authorization` needs a directive that permits sharing (RFC 9111 §3.5). One with
@@ -96,5 +124,19 @@ extension ETagValidator {
       EntityTag.strong(of: fields) != nil
     else { return nil }
     return ContentRange(fields)
+  }
+}
+
+extension String {
+  /// Returns whether the text contains a name in any case, also as a part of another name.
+  fileprivate func mayName(_ name: StaticString) -> Bool {
+    let name = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
+    var text = self
+    return text.withUTF8 { bytes in
+      guard bytes.count >= name.count else { return false }
+      return (0...(bytes.count - name.count)).contains { start in
+        name.indices.allSatisfy { bytes[start + $0] | 0x20 == name[$0] }
+      }
+    }
   }
 }
