@@ -67,7 +67,8 @@ public struct RequestOptions: Sendable {
   public var policy: LoadPolicy?
   /// The stored responses that may be used if the load fails.
   public var staleFallback: StaleFallback?
-  /// The resource's identity in the cache, or `nil` for the URL. Set it for presigned URLs, whose query changes each time.
+  /// The resource's identity in the cache, or `nil` for the manager's key or the URL. Set it for presigned URLs, whose query
+  /// changes each time.
   public var key: String?
   /// The partition of the cache, such as one for each signed-in user, or `nil` for the default partition.
   public var partition: String?

@@ -1,4 +1,5 @@
 public import CacheCore
+internal import HTTPTypes
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -163,4 +164,13 @@ extension ResourceManager {
   /// - Returns: The budget, the memory in use, the highest use so far, and the number of waiting loads. The memory in use is that
   ///   of arriving bodies and of values that are being made.
   public var memoryUse: (limit: Int, inUse: Int, peak: Int, waiting: Int) { core.budget.use }
+}
+
+extension ResourceManager {
+  /// Returns the key of a request for a URL, or `nil` if its resource has the URL's name. It does not call the interceptor.
+  package func key(of url: URL, _ options: RequestOptions) -> String? {
+    if let key = options.key { return key }
+    guard configuration.cacheKey != nil, let head = try? HTTPRequest(resource: url) else { return nil }
+    return Configuration.key(of: head, by: configuration.cacheKey)
+  }
 }

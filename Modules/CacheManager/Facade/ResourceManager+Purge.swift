@@ -41,7 +41,7 @@ extension ResourceManager {
     _ selection: PurgeSelection, _ mode: PurgeMode = .hard, in scope: PurgeScope = .partition(nil)
   ) async throws(CacheError) -> Int {
     let mode = configuration.validator == nil ? .hard : mode
-    let purge = try Purge(selection, mode, in: scope) { kind throws(CacheError) in try uri(of: kind) }
+    let purge = try Purge(selection, mode, in: scope) { kind throws(CacheError) in try resource(of: kind) }
     let purger = Purger(
       purge: purge, memory: configuration.memory.map(MemoryTier.init), store: configuration.store,
       clock: configuration.clock, invalidations: core.invalidations, coalescer: core.coalescer)
@@ -59,13 +59,11 @@ extension ResourceManager {
   /// <doc:/Etagere/SeveralMachines>. Reading the value does not wait.
   public var isCurrentInFleet: Bool { core.fleetMember?.isCurrent ?? true }
 
-  /// Returns the URI under which the responses of a URL are stored. A prefix is not a request, so the interceptor does not
-  /// receive it.
-  private func uri(of kind: PurgeSelection.Kind) throws(CacheError) -> String {
+  /// Returns the resource under which the responses of a URL are stored. A prefix is not a request, so it has no key, and the
+  /// interceptor does not receive it.
+  private func resource(of kind: PurgeSelection.Kind) throws(CacheError) -> String {
     switch kind {
-    case .url(let url):
-      let head = try RequestSettings(ResourceRequest(url), core).head
-      return ResourceID.uri(of: head) ?? url.absoluteString
+    case .url(let url): return try RequestSettings(ResourceRequest(url), core).resource
     case .prefix(let url): return ResourceID.uri(of: try HTTPRequest(resource: url)) ?? url.absoluteString
     case .key, .tag, .everything: return ""
     }

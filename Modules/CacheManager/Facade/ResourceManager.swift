@@ -1,4 +1,5 @@
 public import CacheCore
+public import HTTPTypes
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -42,6 +43,24 @@ public final class ResourceManager: Sendable {
     public var clock: any CacheClock = SystemClock()
     /// The interceptor, which changes or refuses the requests of all loads.
     public var interceptor: RequestInterceptor?
+    /// The function that gives cache keys to requests without a `RequestOptions.key`. With `nil`, the key is the URL.
+    ///
+    /// ```swift
+    /// configuration.cacheKey = { request in
+    ///   guard request.authority == "bucket.example" else { return nil }
+    ///   return request.path?.split(separator: "?").first.map(String.init)  // the signature is in the query
+    /// }
+    /// ```
+    ///
+    /// It applies wherever a URL or a request names a resource: to loads, prefetches, lookups, removals, purges by URL,
+    /// ``ResourceManager/respond(to:body:options:)``, and the targets of redirects. The request is still sent to its own URL.
+    ///
+    /// The function receives the request after the stage `willLookUp` of a `RequestInterceptor`, always with the method GET. A
+    /// purge by URL and the invalidation by an unsafe request have no fields, so they do not find a key that depends on fields.
+    ///
+    /// It must return the same key for the same resource each time. It runs on the caller's thread, so it must return quickly. A
+    /// result of `nil` or an empty text means the URL. See <doc:/Etagere/PresignedURLsAndCacheKeys>.
+    public var cacheKey: (@Sendable (HTTPRequest) -> String?)?
     /// The executor on which values are decoded and processed, such as a queue (`ProcessingExecutor`), or `nil` for the
     /// cooperative pool.
     public var executor: (any TaskExecutor)?

@@ -141,6 +141,7 @@ extension LoadCoordinator {
   ) -> PlainLookup<Value> {
     let policy = request.options.policy ?? configuration.policy
     guard request.method == .get, request.body == nil, request.headerFields.isEmpty, request.options.key == nil,
+      configuration.cacheKey == nil,
       request.options.interceptor.resolved(configuration.interceptor)?.interceptsLookups != true,
       policy == .standard || policy == .staleWhileRevalidate, request.options.reads.contains(.memory),
       let validator = request.options.validator.resolved(configuration.validator),

@@ -125,16 +125,18 @@ struct Purge: Codable, Sendable {
 
   /// Creates the purge of a selection.
   ///
-  /// - Parameter uri: Returns the URI under which loads of a URL store their responses.
+  /// - Parameter resource: Returns the resource, without a partition, under which loads of a URL store their responses.
   init(
     _ selection: PurgeSelection, _ mode: PurgeMode, in scope: PurgeScope,
-    uri: (PurgeSelection.Kind) throws(CacheError) -> String
+    resource: (PurgeSelection.Kind) throws(CacheError) -> String
   ) throws(CacheError) {
     self.mode = mode
     self.scope = scope
     switch selection.kind {
-    case .url: subject = .uri(try uri(selection.kind))
-    case .prefix: subject = .prefix(try uri(selection.kind))
+    case .url:
+      let parts = ResourceID.parts(of: try resource(selection.kind))
+      subject = parts.kind == .key ? .key(parts.text) : .uri(parts.text)
+    case .prefix: subject = .prefix(try resource(selection.kind))
     case .key(let key): subject = .key(key)
     case .tag(let name): subject = .tag(name)
     case .everything: subject = .everything

@@ -94,7 +94,15 @@ final class ResolvedRequest: Sendable {
   /// mirror's redirect targets still belong to the requested URL.
   func resource(of request: HTTPRequest, isFirstHop: Bool) -> String {
     if isFirstHop || settings.role == .mirror { return settings.resource }
-    return ResourceID.make(uri: ResourceID.uri(of: request) ?? settings.url.absoluteString, partition: settings.partition)
+    return settings.resource(of: request, at: settings.url)
+  }
+
+  /// Returns the resource under which responses of a URI are stored, unless a load sets a key.
+  func resource(ofURI uri: String) -> String {
+    guard settings.cacheKey != nil, let url = URL(string: uri), let request = try? HTTPRequest(resource: url) else {
+      return ResourceID.make(uri: uri, partition: settings.partition)
+    }
+    return settings.resource(of: request, at: url)
   }
 
   /// Returns the URL from which the bytes of a stored response came. It differs from the requested URL if the response came from
@@ -147,6 +155,9 @@ final class ResolvedRequest: Sendable {
   }
 }
 
+/// A function that returns the cache key of a request, or `nil` for its URL.
+typealias CacheKeyFunction = @Sendable (HTTPRequest) -> String?
+
 /// The settings of one load: a request with every component taken from the request's options or from the manager.
 struct RequestSettings: Sendable {
   /// The identifier of the load in the events that an observer receives.
@@ -182,6 +193,8 @@ struct RequestSettings: Sendable {
   /// stored responses that may replace a failed one.
   var outage: CacheError?
   var partition: String?
+  /// The manager's function for the keys of requests that set none.
+  let cacheKey: CacheKeyFunction?
   /// The resource under which the response is stored, unless a redirect leads to another one.
   private(set) var resource: String
   var reads: CacheLayers
@@ -253,7 +266,8 @@ struct RequestSettings: Sendable {
     isFromSchemeHandler = source.isFromSchemeHandler
     self.body = body
     partition = options.partition
-    resource = Self.resource(of: source, options)
+    cacheKey = core.configuration.cacheKey
+    resource = Self.resource(of: source.head, at: source.url, key: options.key, partition, cacheKey)
     memory = options.memory.resolved(core.configuration.memory)
     store = options.store.resolved(core.configuration.store)
     fleet = core.configuration.collapseTimeout == nil ? nil : core.configuration.fleet
@@ -284,9 +298,19 @@ struct RequestSettings: Sendable {
     settleLayers()
   }
 
-  private static func resource(of source: RequestTarget, _ options: RequestOptions) -> String {
-    ResourceID.make(
-      uri: ResourceID.uri(of: source.head) ?? source.url?.absoluteString ?? "", key: options.key, partition: options.partition)
+  private static func resource(
+    of head: HTTPRequest, at url: URL?, key: String?, _ partition: String?,
+    _ cacheKey: CacheKeyFunction?
+  ) -> String {
+    if let key = key ?? ResourceManager.Configuration.key(of: head, by: cacheKey) {
+      return ResourceID.make(uri: "", key: key, partition: partition)
+    }
+    return ResourceID.make(uri: ResourceID.uri(of: head) ?? url?.absoluteString ?? "", partition: partition)
+  }
+
+  /// Returns the resource of a request whose load sets no key for it.
+  func resource(of head: HTTPRequest, at url: URL) -> String {
+    Self.resource(of: head, at: url, key: nil, partition, cacheKey)
   }
 
   /// The URL of the load.
@@ -326,8 +350,7 @@ struct RequestSettings: Sendable {
     head = request
     try interceptor?.willLookUp(&head)
     try head.convertHost()
-    resource = ResourceID.make(
-      uri: ResourceID.uri(of: head) ?? url.absoluteString, key: options.key, partition: options.partition)
+    resource = Self.resource(of: head, at: url, key: options.key, partition, cacheKey)
   }
 
   private mutating func leaveStoresAlone() {
@@ -373,9 +396,20 @@ struct RequestSettings: Sendable {
     case .mirror: load.role = .mirror
     case .lowData:
       load.role = .lowData
-      load.resource = ResourceID.make(
-        uri: ResourceID.uri(of: source.head) ?? load.url.absoluteString, partition: partition)
+      load.resource = resource(of: source.head, at: load.url)
     }
     return load
+  }
+}
+
+extension ResourceManager.Configuration {
+  /// Returns the key that a function gives a request, or `nil` if the resource has the URL's name.
+  static func key(of head: HTTPRequest, by cacheKey: CacheKeyFunction?) -> String? {
+    guard let cacheKey else { return nil }
+    var get = head
+    // A response to a GET serves other methods, and other methods remove it.
+    if get.method != .get { get.method = .get }
+    // With an empty key, unrelated resources would be one.
+    return cacheKey(get).flatMap { $0.isEmpty ? nil : $0 }
   }
 }

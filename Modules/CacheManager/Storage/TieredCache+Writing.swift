@@ -298,7 +298,7 @@ extension TieredCache {
   /// those under its own key.
   private func invalidate(_ uris: [String], by head: HTTPRequest) async {
     guard !uris.isEmpty else { return }
-    var resources = Set(uris.map { ResourceID.make(uri: $0, partition: request.partition) })
+    var resources = Set(uris.map(request.resource(ofURI:)))
     if let uri = ResourceID.uri(of: head), uris.contains(uri) { resources.insert(resource) }
     // The next request must not find the removed responses, so this one waits longer for a slow store.
     let failed = await request.writeDeadline.wait(request, times: StoreDeadline.hangFactor) { [resources] in
