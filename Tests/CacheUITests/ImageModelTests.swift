@@ -178,6 +178,34 @@ struct ImageModelTests {
     #expect(fixture.states.last == "loaded green")
   }
 
+  @Test("stores have separate images, also while the former image is shown")
+  func stores() async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.red))
+    model.load(fixture.url)
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.green))
+    let other = VolatileStore(clock: fixture.clock)
+
+    model.load(fixture.url, options: RequestOptions { $0.store = .use(other) })
+
+    #expect(model.image == nil)
+    try await fixture.ended()
+    #expect(fixture.states.last == "loaded green")
+    model.load(fixture.url)
+    #expect(fixture.states.last == "loaded red")
+  }
+
+  @Test("a URL with the same key of the manager keeps its image")
+  func keys() async throws {
+    let fixture = try ImageFixture { $0.cacheKey = { $0.path?.split(separator: "?").first.map(String.init) } }
+    let signed = try (1...2).map { try #require(URL(string: "https://example.com/image.png?signature=\($0)")) }
+    try await fixture.cache(signed[0], .image(ImageFile.red))
+
+    for url in signed { fixture.model.load(url) }
+
+    #expect(fixture.states == ["loaded red"])
+    #expect(fixture.network.requests.count == 1)
+  }
+
   @Test("the previous size stays on the screen until the new size is available")
   func resized() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.png(RGBA(255, 0, 0), width: 64, height: 64)))

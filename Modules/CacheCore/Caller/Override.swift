@@ -15,6 +15,11 @@ public enum Override<Wrapped: Sendable>: Sendable {
   case adapted(@Sendable (Wrapped) -> Wrapped)
 }
 
+extension Override {
+  /// The component that the request uses in place of the manager's, or `nil` if it has none or adapts the manager's.
+  package var replacement: Wrapped? { if case .use(let component) = self { component } else { nil } }
+}
+
 extension Optional {
   /// Returns the component in effect, given the manager's.
   @inlinable

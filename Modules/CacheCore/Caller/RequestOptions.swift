@@ -41,9 +41,11 @@ extension OptionSet where Element == Self {
 public struct RequestOptions: Sendable {
   /// The downloader.
   public var downloader: Override<any Downloader>?
-  /// The memory store.
+  /// The memory store. A request with another durable store than the manager's has none, unless this is `.use`.
   public var memory: Override<any MemoryStoring>?
-  /// The durable store.
+  /// The durable store. With another store than the manager's, the request does not use the manager's memory store either.
+  ///
+  /// Stores with equal `id`s are the same store.
   public var store: Override<any CacheStore>?
   /// The validator. Without one, the load considers only the time to live. Requests with a validator do not use a response that
   /// was stored without one.

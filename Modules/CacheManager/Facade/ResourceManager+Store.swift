@@ -76,7 +76,7 @@ extension ResourceManager {
     try await removeOthers(than: revision, of: load, from: store)
     // The response is copied from disk into memory. If that fails, the next load reads the disk.
     (options.policy, options.reads) = (.cacheOnly, .disk)
-    if options.writes.contains(.memory) { _ = try? await self.load(url, options: options) }
+    if load.writes.contains(.memory) { _ = try? await self.load(url, options: options) }
   }
 
   /// Prevents running loads of the resource from storing their responses. No new load joins a running one, because a load of

@@ -140,6 +140,9 @@ extension LoadCoordinator {
     _ request: ResourceRequest, _ transform: ResourceTransform<Value>, _ clock: any CacheClock, startedAt start: Duration
   ) -> PlainLookup<Value> {
     let policy = request.options.policy ?? configuration.policy
+    // The memory store depends on a durable store of the request's own.
+    if case .use? = request.options.store { return .undecided }
+    if case .adapted? = request.options.store { return .undecided }
     guard request.method == .get, request.body == nil, request.headerFields.isEmpty, request.options.key == nil,
       configuration.cacheKey == nil,
       request.options.interceptor.resolved(configuration.interceptor)?.interceptsLookups != true,

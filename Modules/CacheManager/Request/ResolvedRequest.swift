@@ -268,9 +268,12 @@ struct RequestSettings: Sendable {
     partition = options.partition
     cacheKey = core.configuration.cacheKey
     resource = Self.resource(of: source.head, at: source.url, key: options.key, partition, cacheKey)
-    memory = options.memory.resolved(core.configuration.memory)
     store = options.store.resolved(core.configuration.store)
-    fleet = core.configuration.collapseTimeout == nil ? nil : core.configuration.fleet
+    // The manager's memory and its fleet belong to its durable store. A request with another store would share them with the
+    // requests from which that store separates it.
+    let isSeparate = options.store != nil && store.map { $0.id != core.configuration.store?.id } ?? false
+    memory = options.memory.resolved(isSeparate ? nil : core.configuration.memory)
+    fleet = isSeparate || core.configuration.collapseTimeout == nil ? nil : core.configuration.fleet
     collapseTimeout = core.configuration.collapseTimeout
     fleetMember = core.fleetMember
     validator = options.validator.resolved(core.configuration.validator)

@@ -46,10 +46,12 @@ public final class ImageModel {
   }
 
   private struct ResourceIdentity: Equatable {
-    /// The key in the options or, without one, the URL.
+    /// The key in the options or that of the manager or, without one, the URL.
     var key: String
     var isURL: Bool
     var partition: String?
+    /// The stores of the options. A response in another store is another resource.
+    var stores: [ComponentID?]
   }
 
   private struct Target {
@@ -81,8 +83,8 @@ public final class ImageModel {
   /// Loads an image and shows it. A load of another image is cancelled.
   ///
   /// The policy is that of `options`, or else that of the manager. If the manager has `standard`, the model uses
-  /// `staleWhileRevalidate`. If the same load is already running, the call has no effect. Two loads are the same if URL,
-  /// processor, scale, key, partition and policy are equal.
+  /// `staleWhileRevalidate`. If the same load is already running, the call has no effect. Two loads are the same if key or
+  /// URL, processor, scale, partition, policy and the stores of the options are equal.
   ///
   /// - Parameters:
   ///   - url: The URL of the image, or `nil` to show no image.
@@ -96,9 +98,10 @@ public final class ImageModel {
     var options = options
     options.policy = options.policy ?? manager.imagePolicy
     let transform = ResourceTransform.displayImage(processor, scale: scale)
+    let key = manager.key(of: url, options)
     let identity = Identity(
       resource: ResourceIdentity(
-        key: options.key ?? url.absoluteString, isURL: options.key == nil, partition: options.partition),
+        key: key ?? url.absoluteString, isURL: key == nil, partition: options.partition, stores: options.ownStores),
       transform: transform.id, policy: options.policy)
     let former = target?.identity
     if task != nil || isSuspended, identity == former { return resume() }
@@ -300,4 +303,9 @@ extension CacheError {
     guard let status else { return false }
     return (400..<500).contains(status) && ![408, 425, 429].contains(status)
   }
+}
+
+extension RequestOptions {
+  /// The identities of the stores that replace those of the manager.
+  var ownStores: [ComponentID?] { [memory?.replacement?.id, store?.replacement?.id] }
 }

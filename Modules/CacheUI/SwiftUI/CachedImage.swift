@@ -143,6 +143,7 @@ private struct ModelView<Content: View>: View {
     var scale: Double
     var key: String?
     var partition: String?
+    var stores: [ComponentID?]
     var policy: LoadPolicy?
   }
 
@@ -175,7 +176,7 @@ private struct ModelView<Content: View>: View {
   var body: some View {
     let request = Request(
       url: url, processor: processor.description, scale: scale, key: options.key, partition: options.partition,
-      policy: options.policy)
+      stores: options.ownStores, policy: options.policy)
     content(model)
       .transaction(value: model.shown?.revision) { $0 = transaction }
       .onAppear { model.load(url, processor, scale: scale, options: options) }
