@@ -46,6 +46,16 @@ struct FleetTests {
     return try await value
   }
 
+  @Test("a request with a store of its own has no lease, because other processes do not read that store")
+  func ownStore() async throws {
+    fixture.network.respond(to: url, with: .ok("a", cacheControl: "max-age=60"))
+    let store = VolatileStore(clock: fixture.clock)
+
+    _ = try await fixture.manager.load(url, options: RequestOptions { $0.store = .use(store) })
+
+    #expect(fleet.granted == 0 && store.keys.count == 1)
+  }
+
   @Test("one process sends the request and the others read its response")
   func shared() async throws {
     let gate = Gate()
