@@ -16,14 +16,15 @@ public struct PurgeSelection: Hashable, Sendable {
 
   let kind: Kind
 
-  /// The responses that are stored under a URL, in every variant.
+  /// The responses that are stored under a URL, or under the key that ``ResourceManager/Configuration/cacheKey`` gives it, in every
+  /// variant.
   public static func url(_ url: URL) -> PurgeSelection { PurgeSelection(kind: .url(url)) }
 
-  /// The responses that are stored under a caller's own key (`RequestOptions.key`), in every variant.
+  /// The responses that are stored under a key (`RequestOptions.key`, ``ResourceManager/Configuration/cacheKey``), in every
+  /// variant.
   public static func key(_ key: String) -> PurgeSelection { PurgeSelection(kind: .key(key)) }
 
-  /// The responses that are stored under a URI with this prefix, and those from such a URI that are stored under a caller's own
-  /// key.
+  /// The responses that are stored under a URI with this prefix, and those from such a URI that are stored under a key.
   ///
   /// The bytes of the URIs in normal form are compared (see `ResourceID`). The prefix `…/news` also matches `…/newsletter`, and
   /// `…/news/` matches only the URIs below it. A URL without a path is the root of its host, so it matches no other host.
