@@ -16,8 +16,7 @@ public struct PurgeSelection: Hashable, Sendable {
 
   let kind: Kind
 
-  /// The responses that are stored under a URL, or under the key that ``ResourceManager/Configuration/cacheKey`` gives it, in every
-  /// variant.
+  /// The responses that are stored under a URL, or under its key by ``ResourceManager/Configuration/cacheKey``, in every variant.
   public static func url(_ url: URL) -> PurgeSelection { PurgeSelection(kind: .url(url)) }
 
   /// The responses that are stored under a key (`RequestOptions.key`, ``ResourceManager/Configuration/cacheKey``), in every
