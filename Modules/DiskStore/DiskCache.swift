@@ -79,10 +79,10 @@ public final class DiskCache: CacheStore {
   /// The number of stores that are waiting or in progress.
   package var pendingStores: Int { engine.executor.pendingStores }
 
-  /// 16 secret bytes that stay the same for the folder's lifetime, in every process.
+  /// The secret for the validator, which stays the same for the folder's lifetime, in every process.
   ///
-  /// They key the digests of secret request fields in variants, so variants stay comparable after a restart.
-  public var digestSecret: [UInt8] { FolderKey.digestSecret(engine.folder.key) }
+  /// It keys the digests of secret request fields in variants, so variants stay comparable after a restart.
+  public var digestSecret: DigestSecret { FolderKey.digestSecret(engine.folder.key) }
 }
 
 extension Expiration {

@@ -3,7 +3,7 @@ public import CacheManager
 internal import CacheNetworking
 internal import CacheTransport
 internal import DiskStore
-internal import ETagValidation
+public import ETagValidation
 internal import ImageCodecs
 public import MemoryStore
 
@@ -33,6 +33,8 @@ extension ResourceManager.Configuration {
   ///   - folder: The folder of the disk store, which uses a subfolder of its own, or `nil` for no disk store.
   ///   - diskLimit: The size limit of the disk store in bytes, at least zero.
   ///   - memoryLimit: The size limit of the memory store in bytes, at least zero.
+  ///   - mode: The kind of cache: private, for responses that this process uses itself, or shared, for responses that are passed
+  ///     on to many users.
   ///   - downloader: The downloader, or `nil` for `SessionDownloader().resuming(.standard).retrying(.brief)`. The default resumes
   ///     interrupted bodies and retries up to twice after errors that may be temporary. Pass a `SessionDownloader()` to disable
   ///     both. On Linux, `URLSession` ends the process on some valid responses, so pass an `AsyncHTTPDownloader` there. The
@@ -42,7 +44,7 @@ extension ResourceManager.Configuration {
   ///   is negative.
   public static func standard(
     folder: URL?, diskLimit: Int64 = 512 << 20, memoryLimit: Int = MemoryCache.Limits.defaultCost,
-    downloader: (any Downloader)? = nil, clock: any CacheClock = SystemClock()
+    mode: CacheMode = .private, downloader: (any Downloader)? = nil, clock: any CacheClock = SystemClock()
   ) throws(CacheError) -> Self {
     try CacheError.require("diskLimit", diskLimit, in: 0...)
     try CacheError.require("memoryLimit", memoryLimit, in: 0...)
@@ -51,14 +53,14 @@ extension ResourceManager.Configuration {
     configuration.downloader = downloader ?? session(clock).resuming(.standard, clock: clock).retrying(.brief, clock: clock)
     configuration.schemeHandlers = ["file": FileDownloader(), "data": DataURLDownloader()]
     configuration.memory = MemoryCache(limits: .init(cost: memoryLimit, includesOverhead: true), clock: clock)
-    configuration.validator = ETagValidator()
+    configuration.validator = ETagValidator(mode: mode)
     configuration.executor = ProcessingExecutor()
     if let folder {
       let disk = try DiskCache(folder: folder, configuration: .init(sizeLimit: diskLimit, clock: clock))
       configuration.store = disk
       // Variants that a secret field selects are stored under a digest. The digest's secret is stored in the folder, so the
       // variants survive a restart.
-      configuration.validator = ETagValidator(digestSecret: DigestSecret(bytes: disk.digestSecret) ?? .random())
+      configuration.validator = ETagValidator(mode: mode, digestSecret: disk.digestSecret)
     }
     return configuration
   }

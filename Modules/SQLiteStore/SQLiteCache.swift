@@ -48,7 +48,8 @@ public final class SQLiteCache: CacheStore {
     }
     let folder = URL(filePath: path, directoryHint: .isDirectory)
     engine = try SQLiteEngine(folder.appending(path: "etagere-1.sqlite").path(percentEncoded: false), configuration)
-    digestSecret = engine.file.secret
+    // An open database has a secret of 16 bytes.
+    digestSecret = DigestSecret(bytes: engine.file.secret) ?? .random()
     // Two custom clocks cannot be compared, so only caches on the system clock can have equal identifiers.
     id =
       configuration.clock is SystemClock
@@ -60,10 +61,10 @@ public final class SQLiteCache: CacheStore {
   /// An identifier that is equal for caches with the same database and time to live that use the system clock.
   public let id: ComponentID
 
-  /// 16 secret bytes that stay the same for the database's lifetime, in every process.
+  /// The secret for the validator, which stays the same for the database's lifetime, in every process.
   ///
-  /// They key the digests of secret request fields in variants, so variants stay comparable after a restart.
-  public let digestSecret: [UInt8]
+  /// It keys the digests of secret request fields in variants, so variants stay comparable after a restart.
+  public let digestSecret: DigestSecret
 
   /// The path of the database.
   public var path: String { engine.file.path }

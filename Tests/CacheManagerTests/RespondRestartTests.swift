@@ -22,7 +22,7 @@ struct RespondRestartTests {
     init(_ folder: URL, _ network: ScriptedDownloader, _ clock: ManualClock, secret: DigestSecret? = nil) throws {
       let disk = try DiskCache(folder: folder, configuration: .init(clock: clock))
       self.disk = disk
-      let secret = try #require(secret ?? DigestSecret(bytes: disk.digestSecret))
+      let secret = secret ?? disk.digestSecret
       manager = ResourceManager(
         ResourceManager.Configuration {
           $0.downloader = network

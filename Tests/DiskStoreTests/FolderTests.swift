@@ -1,6 +1,7 @@
 import CacheCore
-import DiskStore
 import Testing
+
+@testable import DiskStore
 
 #if canImport(Darwin)
 import Darwin
@@ -105,10 +106,17 @@ struct FolderTests {
     let two = try DiskCache(path: folder.path + "/x/..//")
     #expect(one.id == two.id)
     #expect(one.digestSecret == two.digestSecret)
-    #expect(one.digestSecret.count == 16)
     let other = try DiskCache(path: folder.path + "/other")
     #expect(other.id != one.id)
     #expect(other.digestSecret != one.digestSecret)
+  }
+
+  @Test("the secret of a folder consists of the bytes that earlier versions derived")
+  func secret() {
+    let key = SipHash.Key(first: 1, second: 2)
+    let (first, second) = SipHash.digest("etagere digest secret 1", key: key)
+    let bytes = [first, second].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
+    #expect(FolderKey.digestSecret(key) == DigestSecret(bytes: bytes))
   }
 
   @Test("a file that was deleted externally is a miss and can be stored again")
@@ -175,11 +183,11 @@ struct FolderTests {
   func simultaneousOpening() async throws {
     let path = folder.path + "/new"
     // The first one flushes the key while the others wait.
-    let secrets = try await withThrowingTaskGroup(of: [UInt8].self) { group in
+    let secrets = try await withThrowingTaskGroup(of: DigestSecret.self) { group in
       for _ in 0..<16 {
         group.addTask { try folder.sharedCache(at: path).digestSecret }
       }
-      return try await group.reduce(into: Set<[UInt8]>()) { $0.insert($1) }
+      return try await group.reduce(into: Set<DigestSecret>()) { $0.insert($1) }
     }
     #expect(secrets.count == 1)
     #expect(folder.files(below: path + "/etagere-1/tmp").isEmpty)

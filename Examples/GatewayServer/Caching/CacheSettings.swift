@@ -40,10 +40,10 @@ public struct CacheSettings: Sendable {
     var disk: DiskCache?
     if let folder { disk = try DiskCache(path: folder, configuration: .init(sizeLimit: self.disk, clock: clock)) }
     configuration.store = disk
-    let secret = disk.flatMap { DigestSecret(bytes: $0.digestSecret) } ?? .random()
     let heuristics = guesses.map { $0 ? Heuristics() : nil } ?? mode.heuristics
     configuration.validator = ETagValidator(
-      mode: mode, heuristics: heuristics, parts: .completed, ignoresCookies: ignoresCookies, digestSecret: secret)
+      mode: mode, heuristics: heuristics, parts: .completed, ignoresCookies: ignoresCookies,
+      digestSecret: disk?.digestSecret ?? .random())
     return OpenCache(manager: ResourceManager(configuration), memory: memory, disk: disk)
   }
 }

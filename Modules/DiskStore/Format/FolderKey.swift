@@ -30,12 +30,10 @@ enum FolderKey {
     }
   }
 
-  /// Returns 16 bytes that are derived from the key and do not reveal it.
-  static func digestSecret(_ key: SipHash.Key) -> [UInt8] {
+  /// Returns a secret that is derived from the key and does not reveal it.
+  static func digestSecret(_ key: SipHash.Key) -> DigestSecret {
     let (first, second) = SipHash.digest("etagere digest secret 1", key: key)
-    var writer = ByteWriter()
-    writer.integer(first)
-    writer.integer(second)
-    return writer.bytes
+    // The secret is the 16 bytes of the two words, the least significant byte of each first.
+    return DigestSecret(high: first.byteSwapped, low: second.byteSwapped)
   }
 }

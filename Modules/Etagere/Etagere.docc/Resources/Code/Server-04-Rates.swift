@@ -14,8 +14,7 @@ struct Rates {
     configuration.downloader = AsyncHTTPDownloader()
     configuration.memory = MemoryCache(limits: .init(cost: 64 << 20))
     configuration.store = disk
-    configuration.validator = ETagValidator(
-      defaultLifetime: .seconds(60), digestSecret: DigestSecret(bytes: disk.digestSecret) ?? .random())
+    configuration.validator = ETagValidator(defaultLifetime: .seconds(60), digestSecret: disk.digestSecret)
     let manager = ResourceManager(configuration)
 
     guard let url = URL(string: "http://127.0.0.1:8000/rates.json") else { return }

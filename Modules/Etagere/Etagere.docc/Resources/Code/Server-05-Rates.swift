@@ -14,7 +14,7 @@ struct Rates {
     configuration.downloader = AsyncHTTPDownloader()
     configuration.memory = MemoryCache(limits: .init(cost: 64 << 20))
     configuration.store = disk
-    configuration.validator = ETagValidator(digestSecret: DigestSecret(bytes: disk.digestSecret) ?? .random())
+    configuration.validator = ETagValidator(digestSecret: disk.digestSecret)
     configuration.timeout = .seconds(5)
     let manager = ResourceManager(configuration)
 

@@ -1,9 +1,13 @@
-internal import CacheCore
-
 /// A secret of 128 bits, with which credentials become digests before they reach a store.
 ///
 /// A persistent store needs the same secret for as long as its entries must match. With a random one, responses that
-/// `Authorization` or `Cookie` selected are not found after a restart.
+/// `Authorization` or `Cookie` selected are not found after a restart. `DiskCache` and `SQLiteCache` have a secret of their own,
+/// for the validator:
+///
+/// ```swift
+/// let disk = try DiskCache(folder: folder)
+/// configuration.validator = ETagValidator(mode: .shared, digestSecret: disk.digestSecret)
+/// ```
 public struct DigestSecret: Hashable, Sendable {
   let key: SipHash.Key
 
@@ -25,13 +29,13 @@ public struct DigestSecret: Hashable, Sendable {
 
   /// Returns the value of a secret field as it may be stored. The digest depends on the field name, so equal values in two fields
   /// have different digests.
-  func digest(of bytes: [UInt8], in name: String) -> [UInt8] {
+  package func digest(of bytes: [UInt8], in name: String) -> [UInt8] {
     let (a, b) = SipHash.digest(Array(name.utf8) + [UInt8(ascii: ":")] + bytes, key: key)
     return Array("siphash128:\(Hexadecimal.text(a.byteSwapped))\(Hexadecimal.text(b.byteSwapped))".utf8)
   }
 
   /// A text that identifies the secret without revealing it.
-  var fingerprint: String { SipHash.hexadecimal("fingerprint", key: key) }
+  package var fingerprint: String { SipHash.hexadecimal("fingerprint", key: key) }
 }
 
 extension DigestSecret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
