@@ -51,14 +51,4 @@ extension HTTPError {
     self.init(isTimeout ? .gatewayTimeout : .badGateway, message: error.reason)
   }
 }
-
-extension HTTPFields {
-  /// Returns the fields without those that describe one connection (RFC 9110 §7.6.1).
-  func endToEnd() -> HTTPFields {
-    let hopByHop = "connection,keep-alive,proxy-connection,te,trailer,transfer-encoding,upgrade"
-    let named = (self[values: .connection] + [hopByHop]).joined(separator: ",").lowercased()
-    let names = Set(named.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } })
-    return filter { !names.contains($0.name.canonicalName) }
-  }
-}
 #endif

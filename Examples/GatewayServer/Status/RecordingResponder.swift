@@ -1,6 +1,7 @@
 #if Gateway
 import CacheCore
 import HTTPServing
+import HTTPTypes
 import NIOCore
 
 /// The responder of a port. It removes the fields about the connection, gives the host its normal form, turns errors into
@@ -11,11 +12,14 @@ struct RecordingResponder: HTTPResponder {
   let traffic: Traffic
   let clock: any CacheClock
 
+  /// The fields that the forwarded request states by itself, and the expectation that the server has met.
+  private static let dropped = ["Host", "Content-Length", "Expect"].compactMap { HTTPField.Name($0) }
+
   func respond(to request: ServerRequest) async -> ServerResponse {
     let begun = NIODeadline.now()
     var forwarded = request
-    forwarded.head.headerFields =
-      request.head.headerFields.endToEnd { $0 == "host" || $0 == "content-length" || $0 == "expect" }
+    forwarded.head.headerFields = request.head.headerFields.endToEnd()
+    for name in Self.dropped { forwarded.head.headerFields[name] = nil }
     // The cache, the origin and `X-Forwarded-Host` see one form of the host. Otherwise the spelling of one client would decide
     // the response that other clients get from the cache.
     forwarded.head.authority = ResourceID.authority(of: request.head)

@@ -1,6 +1,35 @@
-package import HTTPTypes
+public import HTTPTypes
 
 extension HTTPFields {
+  /// Returns the end-to-end fields, in the same order. A proxy, a gateway or a middleware forwards only these (RFC 9110 §7.6.1).
+  ///
+  /// ```swift
+  /// let response = try await manager.respond(to: request)
+  /// send(response.head.headerFields.endToEnd())
+  /// ```
+  ///
+  /// It leaves out the fields about one connection (`Connection`, `Keep-Alive`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade`,
+  /// `Proxy-Connection`), those of the authentication with a proxy (§11.7), and the fields that `Connection` names.
+  public func endToEnd() -> HTTPFields {
+    let named = namedByConnection
+    // Removing a few fields costs less than building a new collection of all others.
+    var fields = self
+    for field in self {
+      let name = field.name.canonicalName
+      if Self.isHopByHop(name) || named.contains(name) { fields[field.name] = nil }
+    }
+    return fields
+  }
+
+  /// The field names in `Connection`, in lower case. The values `keep-alive` and `close` name no field.
+  private var namedByConnection: Set<String> {
+    var named = Set<String>()
+    for field in self where field.name == .connection && field.value != "keep-alive" && field.value != "close" {
+      for option in field.value.split(separator: ",") { named.insert(Substring(option.utf8.trimmingBlanks()).lowercased()) }
+    }
+    return named
+  }
+
   /// Returns whether a field concerns a single connection (RFC 9110 §7.6.1, §11.7), given its name in lower case.
   ///
   /// Compares the length first, because every field of every message is checked.
