@@ -25,14 +25,15 @@ extension ResourceManager {
   ///   - url: The URL of the image.
   ///   - processor: The steps that change the image.
   ///   - scale: The pixels per point.
+  ///   - limits: The limits beyond which an image is refused.
   ///   - encoder: The format in which the processed image is stored on disk, or `nil` to store only the original.
   ///     `RequestOptions.storagePolicy` decides which of the two is stored.
   ///   - options: The options of this load.
   /// - Throws: `CacheError` if the load fails or if the response is not an image.
   public func image(
-    for url: URL, _ processor: ImageProcessor = .none, scale: Double = 1, storedAs encoder: ImageEncoder? = nil,
-    options: RequestOptions = RequestOptions()
+    for url: URL, _ processor: ImageProcessor = .none, scale: Double = 1, limits: ImageLimits = .standard,
+    storedAs encoder: ImageEncoder? = nil, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) -> DecodedImage {
-    try await load(url, as: .image(processor, scale: scale, storedAs: encoder), options: options).value
+    try await load(url, as: .image(processor, scale: scale, limits: limits, storedAs: encoder), options: options).value
   }
 }

@@ -77,6 +77,24 @@ struct ProcessedDecodingTests {
     #expect(ResourceTransform.image(size: .fit(40, 40)).id == ResourceTransform.image(.resize(.fit(40, 40))).id)
   }
 
+  @Test("a transform refuses an image beyond its limits, and the limits are part of its identity")
+  func limits() async throws {
+    let file = try ImageEncoder(.png).encode(TestImages.quarters())
+    let limits = ImageLimits { $0.pixels = 3_071 }
+    let images = [
+      ResourceTransform.image(limits: limits), .image(.gray, limits: limits), .image(size: .fit(4, 4), limits: limits),
+      .image(.resize(.fit(4, 4)), limits: limits, storedAs: .png),
+    ]
+    for transform in images {
+      let error = await #expect(throws: CacheError.self) { try await transform.make(ResourceBody(file), .whole(of: file)) }
+      #expect(error?.code == .imageLimitExceeded)
+    }
+    let maker = ResourceTransform.imageFile(.gray, as: .png, limits: limits)
+    let error = await #expect(throws: CacheError.self) { try await maker.make(ResourceBody(file), .whole(of: file)) }
+    #expect(error?.code == .imageLimitExceeded && maker.id != ResourceTransform.imageFile(.gray, as: .png).id)
+    #expect(Set(images.map(\.id)).count == 4 && images[1].id != ResourceTransform.image(.gray).id)
+  }
+
   @Test("each step is a separate transform, so that transforms share their common first steps")
   func commonSteps() throws {
     let runs = Lock(0)

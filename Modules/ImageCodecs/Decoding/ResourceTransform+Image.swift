@@ -24,16 +24,21 @@ extension ResourceTransform where Value == DecodedImage {
   /// - Parameters:
   ///   - processor: The steps that change the image.
   ///   - scale: The number of pixels per point.
+  ///   - limits: The limits beyond which an image is refused.
   ///   - encoder: The encoder for the stored image. With `nil`, only the original is stored.
   public static func image(
-    _ processor: ImageProcessor = .none, scale: Double = 1, storedAs encoder: ImageEncoder? = nil
+    _ processor: ImageProcessor = .none, scale: Double = 1, limits: ImageLimits = .standard,
+    storedAs encoder: ImageEncoder? = nil
   ) -> ResourceTransform {
-    let (decoder, rest) = processor.decoding(scale: scale)
+    let (decoder, rest) = processor.decoding(scale: scale, limits: limits)
     // One processor per step, so that transforms share the work of their common first steps.
     let processors = rest.steps.map { ImageProcessor([$0]) }
     guard let encoder else { return ResourceTransform(decoder: decoder, processors: processors) }
-    // The stored image already has its final size.
-    return ResourceTransform(decoder: decoder, processors: processors, encoder: encoder, restorer: ImageDecoder(scale: scale))
+    // The stored image already has its final size. It was made within the limits, so it is always restored.
+    var restorer = ImageDecoder(scale: scale)
+    restorer.limits.pixels = max(restorer.limits.pixels, limits.pixels)
+    restorer.limits.side = max(restorer.limits.side, limits.side)
+    return ResourceTransform(decoder: decoder, processors: processors, encoder: encoder, restorer: restorer)
   }
 
   /// A transform that decodes an image in a given size with the default decoder.
@@ -41,16 +46,21 @@ extension ResourceTransform where Value == DecodedImage {
   /// - Parameters:
   ///   - size: The size rule.
   ///   - scale: The number of pixels per point.
+  ///   - limits: The limits beyond which an image is refused.
   ///   - encoder: The encoder for the stored image. With `nil`, only the original is stored.
-  public static func image(size: ImageSizing, scale: Double = 1, storedAs encoder: ImageEncoder? = nil) -> ResourceTransform {
-    image(.resize(size), scale: scale, storedAs: encoder)
+  public static func image(
+    size: ImageSizing, scale: Double = 1, limits: ImageLimits = .standard, storedAs encoder: ImageEncoder? = nil
+  ) -> ResourceTransform {
+    image(.resize(size), scale: scale, limits: limits, storedAs: encoder)
   }
 }
 
 extension ImageProcessor {
   /// Returns the decoder, which performs the first step if that is a resize, and the remaining steps.
-  package func decoding(scale: Double) -> (decoder: ImageDecoder, rest: ImageProcessor) {
-    guard let sizing = steps.first?.sizing else { return (ImageDecoder(scale: scale), self) }
-    return (ImageDecoder(size: sizing, scale: scale), ImageProcessor(Array(steps.dropFirst())))
+  package func decoding(scale: Double, limits: ImageLimits = .standard) -> (decoder: ImageDecoder, rest: ImageProcessor) {
+    let sizing = steps.first?.sizing
+    var decoder = ImageDecoder(size: sizing, scale: scale)
+    decoder.limits = limits
+    return (decoder, sizing == nil ? self : ImageProcessor(Array(steps.dropFirst())))
   }
 }

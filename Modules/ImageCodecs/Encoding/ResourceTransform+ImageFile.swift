@@ -20,8 +20,11 @@ extension ResourceTransform where Value == Data {
   /// - Parameters:
   ///   - processor: The steps that change the image.
   ///   - encoder: The encoder of the file.
-  public static func imageFile(_ processor: ImageProcessor = .none, as encoder: ImageEncoder) -> ResourceTransform {
-    let (decoder, rest) = processor.decoding(scale: 1)
+  ///   - limits: The limits beyond which an original is refused.
+  public static func imageFile(
+    _ processor: ImageProcessor = .none, as encoder: ImageEncoder, limits: ImageLimits = .standard
+  ) -> ResourceTransform {
+    let (decoder, rest) = processor.decoding(scale: 1, limits: limits)
     return ResourceTransform(decoder: ImageFileMaker(decoder: decoder, processor: rest, encoder: encoder))
       .stored(as: "file") {
         $0
