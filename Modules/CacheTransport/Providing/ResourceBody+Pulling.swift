@@ -26,6 +26,49 @@ extension ResourceBody {
   ) {
     self.init(length: length, source: PulledBody(length: length, onCancel: onCancel, next: next))
   }
+
+  /// Creates a body from the chunks of an asynchronous sequence, such as an `AsyncStream`, a file handle's bytes in pieces, or the
+  /// body of another HTTP client.
+  ///
+  /// ```swift
+  /// let (chunks, continuation) = AsyncStream<Data>.makeStream()
+  /// let body = ResourceBody(chunks)
+  /// ```
+  ///
+  /// One task iterates over the sequence, and requests a chunk when a reader does. It is cancelled if the body or its reader is
+  /// cancelled, and if the body is released before its end. A sequence that ends early because of that is not a complete body.
+  ///
+  /// - Parameters:
+  ///   - chunks: The sequence. Map other elements to `Data`: `buffers.map { Data($0.readableBytesView) }`.
+  ///   - length: The number of bytes, or `nil` if it is unknown. A shorter body throws `CacheError.Code.truncatedBody`, a longer
+  ///     one `malformedResponse`. The error of the sequence is final and is mapped as for ``ClosureDownloader``.
+  public init<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks, length: Int64? = nil) where Chunks.Element == Data {
+    // An iterator is not Sendable. It stays in one task, to which the readers send their continuations.
+    let (requests, request) = AsyncStream<CheckedContinuation<Data?, any Error>>.makeStream()
+    let iteration = Task {
+      var iterator = chunks.makeAsyncIterator()
+      for await reader in requests {
+        do {
+          let chunk = try await iterator.next()
+          reader.resume(returning: chunk)
+          if chunk == nil { break }
+        } catch {
+          reader.resume(throwing: error)
+          break
+        }
+      }
+    }
+    self.init(length: length, onCancel: { iteration.cancel() }) {
+      try await withTaskCancellationHandler {
+        try await withCheckedThrowingContinuation { reader in
+          // A cancelled task has ended the stream of requests.
+          if case .terminated = request.yield(reader) { reader.resume(throwing: CancellationError()) }
+        }
+      } onCancel: {
+        iteration.cancel()
+      }
+    }
+  }
 }
 
 /// The source of `ResourceBody.init(length:onCancel:pulling:)`.
@@ -71,7 +114,11 @@ private final class PulledBody: ResourceBody.Source {
       // An empty chunk is not the end, and readers do not expect one.
       while true {
         if Task.isCancelled { throw CacheError.cancelled }
-        guard let chunk = try await pull() else { return try finish() }
+        guard let chunk = try await pull() else {
+          // Many sequences end without an error if their task is cancelled.
+          if Task.isCancelled { throw CacheError.cancelled }
+          return try finish()
+        }
         if !chunk.isEmpty { return try take(chunk) }
         try check()
       }

@@ -193,6 +193,75 @@ struct ProviderTests {
     for _ in 0..<2 { #expect(await failure { _ = try await body.collect() }?.underlying is Broken) }
   }
 
+  // MARK: Sequences
+
+  @Test("a body of a sequence has its chunks, without the empty ones")
+  func sequence() async throws {
+    let chunks = AsyncStream<Data> { continuation in
+      for chunk in ["ab", "", "c"] { continuation.yield(Data(chunk.utf8)) }
+      continuation.finish()
+    }
+    var read: [String] = []
+    for try await chunk in ResourceBody(chunks, length: 3) { read.append(String(decoding: chunk, as: UTF8.self)) }
+    #expect(read == ["ab", "c"])
+    // A sequence may throw, and may be mapped from other elements.
+    let numbers = AsyncThrowingStream<UInt8, any Error> { continuation in
+      for number in UInt8(0)..<200 { continuation.yield(number) }
+      continuation.finish()
+    }
+    #expect(try await ResourceBody(numbers.map { Data([$0]) }).collect() == Data(0..<200))
+  }
+
+  @Test("the error and the length of a sequence are those of a body", arguments: [nil, Int64(1), 3])
+  func failingSequence(_ length: Int64?) async {
+    let chunks = AsyncThrowingStream<Data, any Error> { continuation in
+      continuation.yield(Data("ab".utf8))
+      continuation.finish(throwing: length == nil ? Broken() : nil)
+    }
+    let body = ResourceBody(chunks, length: length)
+    for _ in 0..<2 {
+      let error = await failure { _ = try await body.collect(limit: .max) }
+      switch length {
+      case nil: #expect(error?.underlying is Broken)
+      case 1: #expect(error?.code == .malformedResponse)
+      default: #expect(error?.code == .truncatedBody)
+      }
+    }
+  }
+
+  enum End: CaseIterable { case body, reader, release }
+
+  /// Returns a body with one chunk and no end.
+  ///
+  /// - Parameter onEnd: Called when the sequence of its chunks was cancelled or released. Only the body refers to the sequence.
+  private func endlessBody(_ onEnd: @escaping @Sendable () -> Void) -> ResourceBody {
+    let (chunks, continuation) = AsyncStream<Data>.makeStream()
+    continuation.onTermination = { _ in onEnd() }
+    continuation.yield(Data("a".utf8))
+    return ResourceBody(chunks)
+  }
+
+  @Test("a sequence that waits is cancelled with its body, its reader, or the last reference", arguments: End.allCases)
+  func cancelledSequence(_ end: End) async throws {
+    let (ended, onEnd) = AsyncStream<Void>.makeStream()
+    let (isWaiting, waits) = AsyncStream<Void>.makeStream()
+    do {
+      let body = endlessBody { onEnd.finish() }
+      #expect(try await body.source.next() == Data("a".utf8))
+      if end != .release {
+        let reader = Task {
+          waits.finish()
+          return try await body.collect()
+        }
+        for await _ in isWaiting {}
+        if end == .body { body.source.cancel() } else { reader.cancel() }
+        #expect(await failure { _ = try await reader.value }?.isCancellation == true)
+        #expect(await failure { _ = try await body.source.next() }?.isCancellation == true)
+      }
+    }
+    for await _ in ended {}
+  }
+
   // MARK: Large files
 
   @Test("a file of more than 2 GB is streamed in small chunks")
