@@ -31,7 +31,8 @@ struct ThumbnailRun: Sendable {
       folder: settings.cache, diskLimit: 8 << 30, downloader: network.resuming(.standard).retrying(.brief))
     // Each image is loaded once, so a memory cache would not help.
     configuration.memory = nil
-    configuration.schemeHandlers["file"] = ImageFiles()
+    // A larger file is refused before it is read.
+    configuration.maximumBodySize = Int64(ImageLimits.standard.bytes)
     // Only the thumbnails are stored, and not the images.
     configuration.storagePolicy = .variants
     configuration.executor = ProcessingExecutor(width: settings.jobs)

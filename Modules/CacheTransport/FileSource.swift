@@ -30,15 +30,47 @@ package enum FileQueue {
   }
 }
 
+/// The state of an open file, which changes with every change of its bytes.
+struct FileState: Sendable {
+  /// The longest time for which a file system with times below a second gives two changes the same time. Kernels count these
+  /// times in ticks of up to 10 milliseconds.
+  static let shortStep = Duration.milliseconds(20)
+
+  let length: Int64
+  /// The time of the last change of the content, which programs can set.
+  let modified: Timestamp
+  /// The time of the last change of the content, the name or the permissions, which only the system sets.
+  let changed: Timestamp
+  let inode: UInt64
+
+  init(_ status: stat) {
+    #if canImport(Darwin)
+    let (modified, changed) = (status.st_mtimespec, status.st_ctimespec)
+    #else
+    let (modified, changed) = (status.st_mtim, status.st_ctim)
+    #endif
+    length = Int64(status.st_size)
+    self.modified = Timestamp(seconds: Int64(modified.tv_sec)) + .nanoseconds(Int64(modified.tv_nsec))
+    self.changed = Timestamp(seconds: Int64(changed.tv_sec)) + .nanoseconds(Int64(changed.tv_nsec))
+    inode = UInt64(truncatingIfNeeded: status.st_ino)
+  }
+
+  /// The longest time for which two changes get the same time. Some file systems count whole seconds, or every other second.
+  var timeStep: Duration { changed.nanoseconds % 1_000_000_000 == 0 ? .seconds(2) : Self.shortStep }
+
+  /// Whether a later change gets another time. A time in the future was set by another clock, and says nothing.
+  func hasSettled(at now: Timestamp) -> Bool { now - changed >= timeStep }
+}
+
 /// The body of an open file, which is read chunk by chunk.
 final class FileSource: ResourceBody.Source {
   private enum State { case reading, finished, cancelled }
 
-  let length: Int64
-  let changed: Timestamp
+  let state: FileState
+  var length: Int64 { state.length }
   private let path: String
   private let descriptor: Int32
-  private let state = Lock(State.reading)
+  private let progress = Lock(State.reading)
   private let position = Lock(Int64(0))
 
   static func open(_ path: String) -> Result<FileSource, CacheError> {
@@ -79,23 +111,17 @@ final class FileSource: ResourceBody.Source {
   private init(_ path: String, _ descriptor: Int32, _ status: stat) {
     self.path = path
     self.descriptor = descriptor
-    length = Int64(status.st_size)
-    #if canImport(Darwin)
-    let time = status.st_mtimespec
-    #else
-    let time = status.st_mtim
-    #endif
-    changed = Timestamp(seconds: Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
+    state = FileState(status)
   }
 
   deinit { close(descriptor) }
 
   var trailers: HTTPFields? { nil }
 
-  func cancel() { state.withLock { $0 = .cancelled } }
+  func cancel() { progress.withLock { $0 = .cancelled } }
 
   func next() async throws(CacheError) -> Data? {
-    switch state.withLock({ $0 }) {
+    switch progress.withLock({ $0 }) {
     case .cancelled: throw .cancelled
     case .finished: return nil
     case .reading: break
@@ -104,7 +130,7 @@ final class FileSource: ResourceBody.Source {
     let result = await FileQueue.run { self.read() }
     let chunk = try result.get()
     guard chunk.isEmpty else { return chunk }
-    state.withLock { if case .reading = $0 { $0 = .finished } }
+    progress.withLock { if case .reading = $0 { $0 = .finished } }
     let end = position.withLock { $0 }
     guard end >= length else {
       throw CacheError(.truncatedBody, reason: "the file shrank to \(end) of \(length) bytes during the read", path: path)

@@ -57,6 +57,61 @@ struct StoredVariantTests {
     #expect(fixture.stored() == [shop.short().id])
   }
 
+  @Test("originals that are not stored do not enter memory either")
+  func originalsOutOfMemory() async throws {
+    let fixture = try ManagerFixture { $0.storagePolicy = .variants }
+    fixture.network.respond(
+      to: fixture.url, with: .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"),
+      .ok("12345678", etag: "\"2\"", cacheControl: "max-age=60"))
+    var seen: [String] = []
+
+    for _ in 0..<3 {
+      for _ in 0..<2 {
+        let resource = try await fixture.load(shop.short())
+        seen.append("\(resource.value) \(resource.origins)")
+        #expect(fixture.inMemory() == [shop.short().id])
+      }
+      fixture.clock.advance(by: .seconds(61))
+    }
+
+    #expect(
+      seen == [
+        "AB network transformed", "AB memory memory", "AB revalidated memory", "AB memory memory", "12 network transformed",
+        "12 memory memory",
+      ])
+    try fixture.network.verify()
+  }
+
+  @Test("a stored original does not enter memory if only variants are wanted")
+  func originalOnDisk() async throws {
+    let fixture = try ManagerFixture()
+    fixture.network.respond(
+      to: fixture.url, with: .ok("abcdefgh", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"))
+    _ = try await fixture.load(.bytes)
+    fixture.restart()
+
+    #expect(try await fixture.load(shop.short(), .keeping(.variants)).origins == "disk transformed")
+    #expect(fixture.inMemory() == [shop.short().id])
+    fixture.restart()
+    fixture.clock.advance(by: .seconds(61))
+    #expect(try await fixture.load(shop.short(3), .keeping(.variants)).origins == "revalidated transformed")
+    #expect(fixture.inMemory() == [shop.short(3).id])
+  }
+
+  @Test("an original enters memory if nothing else stores its value")
+  func originalsInMemory() async throws {
+    let fixture = try ManagerFixture()
+    let (other, third) = (try fixture.url("/other"), try fixture.url("/third"))
+    for url in [fixture.url, other, third] { fixture.network.respond(to: url, with: .ok("abcdefgh", cacheControl: "max-age=60")) }
+
+    _ = try await fixture.load(shop.short(), .keeping(.variants) { $0.writes = .memory })
+    #expect(fixture.inMemory() == ["", shop.short().id])
+    _ = try await fixture.load(shop.plain(), .keeping(.variants), at: other)
+    #expect(fixture.inMemory(other) == ["", shop.plain().id])
+    _ = try await fixture.load(.bytes, .keeping(.variants), at: third)
+    #expect(fixture.inMemory(third) == [""])
+  }
+
   @Test("a stored variant is served without the original, without the network and without making it again")
   func warm() async throws {
     let fixture = try ManagerFixture()

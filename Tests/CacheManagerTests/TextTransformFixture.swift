@@ -2,6 +2,7 @@ import CacheCore
 import CacheManager
 import CacheTesting
 import Foundation
+import MemoryStore
 
 /// Transforms of text that count their work.
 final class TextTransformFixture: Sendable {
@@ -65,6 +66,13 @@ extension ManagerFixture {
   /// Returns the stored transforms of a URL in order. The original has an empty name.
   func stored(_ url: URL? = nil) -> [String] {
     disk.keys.filter { $0.resource == (url ?? self.url).absoluteString }.map(\.transform).sorted()
+  }
+
+  /// Returns the transforms of a URL in memory, in order. The original has an empty name. The list of variants is left out.
+  func inMemory(_ url: URL? = nil) -> [String] {
+    let resource = (url ?? self.url).absoluteString
+    let transforms = memory.keys().compactMap { $0.resource == resource ? $0.transform : nil }
+    return transforms.filter { !$0.hasPrefix("\u{1F}") }.sorted()
   }
 
   /// Returns the key of a transform on disk.

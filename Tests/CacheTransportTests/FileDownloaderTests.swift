@@ -11,8 +11,21 @@ struct FileDownloaderTests {
 
   init() throws { folder = try TemporaryFolder() }
 
-  private func download(_ url: URL, _ method: HTTPRequest.Method = .get) async throws -> DownloadResponse {
-    try await downloader.download(DownloadRequest(head: HTTPRequest(resource: url, method: method)))
+  private func download(
+    _ url: URL, _ method: HTTPRequest.Method = .get, ifNoneMatch tag: String? = nil
+  ) async throws -> DownloadResponse {
+    var head = try HTTPRequest(resource: url, method: method)
+    head.headerFields[.ifNoneMatch] = tag
+    return try await downloader.download(DownloadRequest(head: head))
+  }
+
+  private func tag(_ name: String) async throws -> String {
+    try #require(try await download(folder.url(name)).head.headerFields[.eTag])
+  }
+
+  private func setModified(_ name: String, _ seconds: Double = 784_111_777) throws {
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSince1970: seconds)], ofItemAtPath: folder.url(name).path(percentEncoded: false))
   }
 
   @Test("a file is returned byte for byte", arguments: [0, 1, 1_000, 262_143, 262_144, 262_145, 3_000_000])
@@ -35,15 +48,76 @@ struct FileDownloaderTests {
     #expect(response.body.data == nil)
   }
 
-  @Test("a response has the modification date and no-store")
+  @Test("a response has the modification date, no-cache, and a strong entity tag, even if the file has just changed")
   func fields() async throws {
     try folder.put(Data("x".utf8), "file")
-    try FileManager.default.setAttributes(
-      [.modificationDate: Date(timeIntervalSince1970: 784_111_777)], ofItemAtPath: folder.url("file").path(percentEncoded: false))
+    try setModified("file")
     let fields = try await download(folder.url("file")).head.headerFields
-    #expect(fields[.cacheControl] == "no-store")
+    #expect(fields[.cacheControl] == "no-cache")
     #expect(fields[.lastModified] == "Sun, 06 Nov 1994 08:49:37 GMT")
-    #expect(fields[.eTag] == "\"1-ae1b981bc490a00\"")
+    #expect(fields[.eTag]?.hasPrefix("\"1-ae1b981bc490a00-") == true)
+    #expect(try await tag("file") == fields[.eTag])
+  }
+
+  @Test("a matching If-None-Match gets a 304 without a body", arguments: [HTTPRequest.Method.get, .head])
+  func notModified(_ method: HTTPRequest.Method) async throws {
+    try folder.put(pattern(1_000), "file")
+    let tag = try await tag("file")
+    for value in [tag, "W/\(tag)", "\"a\", \(tag)", "\"a\" ,\t\(tag) , \"b\"", "*"] {
+      let response = try await download(folder.url("file"), method, ifNoneMatch: value)
+      #expect(response.head.status == .notModified, "\(value)")
+      #expect(response.head.headerFields[.eTag] == tag && response.head.headerFields[.contentLength] == nil)
+      #expect(response.head.headerFields[.cacheControl] == "no-cache")
+      #expect(response.body.data == Data())
+    }
+    for value in ["", "\"a\"", String(tag.dropLast()), "\"\"", "\(tag)x"] {
+      #expect(try await download(folder.url("file"), method, ifNoneMatch: value).head.status == .ok, "\(value)")
+    }
+  }
+
+  @Test("every change of a file leads to another tag", arguments: Change.allCases)
+  func changes(_ change: Change) async throws {
+    // Given
+    try folder.put(Data("before".utf8), "file")
+    try folder.put(Data("after!".utf8), "other")
+    try setModified("file")
+    let tag = try await tag("file")
+
+    // When
+    switch change {
+    case .content: try folder.put(Data("after!".utf8), "file")
+    case .contentWithEarlierTime:
+      try folder.put(Data("after!".utf8), "file")
+      try setModified("file")
+    case .length:
+      try folder.put(Data("longer than before".utf8), "file")
+      try setModified("file")
+    case .time: try setModified("file", 784_111_778)
+    case .replacement:
+      try setModified("other")
+      #expect(
+        rename(folder.url("other").path(percentEncoded: false), folder.url("file").path(percentEncoded: false)) == 0)
+    }
+
+    // Then
+    let response = try await download(folder.url("file"), ifNoneMatch: tag)
+    #expect(response.head.status == .ok && response.head.headerFields[.eTag] != tag)
+  }
+
+  enum Change: CaseIterable { case content, contentWithEarlierTime, length, time, replacement }
+
+  @Test("copies of a file on several machines have an equal tag if that is requested")
+  func copies() async throws {
+    for name in ["one", "two"] {
+      try folder.put(Data("same".utf8), name)
+      try setModified(name)
+    }
+    let copies = FileDownloader(forCopies: true)
+    for name in ["one", "two"] {
+      let response = try await copies.download(DownloadRequest(head: HTTPRequest(resource: folder.url(name))))
+      #expect(response.head.headerFields[.eTag] == "\"4-ae1b981bc490a00\"")
+    }
+    #expect(try await tag("one") != tag("two"))
   }
 
   @Test(

@@ -94,6 +94,17 @@ final class FolderSourceTests {
     #expect(try await fixture.get("width=20", of: "site/a b.png").data != first.data)
   }
 
+  @Test("a client that has a file gets 304 until the file changes")
+  func notModified() async throws {
+    let first = try await fixture.get("original", of: "site/a b.png")
+    let tag = try #require(first.fields[.eTag])
+    let second = try await fixture.get("original", of: "site/a b.png", [.ifNoneMatch: tag])
+    #expect(second.status == 304 && second.data.isEmpty)
+    try DrawnImage.png(40, 30, red: 5).write(to: folder.appending(path: "a b.png"))
+    let third = try await fixture.get("original", of: "site/a b.png", [.ifNoneMatch: tag])
+    #expect(third.status == 200 && third.data != first.data)
+  }
+
   @Test("a purge of a file removes its results")
   func purge() async throws {
     _ = try await fixture.get("width=20", of: "site/a b.png")

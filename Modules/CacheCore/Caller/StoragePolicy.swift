@@ -3,10 +3,14 @@
 ///
 /// Loads use any matching entry of the store under every policy. If a transform has no encoder, its original is stored whatever
 /// the policy says. The same is true for loads of plain bytes and for loads into files.
+///
+/// The bytes of a `file:` URL are never copied into a durable store. Values made of them are stored under every policy other than
+/// ``originals``.
 public enum StoragePolicy: String, Hashable, Sendable, CaseIterable {
   /// Stores only the originals. Every transform can be applied to them again without the network.
   case originals
-  /// Stores only the encoded values, which use the least space. Another transform of the same resource is loaded again.
+  /// Stores only the encoded values, which use the least space. Another transform of the same resource is loaded again. The
+  /// originals do not enter the memory store either, if there is a durable store for the values.
   case variants
   /// Stores both.
   case all

@@ -49,6 +49,10 @@ extension OriginRequest {
   ) async throws(CacheError) -> TransactionResponse {
     // A load cannot use a partial response.
     if metadata.response.status == .partialContent, !request.destination.isStream { return pass(received, isShareable: true) }
+    // Only the values that are made of a file are stored. The file of a mirror says nothing about the original.
+    if request.isLocalFile, request.representation == nil || request.role == .mirror {
+      return pass(received, isShareable: true)
+    }
     await applyWithoutDrops(changes)
     var (metadata, outdated) = (metadata, changes.drops.map { candidates[$0] })
     if request.role == .mirror {
@@ -81,7 +85,7 @@ extension OriginRequest {
     // The length is announced, so that a store that is too small can refuse the body at once.
     if let length = body.length { candidate.metadata.bodyLength = length }
     // A redirect is not the original of a value.
-    let omitsOriginal = request.representation.map { !$0.storesOriginal && request.isResult(metadata.response) } ?? false
+    let omitsOriginal = request.representation != nil && !request.storesOriginal && request.isResult(metadata.response)
     let writer = omitsOriginal ? nil : try await cache.writer(candidate, lease)
     // Other processes need not wait for a body that they cannot use.
     if writer == nil || !metadata.freshness.isFresh(at: request.clock.now) { lease?.endWithoutSharing(isTypical: true) }

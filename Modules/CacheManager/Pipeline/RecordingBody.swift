@@ -313,7 +313,7 @@ final class RecordingBody: ResourceBody.Source {
   ) async throws(CacheError) -> StoredMetadata? {
     guard let writer = ending.writer else {
       // A waiter that wants the original may have joined after the head arrived.
-      guard storage.omitsOriginal, request.representation?.storesOriginal == true, let data = ending.data else { return nil }
+      guard storage.omitsOriginal, request.storesOriginal, let data = ending.data else { return nil }
       return await storage.cache.storeOriginal(data, candidate)
     }
     do throws(CacheError) {

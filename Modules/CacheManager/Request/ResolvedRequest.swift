@@ -115,6 +115,15 @@ final class ResolvedRequest: Sendable {
     return stored.absoluteURL ?? url
   }
 
+  /// Whether the resource is a file of this machine. No store receives a copy of its bytes, but values made of them are stored.
+  var isLocalFile: Bool { settings.head.scheme == "file" }
+
+  /// Whether the durable store receives the original.
+  var storesOriginal: Bool { !isLocalFile && settings.representation?.storesOriginal != false }
+
+  /// Whether the memory store receives the original. It receives only the value if the durable store does.
+  var cachesOriginal: Bool { settings.representation?.storesOriginal != false || !settings.writes.contains(.disk) }
+
   func observe(_ event: @autoclosure () -> CacheEvent) {
     settings.observation?.observe(event())
   }
@@ -285,7 +294,9 @@ struct RequestSettings: Sendable {
     callbackQueue = options.callbackQueue ?? core.configuration.callbackQueue
     policy = options.policy ?? core.configuration.policy
     staleFallback = options.staleFallback ?? core.configuration.staleFallback
-    storagePolicy = options.storagePolicy ?? core.configuration.storagePolicy
+    let storagePolicy = options.storagePolicy ?? core.configuration.storagePolicy
+    // The original of a file is stored already, so even a value that is larger than its original is worth storing.
+    self.storagePolicy = head.scheme == "file" && storagePolicy != .originals ? .variants : storagePolicy
     reads = options.reads
     writes = options.writes
     expiration = options.expiration

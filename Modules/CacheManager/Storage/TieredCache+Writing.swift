@@ -54,7 +54,11 @@ extension TieredCache {
     guard let memory = writableMemory else { return }
     let key = candidate.key
     guard request.destination.includesMemory else { return correct(memory, candidate, if: isAllowed) }
-    guard memory.record(candidate.metadata, key, by: request.validator, if: isAllowed), let data else { return }
+    guard memory.record(candidate.metadata, key, by: request.validator, if: isAllowed) else { return }
+    // The value of a transform is found by the metadata, even without the original.
+    guard let data, request.cachesOriginal || !request.isResult(candidate.metadata.response) else {
+      return removeFormerBytes(memory, candidate)
+    }
     if memory.insert(data, cost: data.count, of: key, for: candidate.metadata), isNew {
       request.observe(.stored(key: key, layer: .memory, bytes: Int64(data.count), duration: .zero))
     }
@@ -62,12 +66,15 @@ extension TieredCache {
 
   /// Updates the metadata in memory of a response whose bytes are not stored there.
   private func correct(_ memory: MemoryTier, _ candidate: Candidate, if isAllowed: (StoredMetadata?) -> Bool) {
-    let (key, revision) = (candidate.key, candidate.metadata.revision)
-    guard
-      memory.record(candidate.metadata, key, by: request.validator, if: { $0 != nil && isAllowed($0) }),
-      let former = memory.store.entry(for: key)?.revision, former != revision
-    else { return }
-    memory.store.remove(key, ifRevision: former)
+    let key = candidate.key
+    guard memory.record(candidate.metadata, key, by: request.validator, if: { $0 != nil && isAllowed($0) }) else { return }
+    removeFormerBytes(memory, candidate)
+  }
+
+  /// Removes the bytes of an earlier response, which no lookup finds any more.
+  private func removeFormerBytes(_ memory: MemoryTier, _ candidate: Candidate) {
+    guard let former = memory.store.entry(for: candidate.key)?.revision, former != candidate.metadata.revision else { return }
+    memory.store.remove(candidate.key, ifRevision: former)
   }
 
   /// Puts a new response into memory before a slow durable store has committed it, so that the next request need not wait.

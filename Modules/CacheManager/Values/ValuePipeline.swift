@@ -28,8 +28,11 @@ struct ValuePipeline<Value: Sendable>: Sendable {
   /// The representations to request, in this order. For the first, a stored value of the transform is sufficient. The second
   /// always includes the bytes. A transform whose values are never stored requests the bytes at once.
   var demands: [RequestedRepresentation?] {
-    guard transform.coding != nil else { return [nil] }
     let storesOriginal = load.settings.storagePolicy != .variants
+    guard transform.coding != nil else {
+      // Memory has the bytes of a file beside a value that is not stored, so that a 304 confirms the value.
+      return [load.isLocalFile ? RequestedRepresentation(transform: nil, storesOriginal: true) : nil]
+    }
     return [
       RequestedRepresentation(transform: transform.id, storesOriginal: storesOriginal),
       RequestedRepresentation(transform: nil, storesOriginal: storesOriginal),
@@ -110,7 +113,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
   /// Stores the original of a value that cannot be stored, so that the value can be made from it again. With every other policy,
   /// the original is already stored.
   private func cacheOriginal(_ outcome: LoadOutcome, in store: any CacheStore) async {
-    guard load.settings.storagePolicy == .variants else { return }
+    guard load.settings.storagePolicy == .variants, !load.isLocalFile else { return }
     let (cache, candidate) = (cache.forResource(outcome.key.resource), Candidate(key: outcome.key, metadata: outcome.metadata))
     _ = await cache.change(candidate.key) {
       await cache.storeOriginal(outcome.data, insteadOfTransformOf: candidate, in: store)

@@ -20,7 +20,8 @@ internal import Musl
 /// A downloader for the files of a folder.
 struct FolderDownloader: Downloader {
   private let root: String
-  private let files = FileDownloader()
+  /// The machines of a fleet have copies of a file, whose results they share.
+  private let files = FileDownloader(forCopies: true)
 
   /// - Parameter root: The path without links.
   init(_ root: String) { self.root = root }
@@ -39,6 +40,7 @@ struct FolderDownloader: Downloader {
     var opened = request
     opened.head = HTTPRequest(url: URL(filePath: file, directoryHint: .notDirectory))
     opened.head.method = request.head.method
+    opened.head.headerFields[.ifNoneMatch] = request.head.headerFields[.ifNoneMatch]
     var response: DownloadResponse
     do throws(CacheError) {
       response = try await files.download(opened)
@@ -46,7 +48,7 @@ struct FolderDownloader: Downloader {
       guard let number = error.errno, [ENOENT, EISDIR, ENOTDIR, EACCES, ENXIO, ELOOP].contains(number) else { throw error }
       return DownloadResponse(head: HTTPResponse(status: .notFound), body: ResourceBody(Data()))
     }
-    // A cache need not copy a local file, but it may store the images made of it.
+    // The source states for how long its images are fresh.
     response.head.headerFields[.cacheControl] = nil
     return response
   }
