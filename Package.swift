@@ -280,6 +280,7 @@ let package = Package(
         "CacheCore", "CacheManager", "MemoryStore", "ETagValidation", "AsyncHTTPNetworking", "LoopbackOrigin", httpTypes,
         product("Hummingbird", of: "hummingbird", trait: "Gateway"),
         product("NIOCore", of: "swift-nio", trait: "Gateway"),
+        product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
       ],
       path: "Examples/HummingbirdCache", packageAccess: false,
       // The settings of a usual Hummingbird project: with NonisolatedNonsendingByDefault a middleware would need `@concurrent`.

@@ -18,13 +18,14 @@ struct HummingbirdCache {
     origin.setRoute("/rates.json", Route(Data(#"{"EUR": 1, "USD": 1.1}"#.utf8), etag: "1", fields: fields))
 
     let downloader = AsyncHTTPDownloader()
-    let router = makeRouter(manager: makeManager(downloader: downloader), upstream: "127.0.0.1:\(origin.port)")
+    let manager = makeManager(downloader: downloader)
+    let router = makeRouter(manager: manager, upstream: "127.0.0.1:\(origin.port)")
     print("curl -i http://127.0.0.1:8080/assets/logo.svg")
     print("curl -i http://127.0.0.1:8080/price/USD")
-    // As a service, the downloader closes its connections when the application shuts down.
+    // Services end in the reverse order: the server, then the manager, which may still revalidate, and then its connections.
     let application = Application(
       router: router, configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 8080)),
-      services: [downloader])
+      services: [downloader, CacheService(manager: manager)])
     try await application.runService()
     await origin.stop()
   }
