@@ -145,6 +145,32 @@ struct FileContinuingTests {
     #expect(folder.content() == Self.bytes && folder.names == ["film.mp4"])
   }
 
+  @Test("a load that sends its request again after an interrupted body requests only the rest")
+  func retried() async throws {
+    let network = ClosureDownloader { seen in
+      guard let range = seen.head.headerFields[.range] else {
+        let broken = CacheError(.bodyInterrupted, reason: "broken off")
+        var response = DownloadResponse.streaming(
+          ["the first ", "half"], then: broken, fields: [.eTag: "\"1\"", .contentLength: "23"])
+        response.body = ResourceBody(length: 23, source: response.body.source)
+        return response
+      }
+      #expect(range == "bytes=14-")
+      return .streaming(
+        [" and", " rest"], status: .partialContent,
+        fields: [.eTag: "\"1\"", .contentRange: "bytes 14-22/23", .contentLength: "9"])
+    }
+    let fixture = try ManagerFixture { $0.downloader = network }
+
+    var received: [Int64] = []
+    for try await event in fixture.manager.events(for: fixture.url, to: folder.file()) {
+      if case .progress(let progress) = event { received.append(progress.received) }
+    }
+
+    #expect(network.seen.count == 2 && received == received.sorted())
+    #expect(folder.content() == Data("the first half and rest".utf8) && folder.names == ["film.mp4"])
+  }
+
   @Test("a part that is complete needs one byte, with which the origin confirms the validator")
   func complete() async throws {
     let origin = Origin()

@@ -164,8 +164,8 @@ final class PartialFile: Sendable {
 
   /// Returns the progress of the current body. The bytes of an earlier load are included from the start.
   func completed(_ progress: LoadProgress) -> LoadProgress {
-    let kept = state.withLock { $0.record == nil || $0.isOutdated ? 0 : $0.kept }
-    return progress.received < kept ? LoadProgress(received: kept, expected: progress.expected) : progress
+    let count = state.withLock { $0.record == nil || $0.isOutdated ? 0 : max($0.kept, $0.position) }
+    return progress.received < count ? LoadProgress(received: count, expected: progress.expected) : progress
   }
 
   /// Uses the bytes of a part as the beginning of the current body. Its bytes are passed to ``write(_:)`` again, which skips
