@@ -10,9 +10,9 @@ internal import Foundation
 /// A downloader for `file:` URLs. Local files then use the same path as the network: typed errors, validation, decoding,
 /// cancellation.
 ///
-/// Its responses have `no-cache` and a strong entity tag (RFC 9110 §8.8.3). `If-None-Match` with that tag gets a 304. A value that
-/// a manager has made of a file is therefore used again until the file changes. The manager does not store the bytes of the file
-/// a second time: see `StoragePolicy`.
+/// Its responses have `no-cache` and a strong entity tag (RFC 9110 §8.8.3). `If-None-Match` with that tag gets a 304. A value
+/// that a manager has made of a file is therefore used again until the file changes. The manager does not store the bytes of the
+/// file a second time: see `StoragePolicy`.
 ///
 /// The tag consists of the length, the times of the last change of the content and of the file's status, and the inode number. So
 /// a file that was replaced, or whose modification time was set back, has another tag. A change of permissions, or a new hard

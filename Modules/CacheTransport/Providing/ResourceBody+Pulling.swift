@@ -27,8 +27,8 @@ extension ResourceBody {
     self.init(length: length, source: PulledBody(length: length, onCancel: onCancel, next: next))
   }
 
-  /// Creates a body from the chunks of an asynchronous sequence, such as an `AsyncStream`, a file handle's bytes in pieces, or the
-  /// body of another HTTP client.
+  /// Creates a body from the chunks of an asynchronous sequence, such as an `AsyncStream` or the body of another HTTP
+  /// client.
   ///
   /// ```swift
   /// let (chunks, continuation) = AsyncStream<Data>.makeStream()
