@@ -3,7 +3,9 @@ import CacheTesting
 
 /// A dictionary as a memory store, without a flaw or with one that the contract must find.
 final class FlawedMemory: MemoryStoring {
-  enum Flaw: String, CaseIterable { case keepsTheOlder, ignoresRevisions, changesAnyway, keepsEverything, listsRemoved, evictsTheNewest }
+  enum Flaw: String, CaseIterable {
+    case keepsTheOlder, ignoresRevisions, changesAnyway, keepsEverything, listsRemoved, evictsTheNewest
+  }
 
   let id = ComponentID.unique(FlawedMemory.self)
   private let flaw: Flaw?

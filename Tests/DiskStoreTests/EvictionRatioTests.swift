@@ -27,7 +27,8 @@ struct EvictionRatioTests {
       } else if index.stored(name, size: Int64(request.size), at: now) > limit {
         index.sweep {
           let size = index.known.size
-          for victim in index.choose(size - mark, most: .max, sparingRecentUnless: size - limit) { index.evicted(victim, .removed) }
+          let victims = index.choose(size - mark, most: .max, sparingRecentUnless: size - limit)
+          for victim in victims { index.evicted(victim, .removed) }
         }
       }
       if reopens, number.isMultiple(of: trace.requests.count / 5) { index = reopened(index, eviction, limit) }

@@ -3,8 +3,8 @@
 /// A policy orders numbered slots. It knows no keys, values, files or locks. The store calls it inside its critical section, so
 /// every call must be quick and must not call the store. A sharded store gives each shard its own copy.
 ///
-/// A store never evicts an entry for itself, whatever its policy returns. `MemoryCache` evicts before it inserts. `DiskCache` asks
-/// for another slot, and then inserts the entry again as a new one.
+/// A store never evicts an entry for itself, whatever its policy returns. `MemoryCache` evicts before it inserts. `DiskCache`
+/// asks for another slot, and then inserts the entry again as a new one.
 public protocol EvictionPolicy: Sendable {
   /// Receives the limits of the store, or of its shard, before the first insertion. A limit is `Int.max` if there is none.
   mutating func bound(cost: Int, count: Int)

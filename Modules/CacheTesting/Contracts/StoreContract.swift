@@ -16,7 +16,7 @@ internal import Foundation
 /// }
 /// ```
 ///
-/// Run it also on a store with a limit of 4 to 8 MiB, if the store has a limit. Its ``/CacheCore/CacheStore/usage()`` must state it.
+/// If the store has a limit, run the cases also on a store with a limit of 5 MiB, which its `usage()` states.
 public enum StoreContract {
   /// A statement of the contract.
   public struct Case: Sendable, CustomStringConvertible {
