@@ -332,6 +332,6 @@ struct DeadlineFallbackTests {
     let events = fixture.observer.events.dropFirst(before)
     #expect(events.count { if case .started = $0 { true } else { false } } == 1)
     #expect(events.count { if case .requestSent = $0 { true } else { false } } == 1)
-    #expect(events.count { if case .finished(_, .memory, nil, _) = $0 { true } else { false } } == 1)
+    #expect(events.count { if case .finished(_, .memory, .some, nil, _) = $0 { true } else { false } } == 1)
   }
 }

@@ -104,7 +104,7 @@ package final class HookedExchange: Sendable {
     guard head.status != .partialContent else {
       throw CacheError(
         .malformedResponse, reason: "a part of a body was received for a request without Range, and a hook needs the whole body",
-        status: head.status.code)
+        response: head)
     }
     return head.status != .noContent && head.status != .resetContent
   }

@@ -246,8 +246,8 @@ extension OriginRequest {
     received.response.body.source.cancel()
     received.reservation?.release()
     let error = CacheError(
-      .malformedResponse, reason: "the server answered 206 (partial content) to a request without a range", status: 206,
-      attempt: received.metrics(at: request.clock.uptime).attempts)
+      .malformedResponse, reason: "the server answered 206 (partial content) to a request without a range",
+      response: received.response.head, attempt: received.metrics(at: request.clock.uptime).attempts)
     return try await serveFallback(for: error, sent: received.sent, requestTime: received.requestTime)
   }
 
