@@ -24,7 +24,7 @@ struct OutputTests {
     }
   }
 
-  @Test("-o FILE continues after the process was interrupted or killed halfway", arguments: [SIGINT, SIGKILL])
+  @Test("-o FILE continues after the process was terminated or killed halfway", arguments: [SIGTERM, SIGKILL])
   func continues(signal: Int32) async throws {
     try await withOrigin { origin in
       // Given

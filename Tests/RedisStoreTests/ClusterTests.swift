@@ -77,7 +77,10 @@ extension RedisTestCluster {
     try move(slot, from: source, to: target)
     try await during()
     try move(slot, from: source, to: target)
-    for server in servers { try server.run(["CLUSTER", "SETSLOT", "\(slot)", "NODE", identifiers[target]]) }
+    // The target first, as Redis documents it. Otherwise no server has the slot for a moment.
+    for index in [target, source] + servers.indices.filter({ $0 != target && $0 != source }) {
+      try servers[index].run(["CLUSTER", "SETSLOT", "\(slot)", "NODE", identifiers[target]])
+    }
   }
 
   private func move(_ slot: Int, from source: Int, to target: Int) throws {

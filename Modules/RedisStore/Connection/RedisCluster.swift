@@ -18,9 +18,9 @@ final class RedisCluster: RedisRouter {
 
   /// The maximum number of servers, which is that of the cluster specification. Each has connections.
   private static let nodeLimit = 1_000
-  /// The maximum number of redirections of a call.
-  private static let redirectionLimit = 6
-  /// The first interval before commands are sent again while the keys of one slot are moved. Each further one is twice as long.
+  /// The number of redirections that are followed at once. While a slot moves, two servers may name each other for a short time.
+  private static let immediateRedirections = 2
+  /// The first interval before commands are sent again while a slot moves. Each further one is twice as long.
   private static let retryInterval = Duration.milliseconds(5)
   /// The minimum interval between two requests for the map of slots.
   private static let lookupInterval = Duration.milliseconds(100)
@@ -70,19 +70,14 @@ final class RedisCluster: RedisRouter {
       }
       guard let redirection = replies.lazy.compactMap(Redirection.init).first else { return replies }
       state.withLock { $0.redirections += 1 }
-      if case .tryAgain = redirection {
+      redirections += 1
+      if redirection.isTryAgain || redirections > Self.immediateRedirections {
         guard ContinuousClock.now < deadline else {
-          throw CacheError(.storeUnavailable, reason: "the Redis cluster is moving the keys of the hash slot \(slot)")
+          throw CacheError(.storeUnavailable, reason: "the Redis cluster is moving the hash slot \(slot)")
         }
         try? await Task.sleep(for: interval)
         if Task.isCancelled { throw .cancelled }
         interval = interval * 2
-        continue
-      }
-      redirections += 1
-      guard redirections <= Self.redirectionLimit else {
-        throw CacheError(
-          .storeUnavailable, reason: "the Redis cluster redirected a call more than \(Self.redirectionLimit) times")
       }
       switch redirection {
       case .moved(let endpoint):
@@ -130,6 +125,8 @@ final class RedisCluster: RedisRouter {
     case moved(RedisEndpoint?)
     case ask(RedisEndpoint?)
     case tryAgain
+
+    var isTryAgain: Bool { if case .tryAgain = self { true } else { false } }
 
     init?(_ reply: RESPValue) {
       guard case .error(let message) = reply else { return nil }
