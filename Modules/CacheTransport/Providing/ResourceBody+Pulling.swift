@@ -41,7 +41,10 @@ extension ResourceBody {
   /// - Parameters:
   ///   - chunks: The sequence. Map other elements to `Data`: `buffers.map { Data($0.readableBytesView) }`.
   ///   - length: The number of bytes, or `nil` if it is unknown. A shorter body throws `CacheError.Code.truncatedBody`, a longer
-  ///     one `malformedResponse`. The error of the sequence is final and is mapped as for ``ClosureDownloader``.
+  ///     one `malformedResponse`.
+  ///
+  /// An error of the sequence is final. A `CacheError` is passed on. Another error is the `underlying` error of
+  /// `CacheError.Code.connectionLost`, so the body can be resumed or replaced by a stale response.
   public init<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks, length: Int64? = nil) where Chunks.Element == Data {
     // An iterator is not Sendable. It stays in one task, to which the readers send their continuations.
     let (requests, request) = AsyncStream<CheckedContinuation<Data?, any Error>>.makeStream()
@@ -53,7 +56,10 @@ extension ResourceBody {
           reader.resume(returning: chunk)
           if chunk == nil { break }
         } catch {
-          reader.resume(throwing: error)
+          let isKnown = error is CacheError || error is CancellationError || Task.isCancelled
+          reader.resume(
+            throwing: isKnown
+              ? error : CacheError(.connectionLost, reason: "the body broke off: \(error)", underlying: error))
           break
         }
       }

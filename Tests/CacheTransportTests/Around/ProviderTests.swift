@@ -222,7 +222,7 @@ struct ProviderTests {
     for _ in 0..<2 {
       let error = await failure { _ = try await body.collect(limit: .max) }
       switch length {
-      case nil: #expect(error?.underlying is Broken)
+      case nil: #expect(error?.code == .connectionLost && error?.underlying is Broken)
       case 1: #expect(error?.code == .malformedResponse)
       default: #expect(error?.code == .truncatedBody)
       }
