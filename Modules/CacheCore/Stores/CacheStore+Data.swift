@@ -22,7 +22,7 @@ extension CacheStore {
   ///   - data: The bytes.
   ///   - name: Any text. Names do not collide with the URLs and keys of responses.
   ///   - expiration: The time to live, or `nil` for the store's default.
-  ///   - now: The start of the time to live.
+  ///   - now: The start of the time to live. Pass `clock.now` for a store with a clock of its own.
   public func store(
     _ data: Data, for name: String, expiration: Expiration? = nil, now: Timestamp = SystemClock().now
   ) async throws(CacheError) {
