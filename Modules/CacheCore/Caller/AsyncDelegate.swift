@@ -42,6 +42,7 @@ public struct AsyncDelegate<Input: Sendable, Output: Sendable>: Sendable {
   ///
   /// - Throws: The closure's error if it is a ``CacheError``, ``CacheError/cancelled`` for a `CancellationError`, and an error
   ///   with ``CacheError/Code/refused`` for another one.
+  @discardableResult
   public func callAsync(_ input: Input) async throws(CacheError) -> Output? {
     guard let hook else { return nil }
     do {
@@ -50,10 +51,6 @@ public struct AsyncDelegate<Input: Sendable, Output: Sendable>: Sendable {
       throw CacheError.refusal(error, reason: "a hook refused")
     }
   }
-
-  /// Calls the hook, as ``callAsync(_:)`` does.
-  @discardableResult
-  public func callAsFunction(_ input: Input) async throws(CacheError) -> Output? { try await callAsync(input) }
 }
 
 extension AsyncDelegate where Input == Void {
@@ -65,9 +62,6 @@ extension AsyncDelegate where Input == Void {
   }
 
   /// Calls the hook. Returns `nil` if none is set or its target was released.
-  public func callAsync() async throws(CacheError) -> Output? { try await callAsync(()) }
-
-  /// Calls the hook, as ``callAsync()`` does.
   @discardableResult
-  public func callAsFunction() async throws(CacheError) -> Output? { try await callAsync(()) }
+  public func callAsync() async throws(CacheError) -> Output? { try await callAsync(()) }
 }

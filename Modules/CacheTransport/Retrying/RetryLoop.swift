@@ -76,7 +76,7 @@ struct RetryLoop: Sendable {
     if let data = body.data {
       again.body = ResourceBody(data)
     } else {
-      guard let fresh = try await policy.reopenBody(request) ?? nil else { return nil }
+      guard let fresh = try await policy.reopenBody.callAsync(request) ?? nil else { return nil }
       again.body = fresh
     }
     return again
