@@ -224,7 +224,7 @@ public final class SessionDownloader: Downloader {
     request.head = engine.configuration.complete(request.head)
     let hooks = hooks
     guard hooks.isSet else { return try await send(request, in: engine, handle, deadline, began) }
-    let exchange = HookedExchange(hooks, &request)
+    let exchange = try HookedExchange(hooks, &request)
     exchange.willStart()
     handle.awaitJudgment()
     let response: DownloadResponse

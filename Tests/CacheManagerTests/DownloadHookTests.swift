@@ -94,6 +94,20 @@ struct BodyHookTests {
     #expect(ends.withLock { $0 } == [.damagedContentCoding])
   }
 
+  @Test("a negative limit is refused before a request is sent")
+  func negativeLimit() async throws {
+    let network = ScriptedDownloader()
+    let hooks = DownloaderHooks {
+      $0.bodyLimit = -1
+      $0.onBodyReceived = AsyncDelegate { $0.data }
+    }
+    let request = DownloadRequest(head: try HTTPRequest(resource: try #require(url)))
+    await #expect { try await network.hooked(by: hooks).download(request) } throws: {
+      ($0 as? CacheError)?.code == .invalidConfiguration
+    }
+    #expect(network.requests.isEmpty)
+  }
+
   @Test("a body above the limit ends the download, whether its length is stated or not", arguments: [true, false])
   func limit(isStated: Bool) async throws {
     let ends = Lock<[CacheError.Code?]>([])

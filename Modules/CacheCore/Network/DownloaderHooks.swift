@@ -65,8 +65,9 @@ public struct DownloaderHooks: Sendable {
   /// - Trailers are dropped. Digests of the server's body (`Content-Digest`, `Repr-Digest`, `Content-MD5`, `Digest`) are removed.
   public var onBodyReceived = AsyncDelegate<DownloadExchange, Data>()
 
-  /// The largest body, in bytes, that is collected for ``onBodyReceived``. A larger one ends the download with
-  /// ``CacheError/Code/bodyTooLarge``. The default is 64 MiB.
+  /// The largest body, in bytes, that is collected for ``onBodyReceived``, at least zero. A larger one ends the download with
+  /// ``CacheError/Code/bodyTooLarge``. The default is 64 MiB. With a negative number, requests fail with
+  /// ``CacheError/Code/invalidConfiguration`` before they are sent.
   public var bodyLimit: Int64 = 64 << 20
 
   /// Called when the request has ended, with the head of a complete response or with `DownloadExchange.error`. A body that is

@@ -11,7 +11,7 @@ package final class HookedDownloader: Downloader {
   package func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     guard hooks.isSet else { return try await base.download(request) }
     var request = request
-    let exchange = HookedExchange(hooks, &request)
+    let exchange = try HookedExchange(hooks, &request)
     exchange.willStart()
     let response: DownloadResponse
     do {

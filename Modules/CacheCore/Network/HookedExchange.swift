@@ -23,7 +23,9 @@ package final class HookedExchange: Sendable {
   private let replacesBody: Bool
 
   /// - Parameter request: The request. It loses its `Range` if a hook needs the whole body.
-  package init(_ hooks: DownloaderHooks, _ request: inout DownloadRequest) {
+  /// - Throws: ``CacheError/Code/invalidConfiguration`` if `bodyLimit` is negative.
+  package init(_ hooks: DownloaderHooks, _ request: inout DownloadRequest) throws(CacheError) {
+    try CacheError.require("bodyLimit", hooks.bodyLimit, in: 0...)
     self.hooks = hooks
     (replacesData, replacesBody) = (hooks.onDataReceived.isSet, hooks.onBodyReceived.isSet)
     if replacesBody { for name in [HTTPField.Name.range, .ifRange] { request.head.headerFields[name] = nil } }
