@@ -217,6 +217,8 @@ public final class SessionDownloader: Downloader {
   private func start(
     _ request: DownloadRequest, _ handle: DownloadTask, _ deadline: DeadlineTimer.ScheduledDeadline?, _ began: Duration
   ) async throws(CacheError) -> DownloadResponse {
+    // Before the hooks, which are called for requests that are sent.
+    guard !Task.isCancelled, !handle.isCancelled else { throw .cancelled }
     // Read once, because the session may be replaced meanwhile.
     let engine = transfers.engine
     try engine.configuration.check()
@@ -244,7 +246,7 @@ public final class SessionDownloader: Downloader {
   ) async throws(CacheError) -> DownloadResponse {
     let judging = Task { () async -> Result<DownloadResponse, CacheError> in
       do throws(CacheError) {
-        return .success(try await exchange.admit(response))
+        return .success(try await exchange.admit(response) { handle.cancellation })
       } catch {
         return .failure(error)
       }

@@ -246,6 +246,8 @@ final class RecordingHooks: Sendable {
         await gate.pass()
         return exchange.data
       }
+      let ends = Recorder<CacheError.Code?>()
+      fixture.downloader.hooks.onDownloadingFinished = Delegate { ends.record($0.error?.code) }
       let handle = DownloadTask()
       let request = try fixture.request("/a", timeout: .seconds(1))
       let task = Task { () -> CacheError? in
@@ -262,7 +264,37 @@ final class RecordingHooks: Sendable {
         handle.cancel()
       }
       #expect(await task.value?.code == (isByTime ? .timedOut : .cancelled))
+      #expect(ends.values == [isByTime ? .timedOut : .cancelled])
     }
+  }
+
+  @Test("a download that is cancelled before it begins calls no hook")
+  func cancelledBefore() async throws {
+    try await Fixture.run { fixture async throws in
+      fixture.origin.setRoute("/a", Route(pattern(5)))
+      let (hooks, handle) = (RecordingHooks(), DownloadTask())
+      fixture.downloader.hooks = hooks.hooks
+      handle.cancel()
+      let request = try fixture.request("/a")
+      await #expect { try await fixture.downloader.download(request, as: handle) } throws: {
+        ($0 as? CacheError)?.isCancellation == true
+      }
+      #expect(hooks.calls.values.isEmpty && fixture.origin.requests.isEmpty)
+    }
+  }
+
+  @Test("a hook may refuse a chunk with any error, also with the one of a second reader")
+  func misuse() async throws {
+    let url = try #require(URL(string: "https://origin/a"))
+    let network = ScriptedDownloader()
+    network.respond(to: url, with: .ok("hello"))
+    let hooks = RecordingHooks(chunk: { (_, _) throws(CacheError) in throw CacheError(.misuse, reason: "not for me") })
+    let engine = network.hooked(by: hooks.hooks)
+    let response = try await engine.download(DownloadRequest(head: try HTTPRequest(resource: url)))
+    let error = await #expect(throws: CacheError.self) { try await response.body.collect() }
+    #expect(error?.reason == "not for me")
+    #expect(hooks.calls.values == ["sent", "status 200", "response", "data", "failed misuse"])
+    withExtendedLifetime(response) {}
   }
 
   @Test("hooks work with any engine")
@@ -294,6 +326,8 @@ final class RecordingHooks: Sendable {
         await gate.pass()
         return .proceed
       }
+      let ends = Recorder<CacheError.Code?>()
+      fixture.downloader.hooks.onDownloadingFinished = Delegate { ends.record($0.error?.code) }
       let handle = DownloadTask()
       let request = try fixture.request("/a", timeout: .seconds(1))
       let task = Task { () -> CacheError? in
@@ -310,6 +344,7 @@ final class RecordingHooks: Sendable {
         handle.cancel()
       }
       #expect(await task.value?.code == (isByTime ? .timedOut : .cancelled))
+      #expect(ends.values == [isByTime ? .timedOut : .cancelled])
     }
   }
 }

@@ -13,7 +13,7 @@ public import Foundation
 /// 3. ``onResponseReceived`` is called with the head, and may refuse the response before its body is read.
 /// 4. ``onDataReceived`` is called with each chunk before the reader gets it, and may replace or refuse it.
 /// 5. ``onBodyReceived`` is called with the whole body before the reader gets any of it, and may replace or refuse it.
-/// 6. ``onDownloadingFinished`` is called once for each request that was sent.
+/// 6. ``onDownloadingFinished`` is called once for each call of ``onRequestSent``.
 ///
 /// The calls for one request never overlap; those for different requests may. A hook that delays or refuses one request does not
 /// affect other requests. A hook that suspends must end when its task is cancelled.
@@ -70,7 +70,7 @@ public struct DownloaderHooks: Sendable {
   /// ``CacheError/Code/invalidConfiguration`` before they are sent.
   public var bodyLimit: Int64 = 64 << 20
 
-  /// Called when the request has ended, with the head of a complete response or with `DownloadExchange.error`. A body that is
+  /// Called once for each call of ``onRequestSent``, when the request has ended, with the head of a complete response or with `DownloadExchange.error`. A body that is
   /// released early counts as cancelled. The call may come from the `deinit` of the body, on any thread.
   public var onDownloadingFinished = Delegate<DownloadExchange, Void>()
 

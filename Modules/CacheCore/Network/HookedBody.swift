@@ -45,20 +45,30 @@ package final class HookedBody: ResourceBody.Source {
     case .failed(let error): throw error
     case nil: break
     }
-    do {
-      while let data = try await base.next() {
+    while let data = try await nextOfBase() {
+      do {
         let passed = try await pass(data)
         if !passed.isEmpty { return passed }
-      }
-      return end()
+      } catch { throw fail(error) }
+    }
+    return end()
+  }
+
+  private func nextOfBase() async throws(CacheError) -> Data? {
+    do {
+      return try await base.next()
     } catch {
       // Two tasks read at the same time. The read of the first one continues.
       guard error.code != .misuse || state.withLock({ $0.outcome }) != nil else { throw error }
-      state.withLock { $0.outcome = .failed(error) }
-      base.cancel()
-      exchange.finishBody(.failure(error))
-      throw error
+      throw fail(error)
     }
+  }
+
+  private func fail(_ error: CacheError) -> CacheError {
+    state.withLock { $0.outcome = .failed(error) }
+    base.cancel()
+    exchange.finishBody(.failure(error))
+    return error
   }
 
   package func cancel() {

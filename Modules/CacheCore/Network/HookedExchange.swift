@@ -39,7 +39,11 @@ package final class HookedExchange: Sendable {
 
   /// Makes the calls about the head and the whole body. Returns the response with a body that makes the other calls. A refused
   /// response is cancelled.
-  package func admit(_ response: DownloadResponse) async throws(CacheError) -> DownloadResponse {
+  ///
+  /// - Parameter cancellation: Returns the reason of a cancellation, such as a time limit, if it is known.
+  package func admit(
+    _ response: DownloadResponse, cancellation: @Sendable () -> CacheError? = { nil }
+  ) async throws(CacheError) -> DownloadResponse {
     do {
       let replaces = try await judge(response.head)
       var admitted = response
@@ -55,8 +59,9 @@ package final class HookedExchange: Sendable {
       return admitted
     } catch {
       response.body.source.cancel()
-      finish(.failure(error))
-      throw error
+      let reason = error.isCancellation ? cancellation() ?? error : error
+      finish(.failure(reason))
+      throw reason
     }
   }
 
