@@ -261,35 +261,42 @@ struct HookTargetTests {
     ("finished", { $0.onDownloadingFinished.delegate(on: $1) { (owner, _) in owner.note("finished") } }),
   ]
 
-  @Test("a hook calls its target and does not retain it", arguments: settings.indices)
+  @Test("a hook calls its target and does not retain it, and a hook that replaces bytes needs its target", arguments: settings.indices)
   func weakly(_ index: Int) async throws {
     let (name, set) = Self.settings[index]
     var hooks = DownloaderHooks()
     weak var observed: Owner?
     let fixture = try ManagerFixture()
     fixture.network.respond(to: fixture.url, with: .ok("bytes"), .ok("bytes"))
-    let engine: any Downloader
     let options: RequestOptions
     do {
       let owner = Owner()
       observed = owner
       set(&hooks, owner)
-      engine = fixture.network.hooked(by: hooks)
       options = RequestOptions { $0.hooks = hooks }
       #expect(try await fixture.manager.load(fixture.url, options: options).text == "bytes")
       #expect(owner.calls == [name])
     }
 
     #expect(observed == nil)
-    #expect(try await fixture.manager.load(fixture.url, options: options).text == "bytes")
-    withExtendedLifetime(engine) {}
+    if name == "data" || name == "body" {
+      #expect(try await fixture.failure(fixture.url, options).code == .refused)
+    } else {
+      #expect(try await fixture.manager.load(fixture.url, options: options).text == "bytes")
+    }
   }
 
-  @Test("a request whose bytes can no longer be replaced fails, and the next one has no hooks", arguments: [true, false])
-  func released(isWhole: Bool) async throws {
+  @Test(
+    "after the release of a target whose bytes must be replaced, running and later requests fail, and nothing is stored",
+    arguments: [true, false], [true, false])
+  func released(isWhole: Bool, isRedirect: Bool) async throws {
     let fixture = try ManagerFixture()
-    let gate = Gate()
-    fixture.network.respond(to: fixture.url, with: .ok(ciphertext).held(by: gate), .ok("bytes"))
+    let (gate, second) = (Gate(), try fixture.url("/second"))
+    let last = ScriptedResponse.ok(ciphertext, cacheControl: "max-age=60")
+    let first = isRedirect ? ScriptedResponse.redirect(to: second.absoluteString) : last
+    fixture.network.serve(fixture.url) { _ in first }
+    fixture.network.serve(second) { _ in last }
+    fixture.network.respond(to: fixture.url, with: first.held(by: gate))
     var owner: Owner? = Owner()
     let hooks = DownloaderHooks { hooks in
       guard let owner else { return }
@@ -305,7 +312,9 @@ struct HookTargetTests {
     owner = nil
     gate.open()
     #expect(try await task.value.code == .refused)
-    #expect(try await fixture.manager.load(fixture.url, options: options).text == "bytes")
+    #expect(try await fixture.failure(fixture.url, options).code == .refused)
+    #expect(fixture.network.requests.count == (isRedirect ? 4 : 2))
+    #expect(try await fixture.failure(isRedirect ? second : fixture.url, .policy(.cacheOnly)).code == .notCached)
   }
 }
 

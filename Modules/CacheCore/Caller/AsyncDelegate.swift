@@ -38,6 +38,9 @@ public struct AsyncDelegate<Input: Sendable, Output: Sendable>: Sendable {
   /// Whether a hook is set and its target is alive.
   public var isSet: Bool { hook?.isAlive() ?? false }
 
+  /// Whether a hook is set, even if its target was released.
+  package var hasHook: Bool { hook != nil }
+
   /// Calls the hook. Returns `nil` if none is set or its target was released.
   ///
   /// - Throws: The closure's error if it is a ``CacheError``, ``CacheError/cancelled`` for a `CancellationError`, and an error

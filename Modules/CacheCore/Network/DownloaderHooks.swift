@@ -30,10 +30,11 @@ public import Foundation
 /// let watched = engine.hooked(by: hooks)
 /// ```
 ///
-/// - Important: A hook with a target does not retain it, and after its release the hook counts as not set. Only a request that
-///   has begun fails with ``CacheError/Code/refused`` if its bytes can no longer be replaced. Give hooks that replace bytes a
-///   target that lives as long as the downloader, or a closure without a target. The cache above stores the replaced bytes, and
-///   serves them to every request with the same key.
+/// - Important: A hook with a target does not retain it, and after its release the hook counts as not set. The exceptions are
+///   ``onDataReceived`` and ``onBodyReceived``: the bytes can no longer be replaced, so each download that would call them fails
+///   with ``CacheError/Code/refused``. Give hooks that judge a response or replace bytes a target that lives as long as the
+///   downloader, or a closure without a target. The cache above stores the replaced bytes, and serves them to every request with
+///   the same key.
 public struct DownloaderHooks: Sendable {
   /// Called before a request is sent. `DownloadExchange.request` includes every field that the engine's settings add.
   public var onRequestSent = Delegate<DownloadExchange, Void>()
@@ -80,10 +81,11 @@ public struct DownloaderHooks: Sendable {
   /// Creates hooks and sets some of them.
   public init(_ change: (inout DownloaderHooks) -> Void) { change(&self) }
 
-  /// Whether a hook is set and its target is alive.
+  /// Whether a download must call or obey a hook. Hooks that replace bytes count even if their target was released, because the
+  /// reader must not get the bytes as they are.
   package var isSet: Bool {
-    onRequestSent.isSet || onValidStatusCode.isSet || onResponseReceived.isSet || onDataReceived.isSet || onBodyReceived.isSet
-      || onDownloadingFinished.isSet
+    onRequestSent.isSet || onValidStatusCode.isSet || onResponseReceived.isSet || onDataReceived.hasHook
+      || onBodyReceived.hasHook || onDownloadingFinished.isSet
   }
 }
 

@@ -17,9 +17,9 @@ package final class HookedExchange: Sendable {
 
   private let hooks: DownloaderHooks
   private let state: Lock<State>
-  /// Whether a hook replaces chunks, as decided when the request began.
+  /// Whether a hook replaces chunks, even if its target was released.
   private let replacesData: Bool
-  /// Whether a hook replaces the whole body, as decided when the request began.
+  /// Whether a hook replaces the whole body, even if its target was released.
   private let replacesBody: Bool
 
   /// - Parameter request: The request. It loses its `Range` if a hook needs the whole body.
@@ -27,7 +27,7 @@ package final class HookedExchange: Sendable {
   package init(_ hooks: DownloaderHooks, _ request: inout DownloadRequest) throws(CacheError) {
     try CacheError.require("bodyLimit", hooks.bodyLimit, in: 0...)
     self.hooks = hooks
-    (replacesData, replacesBody) = (hooks.onDataReceived.isSet, hooks.onBodyReceived.isSet)
+    (replacesData, replacesBody) = (hooks.onDataReceived.hasHook, hooks.onBodyReceived.hasHook)
     if replacesBody { for name in [HTTPField.Name.range, .ifRange] { request.head.headerFields[name] = nil } }
     state = Lock(State(exchange: DownloadExchange(request: request.head, attempt: request.attempt)))
   }
@@ -123,8 +123,8 @@ package final class HookedExchange: Sendable {
     finish(.success(response.head))
   }
 
-  /// - Throws: ``CacheError/Code/refused`` if the target of the hook was released after the request began. The reader must not
-  ///   get the bytes as they are.
+  /// - Throws: ``CacheError/Code/refused`` if the target of the hook was released. The reader must not get the bytes as they are,
+  ///   and a cache must not store them.
   private func replaced(
     _ data: Data, by hook: AsyncDelegate<DownloadExchange, Data>
   ) async throws(CacheError) -> Data {
