@@ -20,14 +20,23 @@ final class TransferTable: Sendable {
   var engine: SessionEngine { state.withLock { $0.engine } }
 
   /// Replaces the engine, unless the table is closed.
+  ///
+  /// - Parameter make: The closure that creates an engine from the current one. It is called outside the lock, because it creates
+  ///   a session. It is called again if another thread has replaced the engine meanwhile.
   func replace(by make: (SessionEngine) -> SessionEngine) {
-    let old: SessionEngine? = state.withLock { state in
-      guard state.closing == nil else { return nil }
-      defer { state.engine = make(state.engine) }
-      return state.engine
+    while true {
+      let old = engine
+      let new = make(old)
+      let isDone = state.withLock { state in
+        guard state.closing == nil else { return true }
+        guard state.engine === old else { return false }
+        state.engine = new
+        return true
+      }
+      // Releasing an engine may end its session.
+      withExtendedLifetime((old, new)) {}
+      if isDone { return }
     }
-    // Releasing the engine may end its session.
-    withExtendedLifetime(old) {}
   }
 
   /// Creates a transfer in the engine's session and starts it.
