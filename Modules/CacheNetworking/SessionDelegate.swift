@@ -87,16 +87,17 @@ public final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked
   /// The transfer runs to its end, also if its response is never taken.
   ///
   /// - Parameters:
-  ///   - request: The request. Its fields and its time-out are sent as they are.
+  ///   - request: The request. Its fields are sent as they are, and the session applies its time-out. Foundation on Linux traps if
+  ///     that is infinite.
   ///   - session: The session. Foundation on Linux traps if it was invalidated.
-  ///   - bufferLimit: The maximum number of received bytes that are buffered for a slow reader, or `nil` for no limit. A reader
-  ///     that exceeds it fails with `CacheError.Code.readerTooSlow`.
-  /// - Throws: `CacheError.Code.misuse` if the session has another delegate, and `CacheError.Code.invalidURL` for a request
-  ///   without an absolute URL.
+  ///   - bufferLimit: The maximum number of received bytes that are buffered for a slow reader, at least 1, or `nil` for no
+  ///     limit. A reader that exceeds it fails with `CacheError.Code.readerTooSlow`.
+  /// - Throws: `CacheError.Code.misuse` if the session has another delegate, `CacheError.Code.invalidURL` for a request without an
+  ///   absolute URL, and `CacheError.Code.invalidConfiguration` for a `bufferLimit` below 1.
   public func start(
     _ request: URLRequest, in session: URLSession, bufferLimit: Int? = 512 << 20
   ) throws(CacheError) -> SessionDataTask {
-    let plan = try plan(for: request, in: session)
+    let plan = try plan(for: request, in: session, bufferLimit)
     return try start(session.dataTask(with: request), plan, in: session, bufferLimit: bufferLimit)
   }
 
@@ -105,25 +106,30 @@ public final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked
   /// - Parameters:
   ///   - task: The task, which was not resumed before.
   ///   - session: The session of the task.
-  ///   - bufferLimit: The maximum number of received bytes that are buffered for a slow reader, or `nil` for no limit.
-  /// - Throws: `CacheError.Code.misuse` if the session has another delegate or the task was started before, and
-  ///   `CacheError.Code.invalidURL` for a request without an absolute URL.
+  ///   - bufferLimit: The maximum number of received bytes that are buffered for a slow reader, at least 1, or `nil` for no limit.
+  /// - Throws: `CacheError.Code.misuse` if the session has another delegate or the task was started before,
+  ///   `CacheError.Code.invalidURL` for a request without an absolute URL, and `CacheError.Code.invalidConfiguration` for a
+  ///   `bufferLimit` below 1.
   public func start(
     _ task: URLSessionDataTask, in session: URLSession, bufferLimit: Int? = 512 << 20
   ) throws(CacheError) -> SessionDataTask {
     guard let request = task.originalRequest else { throw CacheError(.invalidURL, reason: "the task has no request") }
-    return try start(task, plan(for: request, in: session), in: session, bufferLimit: bufferLimit)
+    return try start(task, plan(for: request, in: session, bufferLimit), in: session, bufferLimit: bufferLimit)
   }
 
-  private func plan(for request: URLRequest, in session: URLSession) throws(CacheError) -> TransferPlan {
+  private func plan(
+    for request: URLRequest, in session: URLSession, _ bufferLimit: Int?
+  ) throws(CacheError) -> TransferPlan {
+    try CacheError.require("bufferLimit", bufferLimit, in: 1...)
     guard session.delegate === self else {
       throw CacheError(.misuse, reason: "the session has another delegate, or was invalidated")
     }
     guard let url = request.url else { throw CacheError(.invalidURL, reason: "the request has no URL") }
     let method = HTTPRequest.Method(request.httpMethod ?? "GET") ?? .get
+    // The session's own time-out applies. It may be infinite, which is no `Duration`.
     return TransferPlan(
-      head: try HTTPRequest(resource: url, method: method), url: url, body: .none,
-      idleTimeout: .seconds(request.timeoutInterval), networkAccess: .all, proxy: try routing.proxy(for: url))
+      head: try HTTPRequest(resource: url, method: method), url: url, body: .none, idleTimeout: .zero, networkAccess: .all,
+      proxy: try routing.proxy(for: url))
   }
 
   private func start(
@@ -141,10 +147,15 @@ public final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked
   }
 
   /// The transfers that have not ended.
-  public var transfers: [SessionDataTask] { table.withLock { $0.values.map(\.transfer) } }
+  public var transfers: [SessionDataTask] {
+    // The end of a transfer is visible before the transfer leaves the table.
+    table.withLock { $0.values.map(\.transfer) }.filter { !$0.hasEnded }
+  }
 
   /// Returns the running transfer of a task, or `nil` if there is none.
-  public func transfer(of task: URLSessionTask) -> SessionDataTask? { entry(of: task)?.transfer }
+  public func transfer(of task: URLSessionTask) -> SessionDataTask? {
+    entry(of: task).flatMap { $0.transfer.hasEnded ? nil : $0.transfer }
+  }
 
   private func entry(of task: URLSessionTask) -> Entry? { table.withLock { $0[ObjectIdentifier(task)] } }
 

@@ -10,6 +10,23 @@ import Testing
 import FoundationNetworking
 #endif
 
+/// A protocol that responds at once. Foundation on Linux traps on an infinite time-out of a request over the network.
+private final class InstantProtocol: URLProtocol {
+  override static func canInit(with request: URLRequest) -> Bool { true }
+  override static func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+
+  override func startLoading() {
+    guard let url = request.url,
+      let response = HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: [:])
+    else { return }
+    client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
+    client?.urlProtocol(self, didLoad: Data("bytes".utf8))
+    client?.urlProtocolDidFinishLoading(self)
+  }
+
+  override func stopLoading() {}
+}
+
 @Suite("A session of one's own", .timeLimit(.minutes(30))) struct OwnSessionTests {
   private func withSession(
     _ delegate: SessionDelegate = SessionDelegate(), _ body: (OriginServer, URLSession) async throws -> Void
@@ -118,6 +135,64 @@ import FoundationNetworking
     }
   }
 
+  @Test("the session's time-out applies, also an infinite one")
+  func infinite() async throws {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.protocolClasses = [InstantProtocol.self]
+    let delegate = SessionDelegate()
+    let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+    defer { session.finishTasksAndInvalidate() }
+    let url = try #require(URL(string: "http://origin/a"))
+    let request = URLRequest(url: url, timeoutInterval: .infinity)
+    let response = try await delegate.start(request, in: session).response()
+    #expect(try await response.body.collect() == Data("bytes".utf8))
+  }
+
+  @Test("a reader that exceeds the buffer limit fails, and a limit below 1 is refused")
+  func bufferLimit() async throws {
+    let delegate = SessionDelegate()
+    try await withSession(delegate) { origin, session in
+      // The body is sent after its reader has received the head, so that only the body stays unread.
+      let gate = Gate()
+      origin.setRoute("/a", Route(pattern(5_000_000), delivery: OriginDelivery(bodyGate: gate, bodyGateOffset: 1)))
+      let request = URLRequest(url: origin.url("/a"))
+      let transfer = try delegate.start(request, in: session, bufferLimit: 50_000)
+      let response = try await transfer.response()
+      gate.open()
+      try await Turns.until { transfer.hasEnded }
+      let error = await #expect(throws: CacheError.self) { try await response.body.collect() }
+      #expect(error?.code == .readerTooSlow)
+
+      let task = session.dataTask(with: request)
+      for limit in [0, -1] {
+        let errors = [
+          #expect(throws: CacheError.self) { try delegate.start(request, in: session, bufferLimit: limit) },
+          #expect(throws: CacheError.self) { try delegate.start(task, in: session, bufferLimit: limit) },
+        ]
+        for error in errors { #expect(error?.code == .invalidConfiguration) }
+      }
+      task.cancel()
+    }
+  }
+
+  @Test("the transfers that a session has not ended end with it")
+  func invalidated() async throws {
+    let delegate = SessionDelegate()
+    try await withSession(delegate) { origin, session in
+      let gate = Gate()
+      origin.setRoute("/a", Route(pattern(300), delivery: OriginDelivery(gate: gate)))
+      let transfer = try delegate.start(URLRequest(url: origin.url("/a")), in: session)
+      let response = Task { try await transfer.response() }
+
+      delegate.urlSession(session, didBecomeInvalidWithError: URLError(.unknown))
+
+      let error = await #expect(throws: CacheError.self) { try await response.value }
+      #expect(error?.code == .closed && error?.underlying is URLError)
+      #expect(delegate.transfers.isEmpty)
+      gate.open()
+    }
+  }
+
   @Test("a session with another delegate, an invalidated session and a request without a host are refused")
   func misuse() async throws {
     let (delegate, other) = (SessionDelegate(), SessionDelegate())
@@ -128,6 +203,13 @@ import FoundationNetworking
       let relative = try #require(URL(string: "relative"))
       #expect { try other.start(URLRequest(url: relative), in: session) } throws: {
         ($0 as? CacheError)?.code == .invalidURL
+      }
+
+      session.finishTasksAndInvalidate()
+      // A session releases its delegate when it has ended.
+      try await Turns.until { session.delegate == nil }
+      #expect { try other.start(URLRequest(url: origin.url("/a")), in: session) } throws: {
+        ($0 as? CacheError)?.code == .misuse
       }
     }
   }
