@@ -149,11 +149,14 @@ public struct CacheError: Error, Sendable {
     return named
   }
 
-  /// Returns the error with `response` as its response, unless it has one already.
-  package func caused(by response: HTTPResponse) -> CacheError {
+  /// Returns the error with `response` as its response, and with the delay that it asks for, unless the error has one already.
+  ///
+  /// - Parameter received: The time at which the response was received.
+  package func caused(by response: HTTPResponse, receivedAt received: Timestamp) -> CacheError {
     guard self.response == nil, !isCancellation else { return self }
     var caused = self
     caused.response = response
+    caused.retryAfter = retryAfter ?? response.headerFields.retryAfter(receivedAt: received)
     return caused
   }
 

@@ -102,6 +102,10 @@ struct RetryAfterTests {
     fixture.network.respond(to: fixture.url, with: .ok("bytes", etag: "\"1\"").cut(after: 2))
     let error = try await fixture.failure(fixture.url)
     #expect(error.code == .truncatedBody && error.response?.headerFields[.eTag] == "\"1\"" && error.retryAfter == nil)
+
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", etag: "\"1\"", fields: [.retryAfter: "120"]).cut(after: 2))
+    let later = try await fixture.failure(fixture.url)
+    #expect(later.code == .truncatedBody && later.retryAfter == .seconds(120))
   }
 
   @Test("during a pause, a stored response is served as if the origin were unreachable")

@@ -229,7 +229,8 @@ struct OriginRequest: Sendable {
       retry.begin(after: error, spending: received.metrics(at: request.clock.uptime))
       return try await send(received.sent, received.content, retry)
     }
-    let failure = error.at(received.retry.attempt).caused(by: received.response.head)
+    let failure = error.at(received.retry.attempt)
+      .caused(by: received.response.head, receivedAt: received.requestTime + received.timeToHead)
     guard error.isUnreachable || request.staleFallback == .anyStored else { throw failure }
     return try await serveFallback(for: failure, sent: received.sent, requestTime: received.requestTime)
   }
