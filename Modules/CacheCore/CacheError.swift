@@ -160,6 +160,16 @@ public struct CacheError: Error, Sendable {
     return caused
   }
 
+  /// Returns the error with the delay that is left some time after the failure, also in the reason.
+  package func reported(after elapsed: Duration) -> CacheError {
+    guard let delay = retryAfter else { return self }
+    var later = self
+    let (rest, hint) = (max(delay - max(elapsed, .zero), .zero), Self.retryHint(delay))
+    later.retryAfter = rest
+    if reason.hasSuffix(hint) { later.reason = reason.dropLast(hint.count) + Self.retryHint(rest) }
+    return later
+  }
+
   /// Whether ``path`` is the file that ``url`` names. In that case the resource itself could not be read.
   package var isAboutSourceFile: Bool {
     guard let path, let url, url.hasPrefix("file:") else { return false }

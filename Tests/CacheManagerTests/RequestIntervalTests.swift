@@ -52,6 +52,18 @@ struct RequestIntervalTests {
     #expect(requests == 3)
   }
 
+  @Test("the delay that the server asked for becomes shorter, also in the reason")
+  func delay() async throws {
+    fixture.network.respond(to: fixture.url, with: .response(.tooManyRequests, fields: [.retryAfter: "120"]))
+    for rest in [120, 70, 20, 0] {
+      let error = try await fixture.failure(fixture.url, hourly)
+      #expect(error.retryAfter == .seconds(rest))
+      #expect(error.reason.hasSuffix(rest > 0 ? ", retry after \(rest) seconds" : "429 Too Many Requests"))
+      fixture.clock.advance(by: .seconds(50))
+    }
+    #expect(requests == 1)
+  }
+
   @Test("a failure for which a stale response was used counts too")
   func fallback() async throws {
     try await fixture.storeStale(cacheControl: "max-age=60, stale-if-error=86400")

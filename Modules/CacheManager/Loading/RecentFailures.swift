@@ -30,14 +30,14 @@ final class RecentFailures: Sendable {
   private let failures = Lock<[Subject: Failure]>([:])
 
   /// Returns the error of the latest request, unless a request may be sent: its interval has passed, it was not received, or the
-  /// resource was removed in the meantime.
+  /// resource was removed in the meantime. The delay of `Retry-After` has become shorter since then.
   func error(of load: ResolvedRequest) -> CacheError? {
     guard case .revalidate(let interval?, _) = load.policy, !failures.withLock({ $0.isEmpty }) else { return nil }
     let subject = Subject(load)
     guard let failure = failures.withLock({ $0[subject] }), load.clock.uptime - failure.uptime < interval,
       !load.invalidations.mayHaveMatched(load.settings.resource, since: failure.logPosition)
     else { return nil }
-    return failure.error
+    return failure.error.reported(after: load.clock.uptime - failure.uptime)
   }
 
   /// Notes the result of a load that was allowed to send requests. Any response of the origin ends the failure.
