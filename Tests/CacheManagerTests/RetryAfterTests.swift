@@ -126,7 +126,7 @@ struct RetryAfterTests {
     #expect(try await fixture.send(options: options).cache.contains("detail=retryLater"))
     let error = try await fixture.failure(other, options)
     #expect(error.code == .retryLater && error.url == other.absoluteString)
-    #expect(error.reason == "no request was sent, because the server answered 429 before, retry after 120 seconds")
+    #expect(error.reason == "no request was sent, because the server responded with 429 before, retry after 120 seconds")
     #expect(fixture.network.requests.count == sent)
 
     fixture.clock.advance(by: .seconds(120))

@@ -8,9 +8,10 @@ package struct RetryAfterDownloader: Downloader {
   private let maximum: Duration
   private let clock: any CacheClock
   private let pauses = PauseTable()
+  private let validity: Result<Void, CacheError>
 
   package init(_ base: any Downloader, maximum: Duration, clock: any CacheClock = SystemClock()) {
-    let maximum = max(maximum, .zero)
+    validity = Result { () throws(CacheError) in try CacheError.require("upTo", maximum, in: .zero...) }
     id = ComponentID(Self.self, "\(maximum)", around: base.id)
     self.base = base
     self.maximum = maximum
@@ -23,14 +24,16 @@ package struct RetryAfterDownloader: Downloader {
   package var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
 
   package func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+    try validity.get()
     if Task.isCancelled { throw .cancelled }
+    let now = clock.uptime
     // The name of the host is not needed as long as no host is paused, as nearly always.
-    if !pauses.isEmpty, let pause = pauses.pause(of: Self.host(of: request), at: clock.uptime) {
-      let delay = pause.end - clock.uptime
+    if pauses.hasPause(at: now), let pause = pauses.pause(of: Self.host(of: request), at: now) {
+      let delay = pause.end - now
       throw CacheError(
         .retryLater,
-        reason: "no request was sent, because the server answered \(pause.status) before\(CacheError.retryHint(delay))",
-        retryAfter: max(delay, .zero))
+        reason: "no request was sent, because the server responded with \(pause.status) before\(CacheError.retryHint(delay))",
+        retryAfter: delay)
     }
     do throws(CacheError) {
       let response = try await base.download(request)
@@ -66,34 +69,42 @@ final class PauseTable: Sendable {
   /// The maximum number of hosts.
   static let limit = 1_024
 
-  private let pauses = Lock<[String: Pause]>([:])
+  private struct State {
+    var pauses: [String: Pause] = [:]
+    /// The end of the pause that ends last.
+    var end = Duration.zero
+  }
 
-  var count: Int { pauses.withLock { $0.count } }
-  var isEmpty: Bool { pauses.withLock { $0.isEmpty } }
+  private let state = Lock(State())
+
+  var count: Int { state.withLock { $0.pauses.count } }
+
+  /// Returns whether a host may have a pause. Once all pauses are over, they are removed.
+  func hasPause(at now: Duration) -> Bool {
+    state.withLock { state in
+      guard !state.pauses.isEmpty else { return false }
+      if state.end <= now { state.pauses = [:] }
+      return state.end > now
+    }
+  }
 
   /// Returns the pause of a host, or `nil` if it has none or if it is over.
   func pause(of host: String, at now: Duration) -> Pause? {
-    pauses.withLock { pauses in
-      guard let pause = pauses[host] else { return nil }
-      guard pause.end > now else {
-        pauses[host] = nil
-        return nil
-      }
-      return pause
-    }
+    state.withLock { $0.pauses[host] }.flatMap { $0.end > now ? $0 : nil }
   }
 
   /// Adds a pause. Of two pauses of one host, which the responses of simultaneous requests can ask for, the later end applies.
   func add(_ pause: Pause, of host: String, at now: Duration) {
-    pauses.withLock { pauses in
-      if let known = pauses[host] {
-        if known.end < pause.end { pauses[host] = pause }
-        return
-      }
-      if pauses.count >= Self.limit { pauses = pauses.filter { $0.value.end > now } }
+    state.withLock { state in
+      var pauses = state.pauses.filter { $0.value.end > now }
+      if let known = pauses[host], known.end >= pause.end { return }
       // The pause that ends first is the smallest loss.
-      if pauses.count >= Self.limit, let first = pauses.min(by: { $0.value.end < $1.value.end }) { pauses[first.key] = nil }
+      if pauses.count >= Self.limit, pauses[host] == nil, let first = pauses.min(by: { $0.value.end < $1.value.end }) {
+        pauses[first.key] = nil
+      }
       pauses[host] = pause
+      state.pauses = pauses
+      state.end = max(state.end, pause.end)
     }
   }
 }
@@ -114,8 +125,8 @@ extension Downloader {
   /// Add the wrapper inside limits and retries. It then sees every response, and decides just before a request is sent.
   ///
   /// - Parameters:
-  ///   - maximum: The maximum pause. A longer delay is shortened to it, so that a faulty server cannot stop all further requests
-  ///     to its host.
+  ///   - maximum: The maximum pause, at least zero. A longer delay is shortened to it, so that a faulty server cannot stop all
+  ///     further requests to its host. With a negative duration, requests fail with `CacheError.Code.invalidConfiguration`.
   ///   - clock: The clock for pauses and dates.
   public func respectingRetryAfter(
     upTo maximum: Duration = .seconds(3_600), clock: any CacheClock = SystemClock()

@@ -89,10 +89,29 @@ struct RetryAfterTests {
       _ = try await outcome(downloader, "https://e.com/")
       #expect(try await outcome(downloader, "https://e.com/") == "retryLater 60.0")
     }
+  }
+
+  @Test("with a maximum of zero there are no pauses, and a negative one is refused before a request is sent")
+  func invalid() async throws {
     try serve("https://e.com/", refusal(.serviceUnavailable, "120"))
-    let downloader = polite(upTo: .seconds(-1))
-    _ = try await outcome(downloader, "https://e.com/")
+    #expect(try await outcome(polite(upTo: .seconds(-1)), "https://e.com/") == "invalidConfiguration -")
+    #expect(network.requests.isEmpty)
+    let downloader = polite(upTo: .zero)
+    #expect(try await outcome(downloader, "https://e.com/") == "503")
     #expect(try await outcome(downloader, "https://e.com/") == "200")
+  }
+
+  @Test("pauses that are over are forgotten, also those of hosts that get no further request")
+  func forgotten() async throws {
+    try serve("https://e.com/", refusal(.tooManyRequests, "120"))
+    try serve("https://f.com/", refusal(.tooManyRequests, "60"))
+    try serve("https://g.com/")
+    let downloader = polite()
+    for host in ["e", "f"] { _ = try await outcome(downloader, "https://\(host).com/") }
+    #expect(downloader.pausedHosts == 2)
+    clock.advance(by: .seconds(120))
+    #expect(try await outcome(downloader, "https://g.com/") == "200")
+    #expect(downloader.pausedHosts == 0)
   }
 
   @Test("of the pauses that simultaneous responses ask for, the one that ends last applies")
