@@ -21,17 +21,19 @@ struct ReportBrowserTests {
       work: .transfer(.init(url: url, isConditional: false, status: 200, metrics: metrics)))
     let value = LoadRecord.Phase(start: .milliseconds(152), duration: .milliseconds(30), work: .transform(.transformed))
     let commit = LoadRecord.Phase(start: .milliseconds(182), duration: .milliseconds(5), work: .store(bytes: 120_000))
+    let timeout = CacheError(.timedOut, reason: "x")
     let kinds: [(ResourceSource?, CacheError?, Duration)] = [
       (.network, nil, .milliseconds(190)), (.revalidated, nil, .milliseconds(190)),
       (.disk, nil, .milliseconds(2)), (.memory, nil, .microseconds(7)),
-      (nil, CacheError(.timedOut, reason: "x"), .milliseconds(190)), (.schemeHandler, nil, .milliseconds(1)),
+      (nil, timeout, .milliseconds(190)), (.schemeHandler, nil, .milliseconds(1)), (.disk, timeout, .milliseconds(2)),
+      (nil, .cancelled, .milliseconds(1)),
     ]
     let loads = kinds.enumerated().map { index, kind in
       let (source, error, duration) = kind
       let hasTransfer = duration >= .milliseconds(100)
       return LoadRecord(
         load: LoadID(), url: url, startedAt: Timestamp(seconds: 0) + .milliseconds(20 * index), duration: duration,
-        source: source, error: error, isHit: !hasTransfer,
+        source: source, fallbackReason: source == nil ? nil : error, error: source == nil ? error : nil, isHit: !hasTransfer,
         phases: hasTransfer ? [transfer, value, commit] : [])
     }
     return [.init(name: "first", loads: loads), .init(name: "second", loads: loads)]
@@ -79,7 +81,7 @@ struct ReportBrowserTests {
   @Test("every load has a row, and every part has a bar inside the axis")
   func waterfall() async throws {
     try await Self.show(BrowserOptions()) { browser in
-      #expect(try await browser.count(".waterfall .row") == 12)
+      #expect(try await browser.count(".waterfall .row") == 16)
       #expect(try await browser.texts(of: "#group-0 .waterfall .time").first == "190.0 ms")
       for part in LoadTimeline.Part.allCases {
         #expect(try await browser.count("#group-0 .track .\(part.rawValue)") >= 3, "\(part)")
@@ -105,7 +107,8 @@ struct ReportBrowserTests {
       try await browser.click("#group-1 summary")
       #expect(
         try await browser.texts(of: "#group-1 .loads td:nth-child(3)") == [
-          "network", "revalidated (304)", "disk", "memory", "failed: timed-out", "no network",
+          "network", "revalidated (304)", "disk", "memory", "failed: timed-out", "no network", "stale: timed-out",
+          "cancelled",
         ])
     }
   }

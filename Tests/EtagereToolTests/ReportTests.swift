@@ -13,11 +13,11 @@ struct ReportTests {
 
   private func record(
     _ text: String = "https://example.com/a.png", duration: Duration = .milliseconds(100), source: ResourceSource? = .network,
-    error: CacheError? = nil, phases: [LoadRecord.Phase] = []
+    fallbackReason: CacheError? = nil, error: CacheError? = nil, phases: [LoadRecord.Phase] = []
   ) throws -> LoadRecord {
     LoadRecord(
-      load: LoadID(), url: try url(text), startedAt: Timestamp(seconds: 0), duration: duration, source: source, error: error,
-      phases: phases)
+      load: LoadID(), url: try url(text), startedAt: Timestamp(seconds: 0), duration: duration, source: source,
+      fallbackReason: fallbackReason, error: error, phases: phases)
   }
 
   private func transfer(_ metrics: TransferMetrics, start: Duration, duration: Duration) throws -> LoadRecord.Phase {
@@ -95,6 +95,19 @@ struct ReportTests {
     #expect(page.contains("a &quot;group&quot; &lt;i&gt;"))
     for text in ["<script", "secret", "hunter2", " src=", "<link", "@import", "url("] { #expect(!page.contains(text), "\(text)") }
     #expect(page.contains("https://example.com/%3Cb%3E'x&amp;y.png"))
+  }
+
+  @Test("a color tells stale, failed and cancelled loads apart, and a cancelled one is not counted as failed")
+  func colors() throws {
+    let failure = CacheError(.timedOut, reason: "x")
+    let loads = [
+      try record(), try record(source: .disk, fallbackReason: failure), try record(source: nil, error: failure),
+      try record(source: nil, error: .cancelled),
+    ]
+    #expect(loads.map { LoadColor($0) } == [.network, .stale, .failed, .cancelled])
+    let page = SessionPage("kinds", [.init(name: "all", loads: loads)]).html
+    #expect(page.contains("4 loads · 1 failed"))
+    for text in ["stale: timed-out", "failed: timed-out", ">cancelled<"] { #expect(page.contains(text), "\(text)") }
   }
 
   @Test("a page states the number of loads, and the number that are not shown")

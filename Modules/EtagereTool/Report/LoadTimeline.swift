@@ -73,11 +73,11 @@ struct LoadTimeline {
   func total(_ part: Part) -> Duration { bars.reduce(.zero) { $1.part == part ? $0 + $1.duration : $0 } }
 }
 
-/// The color of a load: its source, or that it is stale because the origin failed, or that the load failed.
+/// The color of a load: its source, or that it is stale because the origin failed, or that the load failed or was cancelled.
 enum LoadColor: String, CaseIterable {
   case memory, disk, revalidated, network
   case schemeHandler = "scheme-handler"
-  case stale, failed
+  case stale, failed, cancelled
 
   init(_ record: LoadRecord) {
     guard record.fallbackReason == nil else {
@@ -86,7 +86,7 @@ enum LoadColor: String, CaseIterable {
     }
     self =
       switch record.source {
-      case nil: .failed
+      case nil: record.error?.isCancellation == true ? .cancelled : .failed
       case .memory: .memory
       case .disk: .disk
       case .revalidated: .revalidated
@@ -99,7 +99,7 @@ enum LoadColor: String, CaseIterable {
     switch self {
     case .revalidated: "revalidated (304)"
     case .schemeHandler: "no network"
-    case .memory, .disk, .network, .stale, .failed: rawValue
+    case .memory, .disk, .network, .stale, .failed, .cancelled: rawValue
     }
   }
 }

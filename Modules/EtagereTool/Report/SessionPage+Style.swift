@@ -6,13 +6,13 @@ extension SessionPage {
       color-scheme: light dark;
       --back: #fff; --text: #1f2328; --quiet: #59636e; --line: #d1d9e0; --track: #f3f5f7;
       --memory: #1a7f37; --disk: #0e7490; --revalidated: #9a6700; --network: #0969da;
-      --scheme-handler: #6e7781; --stale: #8250df; --failed: #cf222e;
+      --scheme-handler: #6e7781; --stale: #8250df; --failed: #cf222e; --cancelled: #953800;
     }
     @media (prefers-color-scheme: dark) {
       :root {
         --back: #0d1117; --text: #e6edf3; --quiet: #9198a1; --line: #30363d; --track: #161b22;
         --memory: #3fb950; --disk: #39c5cf; --revalidated: #d29922; --network: #58a6ff;
-        --scheme-handler: #8b949e; --stale: #a371f7; --failed: #ff7b72;
+        --scheme-handler: #8b949e; --stale: #a371f7; --failed: #ff7b72; --cancelled: #f0883e;
       }
     }
     * { box-sizing: border-box; }
@@ -27,6 +27,7 @@ extension SessionPage {
     .memory { --color: var(--memory); } .disk { --color: var(--disk); } .revalidated { --color: var(--revalidated); }
     .network { --color: var(--network); } .scheme-handler { --color: var(--scheme-handler); }
     .stale { --color: var(--stale); } .failed { --color: var(--failed); }
+    .cancelled { --color: var(--cancelled); }
     .scroll { overflow-x: auto; }
     table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; min-width: 100%; }
     th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }

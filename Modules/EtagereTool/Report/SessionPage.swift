@@ -46,7 +46,7 @@ struct SessionPage {
       <body>
       <header>
       <h1>\(Self.escaped(title))</h1>
-      <p>\(date.formatted(.iso8601)) · \(loads.count) loads · \(loads.count { $0.source == nil }) failed</p>
+      <p>\(date.formatted(.iso8601)) · \(loads.count) loads · \(loads.count { LoadColor($0) == .failed }) failed</p>
       </header>
       <main>
       \(overview)
@@ -199,9 +199,8 @@ struct SessionPage {
       ["#", "URL", "source", "status", "bytes", "start"] + LoadTimeline.Part.allCases.map(\.title) + ["total"]
     let rows = timelines.enumerated().map { index, load in
       let (record, timeline) = load
-      let source =
-        (record.error ?? record.fallbackReason).map { "\(LoadColor(record).title): \(Text.kebabCase($0.code.rawValue))" }
-        ?? LoadColor(record).title
+      let reason = LoadColor(record) == .cancelled ? nil : record.error ?? record.fallbackReason
+      let source = LoadColor(record).title + (reason.map { ": \(Text.kebabCase($0.code.rawValue))" } ?? "")
       let cells =
         [
           [source, Self.joined(record, numbers)].compactMap(\.self).joined(separator: ", "),
