@@ -77,6 +77,12 @@ func run(_ now: URL, _ tomorrow: URL) async throws {
   let downloader = screen?.downloader
   screen = nil
   expect(observed == nil && downloader?.hooks.onBodyReceived.isSet == false, "the downloader does not retain it")
+  do throws(CacheError) {
+    _ = try await downloader?.download(DownloadRequest(head: try HTTPRequest(resource: now)))
+    expect(false, "an error")
+  } catch {
+    expect(error.code == .refused, "no bytes pass without the hook that decodes them")
+  }
 }
 
 guard let now = URL(string: "http://station.example/now"), let tomorrow = URL(string: "http://station.example/tomorrow") else {
