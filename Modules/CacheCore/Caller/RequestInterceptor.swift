@@ -37,7 +37,8 @@ public struct RequestInterceptor: Component {
   private let redirect: (@Sendable (inout Redirection) async throws -> Void)?
   private let send: (@Sendable (inout DownloadRequest) async throws -> Void)?
 
-  /// Creates an interceptor from closures, which it holds strongly. Create it once and use it for many loads.
+  /// Creates an interceptor from closures, which it retains with everything that they capture. Create it once and use it for many
+  /// loads.
   ///
   /// - Parameters:
   ///   - id: The identity, which is equal for interceptors that do the same. The default is unique.

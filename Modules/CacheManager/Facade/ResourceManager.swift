@@ -59,7 +59,8 @@ public final class ResourceManager: Sendable {
     /// purge by URL and the invalidation by an unsafe request have no fields, so they do not find a key that depends on fields.
     ///
     /// It must return the same key for the same resource each time. It runs on the caller's thread, so it must return quickly. A
-    /// result of `nil` or an empty text means the URL. See <doc:/Etagere/PresignedURLsAndCacheKeys>.
+    /// result of `nil` or an empty text means the URL. The manager retains the function and everything that it captures. See
+    /// <doc:/Etagere/PresignedURLsAndCacheKeys>.
     public var cacheKey: (@Sendable (HTTPRequest) -> String?)?
     /// The executor on which values are decoded and processed, such as a queue (`ProcessingExecutor`), or `nil` for the
     /// cooperative pool.
