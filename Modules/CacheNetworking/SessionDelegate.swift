@@ -87,13 +87,13 @@ public final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked
   /// The transfer runs to its end, also if its response is never taken.
   ///
   /// - Parameters:
-  ///   - request: The request. Its fields are sent as they are, and the session applies its time-out. Foundation on Linux traps if
-  ///     that is infinite.
+  ///   - request: The request. Its fields are sent as they are, and the session applies its time-out. Foundation on Linux traps
+  ///     if that is infinite.
   ///   - session: The session. Foundation on Linux traps if it was invalidated.
   ///   - bufferLimit: The maximum number of received bytes that are buffered for a slow reader, at least 1, or `nil` for no
   ///     limit. A reader that exceeds it fails with `CacheError.Code.readerTooSlow`.
-  /// - Throws: `CacheError.Code.misuse` if the session has another delegate, `CacheError.Code.invalidURL` for a request without an
-  ///   absolute URL, and `CacheError.Code.invalidConfiguration` for a `bufferLimit` below 1.
+  /// - Throws: `CacheError.Code.misuse` if the session has another delegate, `CacheError.Code.invalidURL` for a request without
+  ///   an absolute URL, and `CacheError.Code.invalidConfiguration` for a `bufferLimit` below 1.
   public func start(
     _ request: URLRequest, in session: URLSession, bufferLimit: Int? = 512 << 20
   ) throws(CacheError) -> SessionDataTask {
@@ -106,7 +106,8 @@ public final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked
   /// - Parameters:
   ///   - task: The task, which was not resumed before.
   ///   - session: The session of the task.
-  ///   - bufferLimit: The maximum number of received bytes that are buffered for a slow reader, at least 1, or `nil` for no limit.
+  ///   - bufferLimit: The maximum number of received bytes that are buffered for a slow reader, at least 1, or `nil` for no
+  ///     limit.
   /// - Throws: `CacheError.Code.misuse` if the session has another delegate or the task was started before,
   ///   `CacheError.Code.invalidURL` for a request without an absolute URL, and `CacheError.Code.invalidConfiguration` for a
   ///   `bufferLimit` below 1.

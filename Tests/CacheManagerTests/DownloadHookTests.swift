@@ -261,7 +261,7 @@ struct HookTargetTests {
     ("finished", { $0.onDownloadingFinished.delegate(on: $1) { (owner, _) in owner.note("finished") } }),
   ]
 
-  @Test("a hook calls its target and does not retain it, and a hook that replaces bytes needs its target", arguments: settings.indices)
+  @Test("a hook does not retain its target, and a hook that replaces bytes needs it", arguments: settings.indices)
   func weakly(_ index: Int) async throws {
     let (name, set) = Self.settings[index]
     var hooks = DownloaderHooks()

@@ -33,7 +33,7 @@ extension Downloader {
   /// let watched = engine.hooked(by: hooks)
   /// ```
   ///
-  /// - Parameter hooks: The hooks, as they are now. Their targets are referenced weakly. After a release, the hooks of that target
+  /// - Parameter hooks: The hooks, as they are now. Their targets are referenced weakly. After the release of a target, its hooks
   ///   are not called, and those that replace bytes refuse each download (``DownloaderHooks``).
   public func hooked(by hooks: DownloaderHooks) -> some Downloader { HookedDownloader(self, hooks: hooks) }
 }
