@@ -7,7 +7,7 @@ public enum Override<Wrapped: Sendable>: Sendable {
   /// Uses the component that the closure makes from the manager's. If the manager has no component, the request has none.
   ///
   /// The closure is called for each load, and the options retain it. To keep state across loads, wrap the manager's component
-  /// instead.
+  /// instead. The settings of the component that it returns are not checked.
   ///
   /// ```swift
   /// let patient = RequestOptions { $0.downloader = .adapted { $0.retrying(.standard) } }

@@ -68,7 +68,7 @@ public struct DownloaderHooks: Sendable {
 
   /// The largest body, in bytes, that is collected for ``onBodyReceived``, at least zero. A larger one ends the download with
   /// ``CacheError/Code/bodyTooLarge``. The default is 64 MiB. With a negative number, requests fail with
-  /// ``CacheError/Code/invalidConfiguration`` before they are sent.
+  /// ``CacheError/Code/invalidConfiguration`` before they are sent. A manager's memory budget does not include this memory.
   public var bodyLimit: Int64 = 64 << 20
 
   /// Called once for each call of ``onRequestSent``, when the request has ended, with the head of a complete response or with

@@ -6,6 +6,8 @@ public import HTTPTypes
 /// ``plan(_:policy:stored:now:)`` decides whether to use a stored response or which request to send.
 /// ``judge(_:to:sent:fallback:stored:requestTime:now:revision:)`` decides what the response changes in the store.
 /// ``reply(to:from:now:)`` returns the part of a stored response that the client receives.
+///
+/// Every lookup in memory compares `id`, so a validator stores it and does not make it anew each time.
 public protocol ResponseValidator: Component {
   /// Returns the plan for a request, before any request is sent.
   ///
