@@ -40,6 +40,15 @@ struct OtherValidatorTests {
     #expect(cache.validator.selected(by: .page(), from: cache.stored) == nil)
   }
 
+  @Test("a shared cache reads its own targets, whatever the length of their names", arguments: ["CDN-Policy", "Edge-Policies"])
+  func target(_ name: String) throws {
+    let target = try #require(HTTPField.Name(name))
+    var cache = cache(["\(name): private", "Cache-Control: max-age=60"])
+    #expect(cache.load { _ in .success(.ok()) }.source == .cache)
+    cache.validator = ETagValidator(mode: .shared, targets: [target])
+    #expect(cache.load { _ in .success(.ok()) }.source != .cache)
+  }
+
   @Test("a private cache uses them", arguments: privateLines)
   func inPrivateCache(_ lines: [String]) {
     var cache = cache(lines, mode: .private)

@@ -65,7 +65,7 @@ extension ETagValidator {
     return metadata.response.status == .unauthorized || selecting.contains(.authorization) || selecting.contains(.cookie)
       || metadata.response.headerFields.contains { field in
         switch field.name.canonicalName.utf8.count {
-        case 10: field.name == .setCookie
+        case 10 where field.name == .setCookie: true
         case 13 where field.name == .cacheControl: field.value.mayName("private")
         default: rules.targets.contains(field.name) && field.value.mayName("private")
         }
