@@ -116,6 +116,18 @@ struct FailureTests {
     #expect(fixture.disk.keys.isEmpty)
   }
 
+  @Test("instead of a 304 that cannot be used, the stale response is served")
+  func unusableNotModified() async throws {
+    let fixture = try ManagerFixture()
+    try await fixture.storeStale()
+    fixture.network.respond(to: fixture.url, with: .notModified(etag: "\"9\""), .notModified(etag: "\"9\""))
+
+    let shown = try await fixture.manager.load(fixture.url)
+
+    #expect(shown.text == "old" && shown.fallbackReason?.code == .malformedResponse)
+    #expect(fixture.network.requests.count == 3)
+  }
+
   @Test("a body that exceeds the limit is rejected by its announced length or while it arrives", arguments: [true, false])
   func tooLarge(announced: Bool) async throws {
     let fixture = try ManagerFixture { $0.maximumBodySize = 1_000 }

@@ -94,9 +94,7 @@ struct OriginRequest: Sendable {
     let error = CacheError(
       .malformedResponse, reason: "the server answered 304 (not modified) to a request without a condition",
       response: unusable)
-    leader?.endWithoutSharing(.failure(error), isTypical: false)
-    lease?.endWithoutSharing(isTypical: false)
-    throw error
+    return try await serveFallback(for: error, sent: head, requestTime: request.clock.now)
   }
 
   private func attempt(
