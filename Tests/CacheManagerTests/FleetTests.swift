@@ -56,6 +56,19 @@ struct FleetTests {
     #expect(fleet.granted == 0 && store.keys.count == 1)
   }
 
+  @Test("without contact to the fleet, a store of the request's own is used as before")
+  func ownStoreWithoutContact() async throws {
+    fixture.network.serve(url) { _ in .ok("a", cacheControl: "max-age=60") }
+    let store = VolatileStore(clock: fixture.clock)
+    let options = RequestOptions { $0.store = .use(store) }
+    _ = try await fixture.manager.load(url, options: options)
+
+    fleet.isConnected = false
+
+    #expect(!fixture.manager.isCurrentInFleet)
+    #expect(try await fixture.manager.load(url, options: options).source == .disk)
+  }
+
   @Test("one process sends the request and the others read its response")
   func shared() async throws {
     let gate = Gate()

@@ -284,7 +284,7 @@ struct RequestSettings: Sendable {
     memory = options.memory.resolved(isSeparate ? nil : core.configuration.memory)
     fleet = isSeparate || core.configuration.collapseTimeout == nil ? nil : core.configuration.fleet
     collapseTimeout = core.configuration.collapseTimeout
-    fleetMember = core.fleetMember
+    fleetMember = isSeparate ? nil : core.fleetMember
     validator = options.validator.resolved(core.configuration.validator)
     observation = options.observer.resolved(core.configuration.observer).map { LoadObservation($0, of: id) }
     redirectInterceptor = source.interceptor.flatMap { $0.interceptsRedirects ? $0 : nil }
