@@ -104,6 +104,16 @@ struct EverydayCallTests {
     #expect(later.text == "the origin's" && later.source == .network)
   }
 
+  @Test("bytes are stored for the URL of a file too", arguments: [CacheLayers.all, .memory, .disk])
+  func storedForFile(_ layers: CacheLayers) async throws {
+    let fixture = try ManagerFixture()
+    let file = URL(filePath: "/pictures/a.png")
+
+    try await fixture.manager.store(Data("own".utf8), for: file, options: RequestOptions { $0.writes = layers })
+
+    #expect(try await fixture.manager.load(file).text == "own")
+  }
+
   @Test("the origin confirms stored bytes with an entity tag")
   func storedWithTag() async throws {
     let fixture = try ManagerFixture()

@@ -53,7 +53,7 @@ extension ResourceManager {
     try await remove(url, options: options)
     let load = try ResolvedRequest(ResourceRequest(url, options: options), core).with { $0.isFromCaller = true }
     guard let store = load.store, options.writes.contains(.disk) else {
-      _ = try await self.load(url, options: options)
+      _ = try await core.outcome(of: load, known: nil, .bytes).get()
       // A durable store may still be removing transforms for that load, which would then count as outdated itself.
       if load.store == nil { outdateOtherLoads(of: load) }
       guard try await contains(url, in: options.writes, options: options) else {

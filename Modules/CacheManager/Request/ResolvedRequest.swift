@@ -115,8 +115,8 @@ final class ResolvedRequest: Sendable {
     return stored.absoluteURL ?? url
   }
 
-  /// Whether the resource is a file of this machine. No store receives a copy of its bytes, but values made of them are stored.
-  var isLocalFile: Bool { settings.head.scheme == "file" }
+  /// Whether the response is a file of this machine. No store receives a copy of its bytes, but values made of them are stored.
+  var isLocalFile: Bool { settings.head.scheme == "file" && !settings.isFromCaller }
 
   /// Whether the durable store receives the original.
   var storesOriginal: Bool { !isLocalFile && settings.representation?.storesOriginal != false }
