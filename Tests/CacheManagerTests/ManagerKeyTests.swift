@@ -34,6 +34,23 @@ struct ManagerKeyTests {
     #expect(Set(fixture.disk.keys) == [CacheKey(resource: ResourceID.make(uri: "", key: "/image.png"))])
   }
 
+  @Test("the function is called once for a request of an HTTP cache, after the interceptor has changed it")
+  func calls() async throws {
+    let paths = Lock<[String?]>([])
+    let fixture = try ManagerFixture {
+      $0.cacheKey = { request in
+        paths.withLock { $0.append(request.path) }
+        return nil
+      }
+      $0.interceptor = RequestInterceptor(willLookUp: { $0.path = "/changed" })
+    }
+    fixture.network.serve(try fixture.url("/changed")) { _ in .ok("a") }
+
+    #expect(try await fixture.send().text == "a")
+
+    #expect(paths.withLock { $0 } == ["/changed"])
+  }
+
   @Test("a value and a response of an HTTP cache have the key too")
   func values() async throws {
     #expect(try await fixture.send(path: "/image.png?signature=1").text == "1")

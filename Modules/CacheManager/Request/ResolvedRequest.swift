@@ -360,11 +360,14 @@ struct RequestSettings: Sendable {
     options.alternatives = []
     // The interceptor receives the request itself below, and not this substitute.
     options.interceptor = interceptor.map { .use($0.withoutLookups) } ?? .disabled
+    // The substitute needs no key of the manager's function, which receives the request below.
+    let key = options.key
+    options.key = key ?? url.absoluteString
     try self.init(ResourceRequest(url, method: request.method, options: options), core)
     head = request
     try interceptor?.willLookUp(&head)
     try head.convertHost()
-    resource = Self.resource(of: head, at: url, key: options.key, partition, cacheKey)
+    resource = Self.resource(of: head, at: url, key: key, partition, cacheKey)
   }
 
   private mutating func leaveStoresAlone() {
