@@ -40,14 +40,17 @@ struct PrefetchAccounting {
   /// An item that ended with a stored response, with the number that counts it.
   struct StoredItem: Sendable {
     let number: Number
-    let load: ResolvedRequest
+    let url: URL
     let key: CacheKey
+    let store: any CacheStore
     let count: any WritableKeyPath<PrefetchProgress, Int> & Sendable
   }
 
   private let remembersStored: Bool
   /// The items that ended since the last check.
   private var stored: [StoredItem] = []
+  /// The load of the last of them, with whose observer and time limits the check reads the stores.
+  private var lastStored: ResolvedRequest?
 
   /// - Parameter remembersStored: Whether the stored responses must be there at the end of the prefetch.
   init(remembersStored: Bool) { self.remembersStored = remembersStored }
@@ -75,9 +78,9 @@ struct PrefetchAccounting {
   }
 
   /// Records the failure of a request that cannot be made.
-  mutating func refuse(_ url: URL, _ error: CacheError) {
+  mutating func refuse(_ url: URL, _ error: CacheError, as number: Number) {
     progress.total += 1
-    fail(nextNumber(), url, error)
+    fail(number, url, error)
   }
 
   mutating func raise(_ number: Number, to level: LoadPriority.Level) { queue.raise(number, to: level) }
@@ -103,20 +106,22 @@ struct PrefetchAccounting {
         case .revalidated, .network, .schemeHandler: \.loaded
         }
       progress[keyPath: count] += 1
-      if remembersStored { stored.append(StoredItem(number: number, load: item.load, key: resource.key, count: count)) }
+      if remembersStored, let store = item.load.store {
+        lastStored = item.load
+        stored.append(StoredItem(number: number, url: item.load.url, key: resource.key, store: store, count: count))
+      }
     }
   }
 
   /// Returns the stored items to look for when no work is left, if any. The last of them counts as running until the check ends.
   ///
-  /// A single item is not looked for, because a store evicts no entry for itself.
-  mutating func beginCheck() -> [StoredItem]? {
-    guard progress.isFinished, let last = stored.last else { return nil }
+  /// A single item stays for the next check, because a store evicts no entry for itself.
+  mutating func beginCheck() -> (items: [StoredItem], load: ResolvedRequest)? {
+    guard progress.isFinished, stored.count > 1, let last = stored.last, let load = lastStored.take() else { return nil }
     defer { stored = [] }
-    if stored.count == 1 { return nil }
     progress[keyPath: last.count] -= 1
     progress.running += 1
-    return stored
+    return (stored, load)
   }
 
   /// Records the end of a check.
@@ -126,10 +131,10 @@ struct PrefetchAccounting {
     for item in checked where missing.contains(item.number) {
       progress[keyPath: item.count] -= 1
       fail(
-        item.number, item.load.url,
+        item.number, item.url,
         CacheError(
           .notCached, reason: "the response was stored, but the store no longer has it and may be too small",
-          url: item.load.address))
+          url: item.url.address))
     }
   }
 

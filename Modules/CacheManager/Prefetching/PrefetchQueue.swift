@@ -85,11 +85,30 @@ final class PrefetchQueue: Sendable {
 
   func append(_ requests: [ResourceRequest]) {
     state.withLock { $0.accounting.expect(requests.count) }
-    for request in requests { append(request) }
+    let prepared = requests.map(prepare)
+    // The items are entered together. Otherwise the first could end, and its check begin, before the second is entered.
+    let duplicates = change { state in
+      prepared.compactMap { prepared -> (PrefetchAccounting.Item, former: PrefetchAccounting.Item)? in
+        switch prepared.item {
+        case .failure(let error): state.accounting.refuse(prepared.url, error, as: prepared.number)
+        case .success(let item):
+          if case .duplicate(let former) = state.accounting.enter(item, as: prepared.number) { return (item, former) }
+        }
+        return nil
+      }
+    }
+    for (item, former) in duplicates {
+      core.queuedPriorities.remove(item.task.priority, for: item.key)
+      former.task.priority.raise(to: item.task.priority.level)
+    }
     pump()
   }
 
-  private func append(_ request: ResourceRequest) {
+  /// Makes the item of a request, or the error of a request that cannot be made, and its number.
+  private func prepare(
+    _ request: ResourceRequest
+  ) -> (number: PrefetchAccounting.Number, url: URL, item: Result<PrefetchAccounting.Item, CacheError>) {
+    let number = state.withLock { $0.accounting.nextNumber() }
     var request = request
     let level = min(request.options.priority, .low)
     request.options.priority = level
@@ -104,19 +123,15 @@ final class PrefetchQueue: Sendable {
       try validity.get()
       load = try ResolvedRequest(request, core)
     } catch {
-      return change { $0.accounting.refuse(request.url, error) }
+      return (number, request.url, .failure(error))
     }
     let item = PrefetchAccounting.Item(
       load: load, key: load.resourceKey, task: LoadTask(id: load.id, priority: LoadPriority(level)))
     // The priority and the observer are registered before another thread can start the item. The start removes the priority, and
     // the coalesced load replaces the observer.
     core.queuedPriorities.add(item.task.priority, for: item.key)
-    let number = state.withLock { $0.accounting.nextNumber() }
     item.task.observePriority { [weak self] level in self?.state.withLock { $0.accounting.raise(number, to: level) } }
-    if case .duplicate(let former) = change({ $0.accounting.enter(item, as: number) }) {
-      core.queuedPriorities.remove(item.task.priority, for: item.key)
-      former.task.priority.raise(to: level)
-    }
+    return (number, request.url, .success(item))
   }
 
   var isPaused: Bool {
@@ -163,13 +178,13 @@ final class PrefetchQueue: Sendable {
   // MARK: Checking the store
 
   /// Looks for the responses that were stored, and then ends the prefetch. Later ones may have evicted them.
-  private func check(_ stored: [PrefetchAccounting.StoredItem]) {
+  private func check(_ stored: [PrefetchAccounting.StoredItem], _ load: ResolvedRequest) {
     Task.detached(priority: .utility) { [self] in
-      var missing = await missing(stored)
+      var missing = await missing(stored, load)
       if !missing.isEmpty {
         // A slow store may still be writing some of them.
         await core.stores.writes.idle()
-        missing = await self.missing(missing)
+        missing = await self.missing(missing, load)
       }
       let numbers = Set(missing.map(\.number))
       change { $0.accounting.endCheck(of: stored, missing: numbers) }
@@ -177,19 +192,24 @@ final class PrefetchQueue: Sendable {
     }
   }
 
-  /// Returns the items that are no longer in their stores. If a store fails, the rest counts as stored.
-  private func missing(_ stored: [PrefetchAccounting.StoredItem]) async -> [PrefetchAccounting.StoredItem] {
+  /// Returns the items that are no longer in their stores. If a store fails, the rest of its items count as stored.
+  private func missing(
+    _ stored: [PrefetchAccounting.StoredItem], _ load: ResolvedRequest
+  ) async -> [PrefetchAccounting.StoredItem] {
     var missing: [PrefetchAccounting.StoredItem] = []
-    var stores: Set<ComponentID> = []
-    for item in stored {
-      guard let store = item.load.store else { continue }
-      let cache = TieredCache(item.load, resource: item.key.resource)
+    var (stores, failed): (Set<ComponentID>, Set<ComponentID>) = ([], [])
+    for item in stored where !failed.contains(item.store.id) {
+      let store = item.store
+      let cache = TieredCache(load, resource: item.key.resource)
       if stores.insert(store.id).inserted {
         // A store that evicts in the background has done so when it counts its entries.
         _ = try? await cache.read { () throws(CacheError) in try await store.usage() }
       }
-      guard let isThere = await cache.contains([item.key, item.key.with(transform: "")], in: store) else { break }
-      if !isThere { missing.append(item) }
+      switch await cache.contains([item.key, item.key.with(transform: "")], in: store) {
+      case nil: failed.insert(store.id)
+      case false?: missing.append(item)
+      case true?: break
+      }
     }
     return missing
   }
@@ -215,22 +235,22 @@ final class PrefetchQueue: Sendable {
   /// waiters.
   @discardableResult
   private func change<Result>(_ body: (inout State) -> Result) -> Result {
-    let (result, stored, waiters) = state.withLock { state in
+    let (result, check, waiters) = state.withLock { state in
       let before = state.accounting.progress
       let result = body(&state)
-      let stored = state.accounting.beginCheck()
+      let check = state.accounting.beginCheck()
       let progress = state.accounting.progress
-      guard progress != before else { return (result, stored, [CheckedContinuation<Void, Never>]()) }
+      guard progress != before else { return (result, check, [CheckedContinuation<Void, Never>]()) }
       // The progress is sent under the lock, so that each watcher receives it in order. `yield` resumes a task and runs no
       // caller's code.
       for watcher in state.watchers.values { watcher.yield(progress) }
-      guard progress.isFinished else { return (result, stored, []) }
+      guard progress.isFinished else { return (result, check, []) }
       for watcher in state.watchers.values { watcher.finish() }
       defer { (state.watchers, state.waiters) = ([:], [:]) }
-      return (result, stored, Array(state.waiters.values))
+      return (result, check, Array(state.waiters.values))
     }
     for waiter in waiters { waiter.resume() }
-    if let stored { check(stored) }
+    if let check { self.check(check.items, check.load) }
     return result
   }
 

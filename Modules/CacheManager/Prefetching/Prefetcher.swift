@@ -108,8 +108,8 @@ public struct PrefetchProgress: Hashable, Sendable {
   public var running = 0
   /// The number of resources that were loaded or confirmed over the network, or by a scheme handler.
   ///
-  /// A prefetch into the durable store looks for the responses when its last load ends. Those that were evicted meanwhile then
-  /// count as ``failed``.
+  /// Whenever no work is left, a prefetch into the durable store looks for the responses of this round. Those that were evicted
+  /// meanwhile then count as ``failed``. A round of one response is checked together with the next one.
   public var loaded = 0
   /// The number of resources that were not downloaded, because the response was already cached. A missing value of a transform
   /// was made.
@@ -144,6 +144,6 @@ public enum PrefetchDestination: Hashable, Sendable {
   /// The durable store alone. Bytes stream to it and are not collected in memory, so even large bodies use little memory. A value
   /// is made in memory and stored in its encoded form.
   ///
-  /// The report counts a resource as loaded only if the store has it at the end: see ``PrefetchReport/failed``.
+  /// The report counts a resource as loaded only if the store has it at the end of its round: see ``PrefetchReport/failed``.
   case disk
 }
