@@ -31,7 +31,9 @@ extension LoadPolicy {
 extension RequestOptions {
   /// Whether the options have a setting to check. Most have none.
   fileprivate var needsCheck: Bool {
-    timeout != nil || idleTimeout != nil || redirectLimit != nil || maximumBodySize != nil || policy != nil || memory != nil
+    // A lookup in memory makes this check, and image views always set a policy.
+    if case .revalidate? = policy { return true }
+    return timeout != nil || idleTimeout != nil || redirectLimit != nil || maximumBodySize != nil || memory != nil
       || validator != nil || executor != nil
   }
 

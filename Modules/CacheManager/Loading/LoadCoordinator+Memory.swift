@@ -141,7 +141,7 @@ extension LoadCoordinator {
   ) -> PlainLookup<Value> {
     let policy = request.options.policy ?? configuration.policy
     // The memory store depends on a durable store of the request's own.
-    if case .use? = request.options.store { return .undecided }
+    if case .use(let store)? = request.options.store, store.id != configuration.store?.id { return .undecided }
     if case .adapted? = request.options.store { return .undecided }
     guard request.method == .get, request.body == nil, request.headerFields.isEmpty, request.options.key == nil,
       configuration.cacheKey == nil,
