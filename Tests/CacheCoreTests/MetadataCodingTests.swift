@@ -29,6 +29,13 @@ struct MetadataCodingTests {
     #expect(StoredMetadata(decoding: metadata.encoded()) == metadata)
   }
 
+  @Test("the lifetime of a response that was stored without a validator is decoded unchanged")
+  func unvalidated() {
+    var metadata = StoredMetadata.whole()
+    metadata.freshness = .unvalidated(at: metadata.responseTime)
+    #expect(StoredMetadata(decoding: metadata.encoded())?.freshness.isUnvalidated == true)
+  }
+
   @Test(
     "every kind of expiration is decoded unchanged",
     arguments: [Expiration.never, .after(.zero), .after(.seconds(-3)), .after(.milliseconds(1_500)), .at(.distantPast)])
