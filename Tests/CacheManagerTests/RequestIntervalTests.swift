@@ -1,6 +1,7 @@
 import CacheCore
 import CacheManager
 import CacheTesting
+import Dispatch
 import Foundation
 import HTTPTypes
 import Testing
@@ -107,6 +108,106 @@ struct RequestIntervalTests {
     gate.open()
     await fixture.manager.close()
     #expect(fixture.network.unscripted.isEmpty)
+  }
+
+  @Test("a deadline during a lookup does not count")
+  func deadlineInLookup() async throws {
+    let (fixture, store) = try ManagerFixture.held { $0.waitForStores() }
+    fixture.network.respond(to: fixture.url, with: .ok("new"))
+    let options = hourly { $0.timeout = .seconds(5) }
+    let look = store.hold(.look)
+
+    async let late = fixture.failure(fixture.url, options)
+    await look.arrived()
+    await fixture.clock.sleepers(1)
+    fixture.clock.advance(by: .seconds(5))
+
+    #expect(try await late.code == .timedOut)
+    look.open()
+    #expect(try await fixture.load(.bytes, [:], options).text == "new")
+  }
+
+  @Test("a deadline while a load waits for memory does not count")
+  func deadlineInBudget() async throws {
+    let fixture = try ManagerFixture {
+      $0.waitForStores()
+      $0.memoryBudget = 400_000
+    }
+    let (gate, large) = (Gate(), try #require(URL(string: "https://other.example/large")))
+    fixture.network.respond(to: large, with: .ok(Data(count: 250_000)).chunked(by: 240_000).bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("new"))
+    let options = hourly { $0.timeout = .seconds(5) }
+    async let filling = fixture.manager.load(large)
+    gate.letThrough()
+    try await Turns.until { fixture.manager.memoryUse.inUse == 240_000 }
+
+    async let late = fixture.failure(fixture.url, options)
+    try await Turns.until { fixture.manager.memoryUse.waiting == 1 }
+    await fixture.clock.sleepers(1)
+    fixture.clock.advance(by: .seconds(5))
+
+    #expect(try await late.code == .timedOut)
+    gate.open()
+    #expect(try await filling.data.count == 250_000)
+    #expect(try await fixture.load(.bytes, [:], options).text == "new")
+  }
+
+  @Test("a deadline while the value is made of the response does not count")
+  func deadlineInTransform() async throws {
+    struct HeldDecoder: ResourceDecoder {
+      let id = ComponentID.unique(HeldDecoder.self)
+      let begun = Counter()
+      let end = DispatchSemaphore(value: 0)
+
+      func decode(_ data: Data, _ metadata: StoredMetadata) throws(CacheError) -> String {
+        begun.increment()
+        end.wait()
+        return String(decoding: data, as: UTF8.self)
+      }
+
+      func cost(of value: String) -> Int { value.utf8.count }
+    }
+    let decoder = HeldDecoder()
+    let fixture = try ManagerFixture {
+      $0.waitForStores()
+      // Apart from the cooperative pool, because the held decoder blocks a thread.
+      $0.executor = ProcessingExecutor(queue: DispatchQueue(label: "held"))
+    }
+    fixture.network.respond(to: fixture.url, with: .ok("new", cacheControl: "max-age=3600"))
+    let options = hourly { $0.timeout = .seconds(5) }
+
+    let (manager, url) = (fixture.manager, fixture.url)
+    let late = Task { try await manager.load(url, as: ResourceTransform(decoder: decoder), options: options) }
+    try await Turns.until { decoder.begun.value == 1 }
+    await fixture.clock.sleepers(1)
+    fixture.clock.advance(by: .seconds(5))
+
+    await #expect { try await late.value } throws: { ($0 as? CacheError)?.code == .timedOut }
+    decoder.end.signal()
+    let shown = try await fixture.load(.bytes, [:], options)
+    #expect(shown.text == "new" && shown.fallbackReason == nil)
+  }
+
+  @Test(
+    "a load with other settings that decide about the failure sends its own request",
+    arguments: ["statuses", "timeout", "idle timeout", "body", "redirects", "insecure redirects", "interceptor", "hooks"])
+  func settings(_ setting: String) async throws {
+    fixture.network.serve(fixture.url) { _ in .response(.gone) }
+    _ = try await fixture.failure(fixture.url, hourly)
+    let other = hourly { options in
+      switch setting {
+      case "statuses": options.acceptedStatuses = AcceptedStatuses(200..<300, 404..<405)
+      case "timeout": options.timeout = .seconds(60)
+      case "idle timeout": options.idleTimeout = .seconds(60)
+      case "body": options.maximumBodySize = 1_000
+      case "redirects": options.redirectLimit = 3
+      case "insecure redirects": options.allowsInsecureRedirects = true
+      case "interceptor": options.interceptor = .use(RequestInterceptor(willRedirect: { _ in }))
+      default: options.hooks = DownloaderHooks { $0.onRequestSent = Delegate { _ in } }
+      }
+    }
+    for _ in 0..<2 { #expect(try await fixture.failure(fixture.url, other).status == 410) }
+    #expect(requests == (setting == "hooks" ? 3 : 2))
   }
 
   @Test("a success ends the failure, also one of another policy whose response is not stored")

@@ -11,7 +11,8 @@ public enum LoadPolicy: Hashable, Sendable {
   ///   - atMostEvery: The minimum interval between requests, at least zero. A response that was stored or revalidated more
   ///     recently is used without a request. A request that the origin received and that failed counts too. Until the interval
   ///     has passed, loads use the stored response, with the failure as their `fallbackReason`, or else throw the same error. A
-  ///     request that could not be sent, for example offline, does not count.
+  ///     request that could not be sent, for example offline, does not count. A deadline counts if a request was in flight.
+  ///     Failures of loads with `RequestOptions.hooks` and of `ResourceManager.respond(to:)` do not count.
   ///   - showCachedAfter: The time after which the stored response is used if the network is slower, at least zero. The request
   ///     continues in the background.
   case revalidate(atMostEvery: Duration? = nil, showCachedAfter: Duration? = nil)

@@ -56,8 +56,12 @@ public struct RequestOptions: Sendable {
   public var clock: (any CacheClock)?
   /// The interceptor, which changes or refuses the load's requests.
   public var interceptor: Override<RequestInterceptor>?
-  /// Hooks around the load's downloader, or `nil` for none. The load does not share its requests with other loads. Hooks that
-  /// replace bytes need a ``key`` or a ``partition`` of their own, because the cache stores what they return.
+  /// Hooks around the load's downloader, or `nil` for none. They see a request and its retries as one. Hooks on the engine
+  /// (``Downloader/hooked(by:)``) see each attempt.
+  ///
+  /// The load does not share its requests with other loads, and its failures do not count for the interval of
+  /// ``LoadPolicy/revalidate(atMostEvery:showCachedAfter:)``. Hooks that replace bytes need a ``key`` or a ``partition`` of their
+  /// own, because the cache stores what they return.
   public var hooks: DownloaderHooks?
   /// The sources to try, in this order, if the original cannot be loaded. They apply only to GET and HEAD.
   public var alternatives: [AlternativeSource] = []

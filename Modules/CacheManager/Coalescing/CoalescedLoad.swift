@@ -7,6 +7,8 @@ enum CoalescedLoadEvent<Output: Sendable>: Sendable {
   case stale(Output)
   /// A stored response may be used if the load fails. The load reports it when it sends the request.
   case foundFallback
+  /// Whether the downloader has a request of the load whose response has not ended.
+  case inFlight(Bool)
 
   /// Merges two progress reports that the consumer has not taken yet into the later one. Returns `nil` for other events.
   static func merge(_ earlier: Self, _ later: Self) -> Self? {
@@ -24,8 +26,7 @@ protocol Shareable: Sendable {
 enum LeaveReason: Sendable {
   /// The waiter ends with this error, which the waiter receives.
   case failed(CacheError)
-  /// The deadline of the waiter has passed, which is this error. The waiter receives ``CoalescedLoad/Message/expired(_:)`` if a
-  /// stored response may be used, and otherwise the error.
+  /// The deadline of the waiter has passed, which is this error. The waiter receives ``CoalescedLoad/Message/expired(_:)``.
   case expired(CacheError)
   /// A stale value was enough for the waiter. It receives nothing more, and the work continues without it.
   case satisfied
@@ -54,7 +55,8 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     case end(Result<Output, CacheError>)
     /// Sent in place of `end` if the outcome is for the first waiter alone. This waiter then needs a load of its own.
     case loadAlone
-    /// Sent in place of `end` at the waiter's deadline, which is this error. A load without requests may have an outcome.
+    /// Sent in place of `end` at the waiter's deadline, which is this error. A load without requests may have an outcome, so the
+    /// waiter ends itself.
     case expired(CacheError)
   }
 
@@ -88,6 +90,7 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
     var lastProgress: LoadProgress?
     var stale: Output?
     var hasFallback = false
+    var isInFlight = false
     var closers: [CheckedContinuation<Void, Never>] = []
 
     /// Closes the load and returns `true` if the work must be cancelled now, because no waiter needs it.
@@ -190,6 +193,7 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
       state.lastToken += 1
       state.waiters.append((state.lastToken, waiter))
       if state.hasFallback { waiter.receive(.post(.foundFallback)) }
+      if state.isInFlight { waiter.receive(.post(.inFlight(true))) }
       if let stale = state.stale { waiter.receive(.post(.stale(stale))) }
       if let progress = state.lastProgress { waiter.receive(.post(.progress(progress))) }
       return state.lastToken
@@ -200,20 +204,18 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
 
   /// Removes one waiter and does not affect the other waiters. Does nothing if the load is settled or has ended for the waiter.
   func leave(_ token: Int, _ reason: LeaveReason) {
-    let (waiter, task, cancels, hasFallback) = state.withLock { state -> (Waiter?, Task<Void, Never>?, Bool, Bool) in
+    let (waiter, task, cancels) = state.withLock { state -> (Waiter?, Task<Void, Never>?, Bool) in
       guard !state.isSettled, let index = state.waiters.firstIndex(where: { $0.token == token }) else {
-        return (nil, nil, false, false)
+        return (nil, nil, false)
       }
       let waiter = state.waiters.remove(at: index).waiter
       if case .satisfied = reason { state.survivesItsWaiters = true }
-      return (waiter, state.task, state.cancelsWhenUnattended(), state.hasFallback)
+      return (waiter, state.task, state.cancelsWhenUnattended())
     }
+    // The load that replaces this one must exist before this one can end. Otherwise `close()` may return between them.
+    if case .expired(let error) = reason { waiter?.receive(.expired(error)) }
     if cancels { cancel(task) }
-    switch reason {
-    case .expired(let error) where hasFallback: waiter?.receive(.expired(error))
-    case .failed(let error), .expired(let error): waiter?.receive(.end(.failure(error)))
-    case .satisfied: break
-    }
+    if case .failed(let error) = reason { waiter?.receive(.end(.failure(error))) }
   }
 
   /// Stops waiters from leaving, because the outcome is about to be made. Every present waiter gets the outcome, and a
@@ -276,6 +278,7 @@ final class CoalescedLoad<Output: Shareable>: AnyCoalescedLoad {
       case .progress(let progress): state.lastProgress = progress
       case .stale(let output): state.stale = output
       case .foundFallback: state.hasFallback = true
+      case .inFlight(let isInFlight): state.isInFlight = isInFlight
       }
       for (_, waiter) in state.waiters { waiter.receive(.post(event)) }
       return state.waiters

@@ -18,6 +18,10 @@ final class EventMailbox<Value: Sendable>: Sendable {
     var deadline: Task<Void, Never>?
     /// Joins the load without requests that replaces this one at the deadline.
     var fallBack: (@Sendable (EventMailbox, ResolvedRequest) -> Void)?
+    /// Whether a stored response may be used at the deadline.
+    var hasFallback = false
+    /// Whether a request is in flight, whose failure the deadline then is.
+    var isInFlight = false
     /// The error of the deadline, after the load has been replaced.
     var lateness: CacheError?
 
@@ -61,7 +65,6 @@ final class EventMailbox<Value: Sendable>: Sendable {
     let deadline = Task.detached {
       guard (try? await clock.sleep(for: timeout)) != nil else { return }
       let error = CacheError(.timedOut, reason: "not loaded within \(timeout)", url: load.address)
-      load.failures.note(error, of: load)
       task.expire(with: error)
       guard (try? await clock.sleep(for: max(.milliseconds(100), timeout / 10))) != nil else { return }
       task.end(with: error)
@@ -74,12 +77,14 @@ final class EventMailbox<Value: Sendable>: Sendable {
   }
 
   private func expire(_ error: CacheError) {
-    let fallBack = state.withLock { state in
+    let (fallBack, isInFlight) = state.withLock { state in
       state.lateness = error
-      return state.fallBack.take()
+      return (state.hasFallback ? state.fallBack.take() : nil, state.isInFlight)
     }
+    if isInFlight { load.failures.note(error, of: load) }
+    guard let fallBack else { return end(.failure(error)) }
     task.rejoin()
-    fallBack?(self, load.with { $0.outage = error })
+    fallBack(self, load.with { $0.outage = error })
   }
 
   /// The waiter through which a coalesced load reports to this mailbox.
@@ -92,7 +97,8 @@ final class EventMailbox<Value: Sendable>: Sendable {
       switch message {
       case .post(.progress(let progress)): if self.sink.event != nil { self.post(.progress(progress)) }
       case .post(.stale(let output)): if let old = self.resource(unpack(output)) { self.post(.stale(old)) }
-      case .post(.foundFallback): break
+      case .post(.foundFallback): self.state.withLock { $0.hasFallback = true }
+      case .post(.inFlight(let isInFlight)): self.state.withLock { $0.isInFlight = isInFlight }
       case .deliver: self.deliver()
       case .end(.success(let output)):
         self.end(self.resource(unpack(output)).map { .success($0) } ?? .failure(.cancelled))

@@ -112,7 +112,7 @@ extension LoadCoordinator {
     do throws(CacheError) {
       let outcome = try await awaitCoalescedLoad(load.storingID, before: number, priority) { event in
         switch event {
-        case .progress, .foundFallback: report(event)
+        case .progress, .foundFallback, .inFlight: report(event)
         case .stale(let old):
           guard let mine = try? await taken(old, load) else { return }
           if case .file(let partialFile) = load.destination { partialFile.seal() }
@@ -275,6 +275,9 @@ extension LoadCoordinator {
       case .foundFallback:
         coalesced.report(.foundFallback)
         return nil
+      case .inFlight(let isInFlight):
+        coalesced.report(.inFlight(isInFlight))
+        return nil
       // A file is written once. The response after this one is written to the store alone.
       case .stale(let old): return old
       }
@@ -301,6 +304,7 @@ extension LoadCoordinator {
           switch event {
           case .progress(let progress): coalesced.report(.progress(partialFile.completed(progress)))
           case .foundFallback: coalesced.report(.foundFallback)
+          case .inFlight(let isInFlight): coalesced.report(.inFlight(isInFlight))
           case .stale(let old): coalesced.report(.stale(CollectedFile(outcome: old, partialFile: partialFile) { true }))
           }
         }

@@ -237,6 +237,7 @@ final class LoadCoordinator: Sendable {
       case .progress(let progress): coalesced.report(.progress(progress))
       case .stale(let old): await stale(old)
       case .foundFallback: coalesced.report(.foundFallback)
+      case .inFlight(let isInFlight): coalesced.report(.inFlight(isInFlight))
       }
       return nil
     }

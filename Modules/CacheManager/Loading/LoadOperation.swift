@@ -22,7 +22,9 @@ struct LoadOperation: Sendable {
     if let error = request.failures.error(of: request), isSatisfiedByFreshResponse {
       return await performing(request.after(error)).result(known)
     }
-    let result = await result(known)
+    let isNoted = RecentFailures.includes(request)
+    let load = isNoted ? performing(request.with { $0.reportInFlight = { [report] in report(.inFlight($0)) } }) : self
+    let result = await load.result(known)
     request.failures.note(result, of: request)
     return result
   }
@@ -116,13 +118,14 @@ struct LoadOperation: Sendable {
     switch try await transaction.decide(known?.result) {
     case .stored(let response, nil): return makeOutcome(response, of: hop)
     case .stored(let response, let (sent, originRequest)?) where request.outage != nil:
-      // The waiters of the load that this one replaces have received the stale response already.
+      // No request follows, so the stored response is the final one, with the outage as its reason.
       response.reservation?.release()
       response.body.source.cancel()
       return try await sendToOrigin(sent, originRequest, hop)
     case .stored(let response, let (sent, originRequest)?):
       let outcome = makeOutcome(response, of: hop)
       guard request.destination.isMemory || request.writes.contains(.disk) else { return outcome }
+      if originRequest.hasFallback { report(.foundFallback) }
       announce(outcome)
       return try await revalidate(sent, originRequest, hop)
     case .requestOrigin(let sent, let originRequest): return try await sendToOrigin(sent, originRequest, hop)
@@ -139,7 +142,6 @@ struct LoadOperation: Sendable {
     _ sent: HTTPRequest, _ originRequest: OriginRequest, _ hop: RedirectHop
   ) async throws(CacheError) -> LoadOutcome {
     guard request.destination.isMemory else { return try await sendToOrigin(sent, originRequest, hop) }
-    if originRequest.hasFallback { report(.foundFallback) }
     let subject = RevalidationTable.Subject(originRequest.cache)
     if let other = revalidations.enter(subject) {
       guard await other.value() != nil else { throw .cancelled }

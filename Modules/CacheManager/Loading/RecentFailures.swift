@@ -10,11 +10,29 @@ final class RecentFailures: Sendable {
     /// A hash of the request. The request itself may contain credentials.
     let request: Int
     let components: [ComponentID?]
+    /// The settings that decide whether a response is a failure.
+    let acceptedStatuses: AcceptedStatuses
+    let limits: [Duration?]
+    let maximumBodySize: Int64
+    let redirectLimit: Int
+    let allowsInsecureRedirects: Bool
+    let networkAccess: NetworkAccess
+    let alternatives: [AlternativeSource]
 
     init(_ load: ResolvedRequest) {
-      resource = CacheKey(resource: load.settings.resource)
+      let load = load.settings
+      resource = CacheKey(resource: load.resource)
       request = load.head.hashValue
-      components = [load.downloader?.id, load.memory?.id, load.store?.id, load.validator?.id, load.clockIdentity]
+      components = [
+        load.downloader?.id, load.memory?.id, load.store?.id, load.validator?.id, load.clockIdentity,
+        load.redirectInterceptor?.id,
+      ]
+      acceptedStatuses = load.acceptedStatuses
+      limits = [load.timeout, load.idleTimeout]
+      maximumBodySize = load.maximumBodySize
+      (redirectLimit, allowsInsecureRedirects) = (load.redirectLimit, load.allowsInsecureRedirects)
+      networkAccess = load.networkAccess
+      alternatives = load.alternatives.map(\.alternative)
     }
   }
 
@@ -25,7 +43,7 @@ final class RecentFailures: Sendable {
   }
 
   /// The minimum number of failures to remember. A forgotten failure permits another request within its interval.
-  static let memory = 1_000
+  static let minimumCount = 1_000
 
   private let failures = Lock<[Subject: Failure]>([:])
 
@@ -54,15 +72,21 @@ final class RecentFailures: Sendable {
 
   /// Notes the error of a load whose policy has an interval, if the origin may have received the request.
   func note(_ error: CacheError, of load: ResolvedRequest) {
-    guard case .revalidate(_?, _) = load.policy, Self.received.contains(error.code) else { return }
+    guard Self.includes(load), Self.received.contains(error.code) else { return }
     let failure = Failure(error: error, uptime: load.clock.uptime, logPosition: load.invalidations.current)
     let subject = Subject(load)
     failures.withLock { failures in
       failures[subject] = failure
-      guard failures.count >= 2 * Self.memory else { return }
-      let oldest = failures.sorted { $0.value.uptime < $1.value.uptime }.prefix(Self.memory)
+      guard failures.count >= 2 * Self.minimumCount else { return }
+      let oldest = failures.sorted { $0.value.uptime < $1.value.uptime }.prefix(Self.minimumCount)
       for (subject, _) in oldest { failures[subject] = nil }
     }
+  }
+
+  /// Whether failures of the load are noted. The downloader of a load with hooks is unique, so its failures apply to no other.
+  static func includes(_ load: ResolvedRequest) -> Bool {
+    guard case .revalidate(_?, _) = load.policy, !load.hasHooks else { return false }
+    return true
   }
 
   private static let received: Set<CacheError.Code> = [

@@ -118,6 +118,7 @@ struct OriginRequest: Sendable {
     request.observe(
       .requestSent(
         url: transaction.observedURL, reason: reason, conditional: selectsStored && sent.isConditional, transfer: transfer))
+    request.reportInFlight?(true)
     let received: ReceivedResponse
     do throws(CacheError) {
       var response = try await download(
@@ -125,11 +126,12 @@ struct OriginRequest: Sendable {
           head: sent, body: body, priority: transaction.priority, idleTimeout: request.idleTimeout,
           timeout: request.destination.isStream ? request.timeout : nil, networkAccess: request.networkAccess,
           attempt: retry.attempt), by: downloader)
-      if request.observation != nil { reportEnd(of: &response, transfer, start) }
+      if request.observation != nil || request.reportInFlight != nil { reportEnd(of: &response, transfer, start) }
       received = ReceivedResponse(
         sent: sent, content: content, response: response, requestTime: requestTime, start: start,
         timeToHead: request.clock.uptime - start, retry: retry, reservation: reservation)
     } catch {
+      request.reportInFlight?(false)
       reservation?.release()
       request.observe(
         .transferEnded(
@@ -156,12 +158,16 @@ struct OriginRequest: Sendable {
     }
   }
 
-  /// Makes the body report the end of its transfer to the observer. A body that has already arrived reports nothing.
+  /// Makes the body report the end of its transfer. A body that has already arrived reports nothing to the observer.
   @inline(never)
   private func reportEnd(of response: inout DownloadResponse, _ transfer: Int, _ start: Duration) {
-    guard response.body.data == nil else { return }
+    guard response.body.data == nil else {
+      request.reportInFlight?(false)
+      return
+    }
     let (request, url, metrics, head) = (request, transaction.observedURL, response.metrics, request.clock.uptime - start)
     let body = ObservedBody(response.body) { error in
+      request.reportInFlight?(false)
       let ended = metrics().completed(timeToHead: head, total: request.clock.uptime - start)
       // Loads that the observer starts are not a part of this load.
       MemoryBudget.$isInsideLoad.withValue(false) {

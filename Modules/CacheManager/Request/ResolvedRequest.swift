@@ -236,6 +236,10 @@ struct RequestSettings: Sendable {
   var isNested = false
   /// Whether the response is one that the caller stores. It replaces every response that is requested before it is stored.
   var isFromCaller = false
+  /// Whether the load has hooks.
+  private(set) var hasHooks = false
+  /// Called with `true` when the downloader receives a request, and with `false` when that has failed or its response has ended.
+  var reportInFlight: (@Sendable (Bool) -> Void)?
 
   /// The role of the server that receives the request.
   enum SourceRole {
@@ -293,6 +297,7 @@ struct RequestSettings: Sendable {
     executor = options.executor ?? core.configuration.executor
     callbackQueue = options.callbackQueue ?? core.configuration.callbackQueue
     policy = options.policy ?? core.configuration.policy
+    hasHooks = options.hooks?.isSet == true
     staleFallback = options.staleFallback ?? core.configuration.staleFallback
     let storagePolicy = options.storagePolicy ?? core.configuration.storagePolicy
     // The original of a file is stored already, so even a value that is larger than its original is worth storing.
