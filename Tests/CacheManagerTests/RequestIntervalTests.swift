@@ -173,7 +173,8 @@ struct RequestIntervalTests {
       // Apart from the cooperative pool, because the held decoder blocks a thread.
       $0.executor = ProcessingExecutor(queue: DispatchQueue(label: "held"))
     }
-    fixture.network.respond(to: fixture.url, with: .ok("new", cacheControl: "max-age=3600"))
+    // A stored response would be a hit within the interval, whatever was noted.
+    fixture.network.serve(fixture.url) { _ in .ok("new", cacheControl: "no-store") }
     let options = hourly { $0.timeout = .seconds(5) }
 
     let (manager, url) = (fixture.manager, fixture.url)
