@@ -72,8 +72,8 @@ public struct DownloaderHooks: Sendable {
   public var bodyLimit: Int64 = 64 << 20
 
   /// Called once for each call of ``onRequestSent``, when the request has ended, with the head of a complete response or with
-  /// `DownloadExchange.error`. A body that is released early counts as cancelled. The call may come from the `deinit` of the body,
-  /// on any thread.
+  /// `DownloadExchange.error`. A body that is released early counts as cancelled. The call may come from the `deinit` of the
+  /// body, on any thread.
   public var onDownloadingFinished = Delegate<DownloadExchange, Void>()
 
   /// Creates hooks that do nothing.
