@@ -40,6 +40,19 @@ package struct FileSystemCalls: Sendable {
     },
     rename: { from, to in moveFile(from, to) ? nil : Failure(number: errno) },
     close: { closeFile($0) })
+
+  /// Writes all bytes at an offset.
+  func writeAll(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int64) -> Failure? {
+    var done = 0
+    while done < bytes.count {
+      switch write(descriptor, UnsafeRawBufferPointer(rebasing: bytes[done...]), offset + Int64(done)) {
+      case .success(0): return Failure(number: EIO)
+      case .success(let count): done += count
+      case .failure(let failure): if failure.number != EINTR { return failure }
+      }
+    }
+    return nil
+  }
 }
 
 /// The state of an open file.

@@ -67,8 +67,8 @@ struct OpenedPart {
     openFile(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
   }
 
-  /// Locks a file that still has its name.
-  private static func takes(_ descriptor: Int32, _ path: String) -> Bool {
+  /// Locks a file that still has its name. Returns `false` if another load uses the file, or if the name is another file's.
+  static func takes(_ descriptor: Int32, _ path: String) -> Bool {
     var (named, opened) = (stat(), stat())
     return lockFile(descriptor) && lstat(path, &named) == 0 && fstat(descriptor, &opened) == 0 && named.st_dev == opened.st_dev
       && named.st_ino == opened.st_ino

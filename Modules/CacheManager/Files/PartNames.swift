@@ -71,9 +71,8 @@ struct PartNames: Sendable {
     for name in names where name.hasPrefix(".") {
       let path = folder + name
       if name.hasSuffix(Self.partSuffix) {
-        if Self.removeIfUnused(path, olderThan: limit) {
-          unlink(String(path.dropLast(Self.partSuffix.count)) + Self.recordSuffix)
-        }
+        let record = String(path.dropLast(Self.partSuffix.count)) + Self.recordSuffix
+        Self.removeIfUnused(path, withRecord: record, olderThan: limit)
       } else if name.hasPrefix(Self.uniquePrefix), name.hasSuffix(Self.uniqueSuffix) {
         Self.removeIfUnused(path, olderThan: limit)
       } else if name.hasSuffix(Self.recordSuffix) {
@@ -88,13 +87,17 @@ struct PartNames: Sendable {
     return names.count
   }
 
-  @discardableResult
-  private static func removeIfUnused(_ path: String, olderThan limit: Int) -> Bool {
-    let descriptor = openFile(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-    guard descriptor >= 0 else { return false }
+  private static func removeIfUnused(_ path: String, withRecord record: String? = nil, olderThan limit: Int) {
+    // Over NFS, only a file that is open for writing can be locked exclusively.
+    let descriptor = openFile(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    guard descriptor >= 0 else { return }
     defer { closeFile(descriptor) }
-    guard let status = FileStatus.own(descriptor), FileStatus.modified(status) < limit, lockFile(descriptor) else { return false }
-    return unlink(path) == 0
+    guard let status = FileStatus.own(descriptor), FileStatus.modified(status) < limit, OpenedPart.takes(descriptor, path) else {
+      return
+    }
+    // Under the lock of the part, and before it: afterwards, the record can be that of a new part.
+    if let record { unlink(record) }
+    unlink(path)
   }
 }
 

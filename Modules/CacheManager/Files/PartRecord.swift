@@ -35,7 +35,7 @@ struct PartRecord: Codable, Sendable {
   /// The digest of the loaded resource: its URL or key, and its partition.
   private let resource: String
   /// The digest of the URL that has responded, which a redirect may have led to, without the query.
-  private let place: String
+  private let location: String
   /// The digest of the query of that URL.
   private let query: String
   /// The digest of the request fields that have selected the response (`Vary`).
@@ -66,9 +66,9 @@ struct PartRecord: Codable, Sendable {
     else { return nil }
     let key = SipHash.Key.random()
     salt = [key.first, key.second]
-    let (place, query) = Self.split(request.head)
+    let (location, query) = Self.split(request.head)
     self.resource = Self.digest(resource, key)
-    self.place = Self.digest(place, key)
+    self.location = Self.digest(location, key)
     self.query = Self.digest(query, key)
     selection = Self.digest(Self.selection(vary, request.head), key)
     switch plan.validator {
@@ -103,8 +103,8 @@ struct PartRecord: Codable, Sendable {
   func matches(_ head: HTTPRequest, for resource: String) -> Bool {
     guard salt.count == 2 else { return false }
     let key = SipHash.Key(first: salt[0], second: salt[1])
-    let (place, query) = Self.split(head)
-    return Self.digest(resource, key) == self.resource && Self.digest(place, key) == self.place
+    let (location, query) = Self.split(head)
+    return Self.digest(resource, key) == self.resource && Self.digest(location, key) == self.location
       && (tag != nil || Self.digest(query, key) == self.query)
       && Self.digest(Self.selection(Self.names(in: described[.vary]), head), key) == selection
   }
@@ -127,10 +127,10 @@ struct PartRecord: Codable, Sendable {
     return record
   }
 
-  private static func split(_ head: HTTPRequest) -> (place: String, query: String) {
+  private static func split(_ head: HTTPRequest) -> (location: String, query: String) {
     let path = head.path ?? ""
-    let place = path.prefix { $0 != "?" }
-    return ("\(head.scheme ?? "")://\(head.authority ?? "")\(place)", String(path[place.endIndex...]))
+    let location = path.prefix { $0 != "?" }
+    return ("\(head.scheme ?? "")://\(head.authority ?? "")\(location)", String(path[location.endIndex...]))
   }
 
   /// The lines of the selecting fields. The content coding is compared by itself, and a range is requested without coding.

@@ -31,7 +31,18 @@ final class PartialFile: Sendable {
     let count: Int64
   }
 
+  /// The open file. It changes only in the queue.
+  private struct OpenFile {
+    let path: String
+    /// The path of the record, or `nil` for a file that cannot be continued.
+    let recordPath: String?
+    let descriptor: Int32
+    /// The permissions of the complete file, or `nil` if the partial file has them.
+    let permissions: mode_t?
+  }
+
   private struct State {
+    var file: OpenFile
     /// Bytes that were accepted and not written yet, so that many small chunks become one call.
     var pending = Data()
     /// The position in the current body up to which bytes were written or were already in the file.
@@ -39,7 +50,7 @@ final class PartialFile: Sendable {
     /// The record of the bytes in the file, or `nil` if they cannot be continued.
     var record: PartRecord?
     /// The number of bytes of the recorded body in the file.
-    var kept: Int64 = 0
+    var recordedCount: Int64 = 0
     /// Whether the file may have bytes that are not of the current body. They are removed before the first write.
     var isOutdated = false
     /// Whether the file may have bytes.
@@ -56,7 +67,7 @@ final class PartialFile: Sendable {
 
     var position: Int64 { written + Int64(pending.count) }
 
-    var isContinuable: Bool { record != nil && kept > 0 && failure == nil }
+    var isContinuable: Bool { record != nil && recordedCount > 0 && failure == nil }
   }
 
   /// The number of buffered bytes at which a write waits. As many may be on their way to the file.
@@ -66,12 +77,6 @@ final class PartialFile: Sendable {
 
   /// The path of the destination.
   let target: String
-  private let path: String
-  /// The path of the record, or `nil` for a file that cannot be continued.
-  private let recordPath: String?
-  private let descriptor: Int32
-  /// The permissions of the complete file, or `nil` if the partial file has them.
-  private let permissions: mode_t?
   private let isDurable: Bool
   private let calls: FileSystemCalls
   private let queue: DispatchQueue
@@ -81,27 +86,30 @@ final class PartialFile: Sendable {
     _ target: String, _ path: String, _ opened: OpenedPart, record recordPath: String?, _ claim: OpenParts.Claim?,
     _ destination: FileDestination, _ queue: DispatchQueue
   ) {
-    (self.target, self.path, self.recordPath) = (target, path, recordPath)
-    (descriptor, permissions) = (opened.descriptor, opened.permissions)
+    self.target = target
     self.queue = queue
     isDurable = destination.isDurable
     calls = destination.calls
-    var state = State(record: opened.record, kept: opened.count, claim: claim)
+    let file = OpenFile(
+      path: path, recordPath: recordPath, descriptor: opened.descriptor, permissions: opened.permissions)
+    var state = State(file: file, record: opened.record, recordedCount: opened.count, claim: claim)
     state.hasBytes = opened.count > 0
     self.state = Lock(state)
   }
 
   deinit {
     // The last reference may be released on any thread, including the main thread, and both calls may wait for the disk.
-    let (isNamed, isContinuable) = state.withLock { ($0.isNamed, $0.isContinuable) }
-    queue.async { [path, recordPath, descriptor, calls] in
-      if isNamed, !isContinuable {
-        unlink(path)
-        if let recordPath { unlink(recordPath) }
+    let (file, isUnused) = state.withLock { ($0.file, $0.isNamed && !$0.isContinuable) }
+    queue.async { [calls] in
+      if isUnused {
+        unlink(file.path)
+        if let recordPath = file.recordPath { unlink(recordPath) }
       }
-      calls.close(descriptor)
+      calls.close(file.descriptor)
     }
   }
+
+  private var file: OpenFile { state.withLock { $0.file } }
 
   private static func error(_ number: Int32, _ action: String, _ path: String) -> CacheError {
     let isFull = number == ENOSPC || number == EDQUOT
@@ -155,7 +163,7 @@ final class PartialFile: Sendable {
         if !state.withLock({ $0.isOutdated }) { drain() }
         return state.withLock { state in
           guard !state.isSealed, state.failure == nil, let record = state.record, let plan = record.plan else { return nil }
-          let count = min(state.kept, plan.length - 1)
+          let count = min(state.recordedCount, plan.length - 1)
           return count > 0 ? Part(record: record, plan: plan, count: count) : nil
         }
       }
@@ -164,7 +172,7 @@ final class PartialFile: Sendable {
 
   /// Returns the progress of the current body. The bytes of an earlier load are included from the start.
   func completed(_ progress: LoadProgress) -> LoadProgress {
-    let count = state.withLock { $0.record == nil || $0.isOutdated ? 0 : max($0.kept, $0.position) }
+    let count = state.withLock { $0.record == nil || $0.isOutdated ? 0 : max($0.recordedCount, $0.position) }
     return progress.received < count ? LoadProgress(received: count, expected: progress.expected) : progress
   }
 
@@ -174,7 +182,7 @@ final class PartialFile: Sendable {
     _ = try? await queue.perform { [self] () throws(CacheError) in
       let isUsed = state.withLock { state in
         guard !state.isSealed else { return false }
-        (state.isOutdated, state.written, state.kept) = (false, 0, part.count)
+        (state.isOutdated, state.written, state.recordedCount) = (false, 0, part.count)
         return true
       }
       // Without the record of this boot, a later load uses only what was flushed.
@@ -184,19 +192,23 @@ final class PartialFile: Sendable {
 
   /// Removes the bytes of earlier bodies, and records how the body that begins now can be continued.
   func begin(_ record: PartRecord) async throws(CacheError) {
-    guard recordPath != nil else { return }
     try await queue.perform { [self] () throws(CacheError) in
-      guard !state.withLock({ $0.isSealed }) else { return }
+      let (file, isSealed) = state.withLock { ($0.file, $0.isSealed) }
+      guard file.recordPath != nil, !isSealed else { return }
       try removeContent()
       var record = record
-      if let permissions { record.permissions = UInt32(permissions) }
+      if let permissions = file.permissions { record.permissions = UInt32(permissions) }
       save(record.written(flushed: 0))
     }
   }
 
   /// Writes the record. If that fails, the part cannot be continued.
+  ///
+  /// Without a name, only this load continues the part, and the record file may belong to another load.
   private func save(_ record: PartRecord) {
-    guard let recordPath else { return }
+    let (file, isNamed) = state.withLock { ($0.file, $0.isNamed) }
+    guard let recordPath = file.recordPath else { return }
+    guard isNamed else { return state.withLock { $0.record = record } }
     let isSaved = record.write(to: recordPath)
     if !isSaved { unlink(recordPath) }
     state.withLock { $0.record = isSaved ? record : nil }
@@ -204,23 +216,23 @@ final class PartialFile: Sendable {
 
   /// Flushes the part to the disk and records its length, so that a crash of the system does not lose it.
   private func flushPart() {
-    let (record, kept) = state.withLock { ($0.record, $0.kept) }
-    guard let record, kept > record.flushed, calls.sync(descriptor) == nil else { return }
-    save(record.written(flushed: kept))
+    let (file, record, count) = state.withLock { ($0.file, $0.isNamed ? $0.record : nil, $0.recordedCount) }
+    guard let record, count > record.flushed, calls.sync(file.descriptor) == nil else { return }
+    save(record.written(flushed: count))
   }
 
   /// Removes all bytes and their record. The record is removed first, because it must never describe other bytes.
   private func removeContent() throws(CacheError) {
-    let (record, hasBytes) = state.withLock { state in
-      defer { (state.record, state.kept, state.isOutdated, state.hasBytes) = (nil, 0, false, false) }
-      return (state.record, state.hasBytes)
+    let (file, record, hasBytes) = state.withLock { state in
+      defer { (state.record, state.recordedCount, state.isOutdated, state.hasBytes) = (nil, 0, false, false) }
+      return (state.file, state.isNamed ? state.record : nil, state.hasBytes)
     }
-    if let record, let recordPath {
+    if let record, let recordPath = file.recordPath {
       unlink(recordPath)
       // After a crash of the system, it must not reappear either.
       if record.flushed > 0 { flushFolder(of: recordPath) }
     }
-    guard !hasBytes || ftruncate(descriptor, 0) == 0 else { throw Self.error(errno, "empty its temporary file", target) }
+    guard !hasBytes || ftruncate(file.descriptor, 0) == 0 else { throw Self.error(errno, "empty its temporary file", target) }
   }
 
   private func flushFolder(of path: String) {
@@ -254,7 +266,7 @@ final class PartialFile: Sendable {
     let (isFull, isIdle) = try state.withLock { state throws(CacheError) in
       if let failure = state.failure { throw failure }
       guard !state.isSealed else { return (false, false) }
-      let repeated = state.isOutdated ? 0 : max(0, min(state.kept - state.position, Int64(chunk.count)))
+      let repeated = state.isOutdated ? 0 : max(0, min(state.recordedCount - state.position, Int64(chunk.count)))
       state.written += repeated
       let rest = chunk.dropFirst(Int(repeated))
       guard !rest.isEmpty else { return (false, false) }
@@ -280,30 +292,39 @@ final class PartialFile: Sendable {
 
   /// Writes the buffered bytes, until none is left or a write fails.
   private func drain() {
-    if state.withLock({ $0.isOutdated && !$0.isSealed }) {
-      do throws(CacheError) {
-        try removeContent()
-      } catch {
-        state.withLock { $0.failure = error }
-      }
-    }
     var unflushed: Int64 = 0
-    while let (batch, offset) = nextBatch() {
-      let failure = batch.withUnsafeBytes { writeAll($0, at: offset) }
+    while let next = nextBatch() {
+      guard case .bytes(let batch, let offset) = next else {
+        do throws(CacheError) {
+          try removeContent()
+        } catch {
+          state.withLock { $0.failure = error }
+        }
+        continue
+      }
+      let failure = batch.withUnsafeBytes { calls.writeAll(file.descriptor, $0, at: offset) }
       unflushed = state.withLock { state in
         if let failure {
           state.failure = Self.error(failure.number, "write the file", target)
         } else if state.record != nil {
-          state.kept = offset + Int64(batch.count)
+          state.recordedCount = offset + Int64(batch.count)
         }
-        return state.record.map { state.kept - $0.flushed } ?? 0
+        return state.record.map { state.recordedCount - $0.flushed } ?? 0
       }
       if failure == nil, unflushed >= Self.flushInterval { flushPart() }
     }
   }
 
-  private func nextBatch() -> (Data, Int64)? {
+  private enum Batch {
+    /// The bytes of earlier bodies are removed before the next bytes are written.
+    case removal
+    case bytes(Data, offset: Int64)
+  }
+
+  /// Returns the next step. Another body can begin during each step, so both kinds are chosen under one lock.
+  private func nextBatch() -> Batch? {
     state.withLock { state in
+      if state.isOutdated, !state.isSealed, state.failure == nil { return .removal }
       guard state.failure == nil, !state.pending.isEmpty else {
         (state.pending, state.isDraining) = (Data(), false)
         return nil
@@ -312,21 +333,8 @@ final class PartialFile: Sendable {
         state.written += Int64(state.pending.count)
         (state.pending, state.hasBytes) = (Data(), true)
       }
-      return (state.pending, state.written)
+      return .bytes(state.pending, offset: state.written)
     }
-  }
-
-  private func writeAll(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> FileSystemCalls.Failure? {
-    var done = 0
-    while done < bytes.count {
-      switch calls.write(descriptor, UnsafeRawBufferPointer(rebasing: bytes[done...]), offset + Int64(done)) {
-      case .success(0): return FileSystemCalls.Failure(number: EIO)
-      case .success(let count): done += count
-      case .failure(let failure):
-        if failure.number != EINTR { return failure }
-      }
-    }
-    return nil
   }
 
   /// Copies the content of another partial file, which is complete.
@@ -346,6 +354,7 @@ final class PartialFile: Sendable {
   /// Reads bytes at an offset: at least one, and at most `count`.
   func read(_ count: Int, at offset: Int64) async throws(CacheError) -> Data {
     try await queue.perform { [self] () throws(CacheError) in
+      let descriptor = file.descriptor
       var chunk = Data(count: count)
       var result: Int
       repeat {
@@ -361,9 +370,10 @@ final class PartialFile: Sendable {
   /// Moves the partial file to its destination in one step.
   func place() async throws(CacheError) {
     try await queue.perform { [self] () throws(CacheError) in
-      if let permissions { _ = fchmod(descriptor, permissions) }
-      if isDurable, let failure = calls.sync(descriptor) { throw Self.error(failure.number, "flush the file", target) }
-      if let failure = calls.rename(path, target) { throw Self.error(failure.number, "move the file into place", target) }
+      let file = self.file
+      if let permissions = file.permissions { _ = fchmod(file.descriptor, permissions) }
+      if isDurable, let failure = calls.sync(file.descriptor) { throw Self.error(failure.number, "flush the file", target) }
+      if let failure = calls.rename(file.path, target) { throw Self.error(failure.number, "move the file into place", target) }
       leave(keepsPart: false)
     }
   }
@@ -371,7 +381,7 @@ final class PartialFile: Sendable {
   /// Removes the partial file from its folder. Its bytes exist until the last task that reads or writes it has closed it.
   func discard() async {
     _ = try? await queue.perform { [self] () throws(CacheError) in
-      if state.withLock({ $0.isNamed }) { unlink(path) }
+      if state.withLock({ $0.isNamed }) { unlink(file.path) }
       leave(keepsPart: false)
     }
   }
@@ -394,8 +404,32 @@ final class PartialFile: Sendable {
         (state.isSealed, state.pending) = (true, Data())
         return state.isNamed && state.isContinuable
       }
-      if isContinuable { flushPart() } else if state.withLock({ $0.isNamed }) { unlink(path) }
+      if isContinuable { flushPart() } else if state.withLock({ $0.isNamed }) { unlink(file.path) }
       leave(keepsPart: isContinuable)
+    }
+  }
+
+  /// Leaves the part for a later load, and continues with an empty file that has a unique name. A stored response that is used
+  /// although it was not confirmed thus does not replace the part of the response that was requested.
+  ///
+  /// Has no effect if no load can or should continue the part, or if no other file can be created.
+  ///
+  /// - Parameter error: The reason why the stored response is used, or `nil` if it is not an error.
+  func setPartAside(after error: CacheError? = nil) async {
+    guard error.map({ !Self.removing.contains($0.code) }) ?? true else { return }
+    _ = try? await queue.perform { [self] () throws(CacheError) in
+      if !state.withLock({ $0.isOutdated }) { drain() }
+      let (file, isContinuable) = state.withLock { ($0.file, $0.isNamed && !$0.isSealed && $0.isContinuable) }
+      let path = PartNames.unique(beside: target)
+      guard isContinuable, let opened = OpenedPart(unique: path, file.permissions) else { return }
+      flushPart()
+      leave(keepsPart: true)
+      calls.close(file.descriptor)
+      state.withLock { state in
+        state.file = OpenFile(path: path, recordPath: nil, descriptor: opened.descriptor, permissions: opened.permissions)
+        (state.record, state.recordedCount, state.isNamed) = (nil, 0, true)
+        (state.pending, state.written, state.hasBytes, state.isOutdated) = (Data(), 0, false, false)
+      }
     }
   }
 
@@ -403,12 +437,12 @@ final class PartialFile: Sendable {
   private static let removing: Set<CacheError.Code> = [.diskFull, .fileSystem, .bodyTooLarge, .malformedResponse]
 
   private func leave(keepsPart: Bool) {
-    if !keepsPart, let recordPath, state.withLock({ $0.isNamed }) { unlink(recordPath) }
-    unlockFile(descriptor)
-    let claim = state.withLock { state in
-      state.isNamed = false
-      return state.claim.take()
+    let (file, isNamed, claim) = state.withLock { state in
+      defer { state.isNamed = false }
+      return (state.file, state.isNamed, state.claim.take())
     }
+    if !keepsPart, isNamed, let recordPath = file.recordPath { unlink(recordPath) }
+    unlockFile(file.descriptor)
     // Released outside the lock, because it resumes other loads.
     _ = claim
   }

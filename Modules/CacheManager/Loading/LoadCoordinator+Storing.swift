@@ -132,6 +132,7 @@ extension LoadCoordinator {
 
   /// Brings a response that was just stored to the load's destination. Returns `nil` if it was removed or cannot be read.
   private func taken(_ outcome: LoadOutcome, _ load: ResolvedRequest) async throws(CacheError) -> LoadOutcome? {
+    if case .file(let file) = load.destination, let reason = outcome.fallbackReason { await file.setPartAside(after: reason) }
     let cache = TieredCache(load, resource: outcome.key.resource)
     let candidate = Candidate(key: outcome.key, metadata: outcome.metadata)
     guard let content = try await cache.content(of: candidate) else { return nil }
@@ -214,7 +215,10 @@ extension LoadCoordinator {
           try await place(copyOf: partialFile, at: destination, in: coalesced)
           await partialFile.discard()
         } else {
-          if collected.partialFile !== partialFile { try await partialFile.copy(collected.partialFile) }
+          if collected.partialFile !== partialFile {
+            if let reason = collected.outcome.fallbackReason { await partialFile.setPartAside(after: reason) }
+            try await partialFile.copy(collected.partialFile)
+          }
           try await place(partialFile, in: coalesced)
         }
         return .success(TransformedOutcome(value: destination.url, outcome: collected.outcome))

@@ -43,6 +43,7 @@ struct LoadOperation: Sendable {
     guard request.staleFallback == .anyStored, error.permitsAnyStored, !isAboutTarget(error), !Task.isCancelled else {
       return nil
     }
+    if case .file(let file) = request.destination { await file.setPartAside(after: error) }
     let stored = try? await performing(request.with { $0.policy = .cacheOnly }).followingRedirects()
     return stored?.with { ($0.validation, $0.fallbackReason) = (.failed, error) }
   }

@@ -64,6 +64,7 @@ struct CacheTransaction: Sendable {
       switch found.plan {
       case .use(let index, let revalidation):
         let candidate = found.candidates[index]
+        if revalidation != nil, case .file(let file) = request.destination { await file.setPartAside() }
         guard let response = try await stored(candidate) else {
           // The response was evicted, or it is damaged. Another stored response may match.
           found.candidates.remove(at: index)

@@ -265,15 +265,19 @@ struct OriginRequest: Sendable {
   func staleResponse(
     _ index: Int, insteadOf response: Result<HTTPResponse, CacheError>, attempt: Int = 0, isCollapsed: Bool = false
   ) async throws(CacheError) -> TransactionResponse? {
+    let reason: CacheError =
+      switch response {
+      case .success(let head): .unacceptable(head, now: request.clock.now, attempt: attempt)
+      case .failure(let error): error
+      }
+    if case .file(let file) = request.destination { await file.setPartAside(after: reason) }
     guard var stale = try await transaction.stored(candidate(index)) else { return nil }
+    stale.fallbackReason = reason
     switch response {
-    case .success(let head):
-      stale.status = forwarded(head.status.code)
-      stale.fallbackReason = .unacceptable(head, now: request.clock.now, attempt: attempt)
+    case .success(let head): stale.status = forwarded(head.status.code)
     case .failure(let error):
       stale.status = forwarded(nil)
       stale.status.detail = error.code.rawValue
-      stale.fallbackReason = error
     }
     stale.status.isCollapsed = isCollapsed
     stale.status.lifetimeLeft = lifetimeLeft(candidates[index].metadata)
