@@ -41,8 +41,8 @@ extension DiskCache {
     try await performMaintenance { engine throws(CacheError) in try engine.repair() }
   }
 
-  /// Removes entries in the order of ``Configuration/eviction`` until their total size is at most `size` bytes. It skips a file
-  /// that cannot be removed.
+  /// Removes entries in the order of ``Configuration/eviction`` until their total size is at most `size` bytes. With zero or
+  /// less, none remains, except for files that cannot be removed.
   ///
   /// - Returns: The number of removed entries.
   @discardableResult

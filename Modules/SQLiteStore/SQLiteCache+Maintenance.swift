@@ -18,7 +18,7 @@ extension SQLiteCache {
     return StoreUsage(entries: Int(total.entries), bytes: total.bytes, limit: configuration.sizeLimit)
   }
 
-  /// Removes the least recently used entries until the total size is at most `size` bytes.
+  /// Removes the least recently used entries until the total size is at most `size` bytes. With zero or less, none remains.
   ///
   /// - Returns: The number of removed entries.
   @discardableResult

@@ -88,6 +88,15 @@ struct LimitTests {
     #expect(cache.totalCost == 0)
   }
 
+  @Test("negative numbers do not end the process", arguments: Policy.allCases, [0, -1, .min])
+  func negativeNumbers(_ policy: Policy, _ number: Int) {
+    let limits = MemoryCache.Limits(cost: number, count: number)
+    let cache = policy.cache(limits)
+    cache.insert(entry(cost: 1), for: key("a"))
+    cache.trim(to: number)
+    #expect(cache.count == 0)
+  }
+
   @Test("negative limits that are set later are invalid too")
   func negativeLimitsSetLater() {
     var limits = MemoryCache.Limits(cost: 10, count: 10)

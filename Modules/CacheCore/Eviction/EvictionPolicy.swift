@@ -4,7 +4,8 @@
 /// every call must be quick and must not call the store. A sharded store gives each shard its own copy.
 ///
 /// A store never evicts an entry for itself, whatever its policy returns. `MemoryCache` evicts before it inserts. `DiskCache`
-/// asks for another slot, and then inserts the entry again as a new one.
+/// asks for another slot, and then inserts the entry again as a new one. A policy that remembers evicted entries, as ``S3FIFO``
+/// does, thus treats it as one that has returned.
 public protocol EvictionPolicy: Sendable {
   /// Receives the limits of the store, or of its shard, before the first insertion. A limit is `Int.max` if there is none.
   mutating func bound(cost: Int, count: Int)

@@ -164,7 +164,8 @@ public struct S3FIFO: EvictionPolicy {
     init(inCost: Bool, _ whole: Int, of bound: Int, fitting: Int) {
       self.inCost = inCost
       let share = whole - S3FIFO.smallShare(of: whole)
-      mainShare = S3FIFO.isFew(fitting) ? min(share, bound / max(1, fitting) * max(0, fitting - S3FIFO.fewest)) : share
+      let fewest = S3FIFO.fewest
+      mainShare = S3FIFO.isFew(fitting) ? min(share, bound / max(1, fitting) * (max(fewest, fitting) - fewest)) : share
       ghostShare = Int(Double(whole) * 0.9)
     }
   }
