@@ -194,6 +194,24 @@ struct ImageModelTests {
     #expect(fixture.states.last == "loaded red")
   }
 
+  @Test("without the manager's memory, an image is loaded again")
+  func disabledMemory() async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.red))
+    model.load(fixture.url)
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.green))
+
+    model.load(
+      fixture.url,
+      options: RequestOptions {
+        $0.memory = .disabled
+        $0.store = .disabled
+      })
+
+    #expect(model.image == nil)
+    try await fixture.ended()
+    #expect(fixture.states.last == "loaded green")
+  }
+
   @Test("a URL with the same key of the manager keeps its image")
   func keys() async throws {
     let fixture = try ImageFixture { $0.cacheKey = { $0.path?.split(separator: "?").first.map(String.init) } }

@@ -51,7 +51,7 @@ public final class ImageModel {
     var isURL: Bool
     var partition: String?
     /// The stores of the options. A response in another store is another resource.
-    var stores: [ComponentID?]
+    var stores: [StoreChoice]
   }
 
   private struct Target {
@@ -305,7 +305,23 @@ extension CacheError {
   }
 }
 
+/// The choice of a store by the options of a load.
+enum StoreChoice: Equatable {
+  /// The manager's store, or one that adapts it.
+  case inherited
+  case disabled
+  case replaced(ComponentID)
+
+  fileprivate init<Store>(_ override: Override<Store>?, id: (Store) -> ComponentID) {
+    switch override {
+    case nil, .adapted?: self = .inherited
+    case .disabled?: self = .disabled
+    case .use(let store)?: self = .replaced(id(store))
+    }
+  }
+}
+
 extension RequestOptions {
-  /// The identities of the stores that replace those of the manager.
-  var ownStores: [ComponentID?] { [memory?.replacement?.id, store?.replacement?.id] }
+  /// The choices of the memory and of the durable store.
+  var ownStores: [StoreChoice] { [StoreChoice(memory) { $0.id }, StoreChoice(store) { $0.id }] }
 }

@@ -143,7 +143,7 @@ private struct ModelView<Content: View>: View {
     var scale: Double
     var key: String?
     var partition: String?
-    var stores: [ComponentID?]
+    var stores: [StoreChoice]
     var policy: LoadPolicy?
   }
 
