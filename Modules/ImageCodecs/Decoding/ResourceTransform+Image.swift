@@ -36,6 +36,7 @@ extension ResourceTransform where Value == DecodedImage {
     guard let encoder else { return ResourceTransform(decoder: decoder, processors: processors) }
     // The stored image already has its final size. It was made within the limits, so it is always restored.
     var restorer = ImageDecoder(scale: scale)
+    restorer.limits.bytes = .max
     restorer.limits.pixels = max(restorer.limits.pixels, limits.pixels)
     restorer.limits.side = max(restorer.limits.side, limits.side)
     return ResourceTransform(decoder: decoder, processors: processors, encoder: encoder, restorer: restorer)
