@@ -34,8 +34,8 @@ public struct OutputFile: Sendable {
   /// Whether the path names no file, or a regular file that a new file of this user replaces without a trace: not a link, a file
   /// with several names, of another user or group, or without the permission to write.
   public var isReplaceable: Bool {
-    guard case .path = LinkTarget(path), !path.hasSuffix("/") else { return false }
-    guard access(path.lastIndex(of: "/").map { String(path[...$0]) } ?? ".", W_OK | X_OK) == 0 else { return false }
+    guard case .path = LinkTarget(path), path.utf8.last != UInt8(ascii: "/") else { return false }
+    guard access(Self.folder(of: path) ?? ".", W_OK | X_OK) == 0 else { return false }
     var named = stat()
     guard lstat(path, &named) == 0 else { return errno == ENOENT }
     return named.st_mode & S_IFMT == S_IFREG && named.st_mode & 0o7000 == 0 && named.st_nlink == 1 && named.st_uid == geteuid()
@@ -63,6 +63,11 @@ public struct OutputFile: Sendable {
     }
   }
 
+  /// The path up to its last slash, or `nil` if it has none. As a character, a slash can be one with an accent.
+  private static func folder(of path: String) -> String? {
+    path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[...$0]) }
+  }
+
   /// Whether the path names a regular file with these bytes. No other file is read.
   public func contains(_ bytes: Data) -> Bool {
     var named = stat()
@@ -78,7 +83,7 @@ public struct OutputFile: Sendable {
   /// - Returns: `false` if the file can only be written itself. It is unchanged then.
   private func replace(_ target: String, _ named: stat?, _ bytes: Data) throws(CacheError) -> Bool {
     guard Self.canReplace(target, named) else { return false }
-    let folder = target.lastIndex(of: "/").map { target[...$0] } ?? ""
+    let folder = Self.folder(of: target) ?? ""
     let draft = "\(folder).\(Revision.random()).draft"
     // Only the owner can read the draft before it has the permissions of the file.
     let number = opened(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, named == nil ? 0o666 : 0o600)
