@@ -20,7 +20,7 @@ struct ContractTests {
       (.changesAnyway, "an update keeps, removes or replaces the entry and reports it"),
       (.keepsEverything, "an emptied store has no entries and stores later ones"),
       (.listsRemoved, "the list of keys contains exactly the stored entries"),
-      (.evictsTheNewest, "an entry that was just inserted is there, whatever the store evicts for it"),
+      (.evictsTheNewest, "an entry that was just inserted is stored, whatever the store evicts for it"),
     ])
   func flawedMemories(_ flaw: FlawedMemory.Flaw, _ broken: String) {
     let violated = MemoryContract.cases.filter { statement in
@@ -76,7 +76,7 @@ struct ContractTests {
       (.leavesOneFresh, "a batch marks exactly the named entries stale, in any revision"),
       (.countsRemoved, "a store's usage counts the stored entries, and none after removing all"),
       (.endsShort, "a reader that follows an aborted writer gets an error, not a short body"),
-      (.evictsTheNewest, "an entry that was just stored is there, whatever the store evicts for it"),
+      (.evictsTheNewest, "an entry stays stored after its own commit, whatever the store evicts for it"),
     ])
   func flawedStores(_ flaw: FlawedStore.Flaw, _ broken: String) async {
     var violated: [String] = []

@@ -79,7 +79,7 @@ public enum MemoryContract {
       store.remove(key, ifRevision: revision)
       try expect(nil, of: key, in: store, "the removed entry")
     },
-    Case(name: "an entry that was just inserted is there, whatever the store evicts for it") { store in
+    Case(name: "an entry that was just inserted is stored, whatever the store evicts for it") { store in
       for number in 0..<500 {
         let key = CacheKey(resource: "\(number.isMultiple(of: 4) ? number / 8 : number)")
         try ContractViolation.expect(store.insert(entry("\(number)"), for: key), "entry \(number) was refused")

@@ -8,7 +8,7 @@ internal import Foundation
 
 extension StoreContract {
   static let evicting: [Case] = [
-    Case(name: "an entry that was just stored is there, whatever the store evicts for it") { store in
+    Case(name: "an entry stays stored after its own commit, whatever the store evicts for it") { store in
       // The entries exceed a limit of up to 8 MiB several times.
       let limit = try await store.usage()?.limit ?? 0
       let size = (1...8 << 20).contains(limit) ? max(1, Int(limit / 8)) : 10_000

@@ -52,7 +52,7 @@ public final class ManualClock: CacheClock {
   /// Waits until a task sleeps that ends in exactly `duration`, and then advances the clock by `duration`.
   ///
   /// The test names the time that it knows, such as the timeout of a load or the delay of a scripted response. It needs not know
-  /// how many other tasks sleep.
+  /// how many other tasks sleep. If the clock was advanced during the sleep, name the rest of it.
   ///
   /// ```swift
   /// let clock = ManualClock()
