@@ -89,6 +89,8 @@ struct PolicyTests {
       order.insert(0, fingerprint: 0, cost: 1)
     }
     #expect(unknown < 25)
+    // The store has spared it, which is no use of it.
+    #expect(evictions { $0.spare(0, fingerprint: 0, cost: 1) } < 25)
   }
 
   @Test("LFU evicts the least frequently used entry, and later one that is no longer popular")

@@ -4,8 +4,7 @@
 /// every call must be quick and must not call the store. A sharded store gives each shard its own copy.
 ///
 /// A store never evicts an entry for itself, whatever its policy returns. `MemoryCache` evicts before it inserts. `DiskCache`
-/// asks for another slot, and then inserts the entry again as a new one. A policy that remembers evicted entries, as ``S3FIFO``
-/// does, thus treats it as one that has returned.
+/// asks for another slot, and gives the entry back with ``spare(_:fingerprint:cost:)``.
 public protocol EvictionPolicy: Sendable {
   /// Receives the limits of the store, or of its shard, before the first insertion. A limit is `Int.max` if there is none.
   mutating func bound(cost: Int, count: Int)
@@ -27,11 +26,17 @@ public protocol EvictionPolicy: Sendable {
   ///
   /// - Parameter cost: The cost of the new entry, in bytes, or 0 if the store only shrinks.
   mutating func evict(toFit cost: Int) -> Int?
+  /// Records that an entry which ``evict(toFit:)`` has chosen stays in the store, in `slot`, because it was just stored. The
+  /// entry does not count as one that returns. The default is an insertion.
+  mutating func spare(_ slot: Int, fingerprint: Int, cost: Int)
 }
 
 extension EvictionPolicy {
   /// Does nothing.
   public mutating func bound(cost: Int, count: Int) {}
+
+  /// Inserts the entry as a new one.
+  public mutating func spare(_ slot: Int, fingerprint: Int, cost: Int) { insert(slot, fingerprint: fingerprint, cost: cost) }
 
   /// Removes the slot and inserts it again.
   public mutating func replace(_ slot: Int, fingerprint: Int, cost: Int) {

@@ -55,13 +55,22 @@ public struct S3FIFO: EvictionPolicy {
   public mutating func bound(cost: Int, count: Int) { (costBound, countBound) = (cost, count) }
 
   public mutating func insert(_ slot: Int, fingerprint: Int, cost: Int) {
+    insert(slot, fingerprint: fingerprint, cost: cost, isKnown: ghosts.take(fingerprint))
+  }
+
+  /// Inserts the entry as a new one. It did not return, so it does not go to the main queue.
+  public mutating func spare(_ slot: Int, fingerprint: Int, cost: Int) {
+    _ = ghosts.take(fingerprint)
+    insert(slot, fingerprint: fingerprint, cost: cost, isKnown: false)
+  }
+
+  private mutating func insert(_ slot: Int, fingerprint: Int, cost: Int, isKnown: Bool) {
     while residents.count <= slot {
       residents.append(Resident())
       uses.append(0)
     }
     uses[slot] = 0
     residents[slot] = Resident(fingerprint: fingerprint, cost: cost)
-    let isKnown = ghosts.take(fingerprint)
     isSmallCache = Self.isFew(fitting(held: small.cost + main.cost, count: small.count + main.count, with: cost))
     if isSmallCache {
       // The entry is among the last ones first, and goes to the main queue later. The main queue may have room for one entry.

@@ -60,7 +60,7 @@ extension EntryIndex {
           victims.append(victim)
           sum += victim.size
         } else {
-          state.takeIn(victim.name)
+          state.spare(victim.name)
         }
       }
     }

@@ -147,6 +147,9 @@ struct EntryIndexState {
   /// Puts a chosen entry back into the eviction order.
   mutating func takeIn(_ name: EntryName) { entries.update(name) { order.insert(name, &$0) } }
 
+  /// Puts a chosen entry back as one that was not evicted.
+  mutating func spare(_ name: EntryName) { entries.update(name) { order.spare(name, &$0) } }
+
   // MARK: Doubts
 
   mutating func doubt(_ name: EntryName, _ isDoubted: Bool = true) {

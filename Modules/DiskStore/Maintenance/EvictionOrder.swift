@@ -28,6 +28,18 @@ struct EvictionOrder: Sendable {
 
   /// Adds a new entry with its earlier uses.
   mutating func insert(_ name: EntryName, _ use: inout EntryIndex.Use) {
+    use.slot = takeSlot(name)
+    policy.insert(Int(use.slot), fingerprint: name.fingerprint, cost: Self.cost(of: use))
+    for _ in 0..<use.uses { policy.access(Int(use.slot)) }
+  }
+
+  /// Puts back an entry that was chosen and not evicted.
+  mutating func spare(_ name: EntryName, _ use: inout EntryIndex.Use) {
+    use.slot = takeSlot(name)
+    policy.spare(Int(use.slot), fingerprint: name.fingerprint, cost: Self.cost(of: use))
+  }
+
+  private mutating func takeSlot(_ name: EntryName) -> Int32 {
     let slot: Int32
     if let last = free.popLast() {
       slot = last
@@ -36,9 +48,7 @@ struct EvictionOrder: Sendable {
       slot = Int32(names.count)
       names.append(name)
     }
-    use.slot = slot
-    policy.insert(Int(slot), fingerprint: name.fingerprint, cost: Self.cost(of: use))
-    for _ in 0..<use.uses { policy.access(Int(slot)) }
+    return slot
   }
 
   mutating func access(_ use: EntryIndex.Use) {
