@@ -8,8 +8,8 @@ public import FoundationNetworking
 
 /// A running `URLSession` task and its response, whose bytes are buffered until they are read.
 ///
-/// ``SessionDelegate/start(_:in:bufferLimit:)`` makes one for a session of your own. ``SessionDownloader`` makes one for each
-/// download.
+/// ``SessionDelegate/start(_:in:bufferLimit:)-(URLRequest,_,_)`` makes one for a session of your own. ``SessionDownloader`` makes
+/// one for each download.
 ///
 /// ```swift
 /// let delegate = SessionDelegate()

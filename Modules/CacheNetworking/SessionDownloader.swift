@@ -159,8 +159,9 @@ public final class SessionDownloader: Downloader {
 
   /// Sends the request and returns at the head of the response.
   ///
-  /// - Parameter handle: A handle for this download alone. Its `cancel()` may be called at any time, also before the download
-  ///   begins.
+  /// - Parameters:
+  ///   - request: The request.
+  ///   - handle: A handle for this download alone. Its `cancel()` may be called at any time, also before the download begins.
   /// - Throws: `CacheError.Code.misuse` if the handle was used before.
   public func download(_ request: DownloadRequest, as handle: DownloadTask) async throws(CacheError) -> DownloadResponse {
     let began = clock.uptime
