@@ -5,74 +5,73 @@ import Testing
 
 @testable import CacheManager
 
-@Suite("Closing between the creation and the start of a coalesced load")
+@Suite("Closing between the creation and the start of a flight")
 final class ClosingRaceTests: Sendable {
   private let fixture: ManagerFixture
-  private let coalescer = RequestCoalescer()
-  private let outcomes = Lock<[Result<LoadOutcome, CacheError>]>([])
+  private let flights = Flights(InvalidationLog())
+  private let waiter = Waiter<LoadOutcome>(LoadPriority())
 
   init() throws { fixture = try ManagerFixture() }
 
-  /// Joins the coalescer, which creates a load. `act` runs before the load starts.
-  private func join(before act: (CoalescedLoad<LoadOutcome>) -> Void) throws -> CoalescedLoad<LoadOutcome> {
+  /// Joins a waiter, for which a flight is created. `act` runs before the flight starts.
+  private func join(before act: (Flight<LoadOutcome>) -> Void) throws -> Flight<LoadOutcome> {
     let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.core)
-    var created: CoalescedLoad<LoadOutcome>?
-    let isAccepted = coalescer.join(
-      CoalescedLoadID(request: CoalescingKey(load)), load, alone: false,
-      task: LoadTask(id: load.id, priority: LoadPriority(load.priority)), waiter: waiter
-    ) { (load: CoalescedLoad<LoadOutcome>) in
-      created = load
-      act(load)
-      load.start { _ in .failure(CacheError(.offline, reason: "offline")) }
-    }
-    #expect(isAccepted)
-    return try #require(created)
+    let (flight, isNew) = try #require(flights.join(.bytes(CoalescingKey(load)), load, waiter))
+    #expect(isNew)
+    act(flight)
+    flight.start { _ in .failure(CacheError(.offline, reason: "offline")) }
+    return flight
   }
 
-  private var waiter: CoalescedLoad<LoadOutcome>.Waiter {
-    .init { message in
-      if case .end(let result) = message { self.outcomes.withLock { $0.append(result) } }
-    }
+  private func code() async -> CacheError.Code? {
+    guard case .end(.failure(let error)) = await waiter.next() else { return nil }
+    return error.code
   }
 
-  private var codes: [CacheError.Code] {
-    outcomes.withLock { outcomes in
-      outcomes.compactMap { if case .failure(let error) = $0 { error.code } else { nil } }
-    }
-  }
-
-  @Test("a load that closing reaches before it has started has its waiter, starts and ends")
+  @Test("a flight that closing reaches before it has started has its waiter, starts and ends")
   func retired() async throws {
     var closing: Task<Void, Never>?
-    let load = try join { load in
+    _ = try join { flight in
       #if canImport(Darwin)
-      closing = Task { [coalescer] in await coalescer.close() }
-      load.retire()
+      closing = Task { [flights] in await flights.close() }
+      flight.retire()
       #else
-      // Runs until it waits for the end of the load.
-      closing = Task.immediate { [coalescer] in await coalescer.close() }
-      #expect(coalescer.isClosed)
+      // Runs until it waits for the end of the flight.
+      closing = Task.immediate { [flights] in await flights.close() }
+      #expect(flights.isClosed)
       #endif
     }
-    await load.ended()
+    #expect(await code() == .offline)
     await closing?.value
-    #expect(codes == [.offline])
   }
 
-  @Test("a load whose waiters are dismissed before it has started ends without work")
+  @Test("a flight whose waiters are dismissed before it has started ends without work")
   func dismissed() async throws {
-    let load = try join { _ in coalescer.dismissWaiters(CacheError(.closed, reason: "closed")) }
-    await load.ended()
-    #expect(codes == [.closed])
+    _ = try join { _ in flights.dismissWaiters(CacheError(.closed, reason: "closed")) }
+    #expect(await code() == .closed)
+    await flights.close()
   }
 
-  @Test("a load whose waiters are dismissed accepts no more, even if its work continues")
+  @Test("a flight whose waiters are dismissed accepts no more, even if its work continues")
   func joining() async throws {
-    let load = try join { load in
-      load.leave(CoalescedLoad<LoadOutcome>.firstToken, .satisfied)
-      coalescer.dismissWaiters(CacheError(.closed, reason: "closed"))
-      #expect(load.join(waiter) == nil)
+    _ = try join { flight in
+      flight.leave(waiter, .satisfied)
+      flights.dismissWaiters(CacheError(.closed, reason: "closed"))
+      #expect(!flight.join(Waiter(LoadPriority())))
     }
-    await load.ended()
+    await flights.close()
+  }
+
+  @Test("a cancellation before the waiter has joined reaches it when it joins, and no work starts")
+  func earlyCancellation() async throws {
+    waiter.leave(.failed(.cancelled))
+    let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.core)
+    let (flight, _) = try #require(flights.join(.bytes(CoalescingKey(load)), load, waiter))
+    flight.start { _ in
+      #expect(Bool(false), "the work started")
+      return .failure(.cancelled)
+    }
+    #expect(await code() == .cancelled)
+    await flights.close()
   }
 }

@@ -81,7 +81,7 @@ struct FileFailureTests {
     }
 
     _ = try await fixture.manager.load(ResourceRequest(fixture.url), to: folder.file(), calls: calls)
-    // The coalesced load, which had the file open, has ended too.
+    // The flight, which had the file open, has ended too.
     await fixture.manager.close()
     held.signal()
 

@@ -15,7 +15,7 @@ import Glibc
 import Musl
 #endif
 
-@Suite("Coalesced loads into files")
+@Suite("Loads into files that share a transfer")
 struct FileSharingTests {
   private let bytes = filePattern(600_000)
 

@@ -60,14 +60,14 @@ struct LookupByCallerTests {
     #expect(byCaller == byTask)
   }
 
-  @Test("a hit is one lookup in the task of the caller, without a coalesced load", arguments: [true, false])
+  @Test("a hit is one lookup in the task of the caller, without a flight", arguments: [true, false])
   func hit(isBounded: Bool) async throws {
     // Given
     let (fixture, store) = try ManagerFixture.held(boundsLookupTime: isBounded)
     fixture.network.respond(to: fixture.url, with: .ok("chair", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
     fixture.restart()
-    let before = (store.lookups.all, fixture.observer.eventsOfResults.count, fixture.manager.core.coalescer.endPosition)
+    let before = (store.lookups.all, fixture.observer.eventsOfResults.count, fixture.manager.core.flights.endPosition)
 
     // When
     let resource = try await HeldStore.$isInTaskOfCaller.withValue(true) { try await fixture.manager.load(fixture.url) }
@@ -75,7 +75,7 @@ struct LookupByCallerTests {
     // Then
     #expect((resource.text, resource.source) == ("chair", .disk))
     #expect(store.lookups == (before.0 + 1, isBounded ? 1 : 0))
-    #expect(fixture.manager.core.coalescer.endPosition == before.2 + (isBounded ? 0 : 1))
+    #expect(fixture.manager.core.flights.endPosition == before.2 + (isBounded ? 0 : 1))
     #expect(try await fixture.manager.load(fixture.url).source == .memory)
     #expect(fixture.observer.namesOfResults.dropFirst(before.1) == ["started", "stored", "finished", "hit"])
   }
@@ -92,7 +92,7 @@ struct LookupByCallerTests {
   func equalLoads() async throws {
     let gate = store.hold(.look, all: true)
     let loads = (0..<20).map { _ in load() }
-    // The second load starts a coalesced load, which the others join.
+    // The second load starts a flight, which the others join.
     try await Turns.until { fixture.observer.loads.count == 20 && gate.held == 2 }
     gate.open()
     for load in loads { #expect(try await load.value.get().text == "chair") }
@@ -189,7 +189,7 @@ struct LookupByCallerTests {
       await fixture.manager.close()
       isClosed.withLock { $0 = true }
     }
-    try await Turns.until { fixture.manager.core.coalescer.isClosed }
+    try await Turns.until { fixture.manager.core.flights.isClosed }
     let late = await #expect(throws: CacheError.self) { try await load().value.get() }
     #expect(late?.code == .closed)
     #expect(!isClosed.withLock { $0 })

@@ -14,29 +14,22 @@ struct MutualWaitTests {
     fixture.network.serve(fixture.url) { _ in .ok("image", cacheControl: "max-age=60") }
     let core = fixture.manager.core
     let load = try ResolvedRequest(ResourceRequest(fixture.url), core)
-    let (loading, storing) = (LoadTask(priority: LoadPriority()), LoadTask(priority: LoadPriority(.low)))
-
-    let result: Result<LoadOutcome, CacheError> = await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let waiter = CoalescedLoad<LoadOutcome>.Waiter { message in
-          if case .end(let result) = message { continuation.resume(returning: result) }
-        }
-        _ = core.coalescer.join(CoalescedLoadID(request: CoalescingKey(load)), load, alone: false, task: loading, waiter: waiter)
-        { coalesced in
-          // From now on other loads can find this one, but it has not looked for other loads yet.
-          core.startStoring(load, storing, .init(event: nil, end: { _ in }, endsWithStale: true)) { _ in }
-          coalesced.start { coalesced in
-            await core.fetch(load, in: coalesced.number, coalesced.priority) { coalesced.report($0) }
-          }
-        }
-      }
-    } onCancel: {
-      loading.cancel()
-      storing.cancel()
+    let waiter = Waiter<LoadOutcome>(LoadPriority())
+    let (flight, _) = try #require(core.flights.join(.bytes(CoalescingKey(load)), load, waiter))
+    // From now on other loads can find this one, but it has not looked for other loads yet.
+    let storing = Task.begun(priority: .medium) {
+      let form: LoadCoordinator.Form<LoadOutcome, Void> = core.storeForm { _ in }
+      _ = await core.outcome(of: load, form)
     }
+    flight.start { flight in
+      await core.fetch(load, in: flight.number, flight.priority) { flight.report($0) }
+    }
+    var result: Result<LoadOutcome, CacheError>?
+    while result == nil { if case .end(let ended) = await waiter.next() { result = ended } }
+    await storing.value
     await fixture.manager.close()
 
-    #expect(try result.get().data == Data("image".utf8))
+    #expect(try result?.get().data == Data("image".utf8))
     #expect(fixture.network.requests.count == 1 && fixture.disk.keys.count == 1)
   }
 }

@@ -119,7 +119,7 @@ extension ResourceManager {
     let load = try ResolvedRequest(ResourceRequest(url, options: options), core)
     let resource = load.settings.resource
     // The running loads accept no new waiters, because a load of another URL may be redirected to this one.
-    if layers == .all { core.coalescer.closeToOthers() }
+    if layers == .all { core.flights.closeToOthers() }
     try await TieredCache(load, resource: resource).removeAll(from: layers)
   }
 

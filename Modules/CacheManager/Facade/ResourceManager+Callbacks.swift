@@ -73,8 +73,7 @@ extension ResourceManager {
         callbacks.complete(result)
       case .underWay(let load, let known):
         core.start(
-          load, known: known, transform, task,
-          .init(event: { callbacks.report($0) }, end: { callbacks.complete($0) }, endsWithStale: true))
+          load, known: known, transform, task, event: { callbacks.report($0) }, end: { callbacks.complete($0) })
       }
     } catch {
       task.finish()

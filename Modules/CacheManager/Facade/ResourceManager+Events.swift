@@ -52,8 +52,8 @@ extension ResourceManager {
           let task = LoadTask(id: load.id, priority: LoadPriority(load.priority))
           channel.onAbandon { task.cancel() }
           core.start(
-            load, known: known, transform, task,
-            .init(event: { channel.send($0) }, end: { channel.finish(with: $0) }, endsWithStale: false))
+            load, known: known, transform, task, endsWithStale: false, event: { channel.send($0) },
+            end: { channel.finish(with: $0) })
         }
       } catch {
         channel.fail(error)

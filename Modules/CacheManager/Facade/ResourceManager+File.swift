@@ -61,19 +61,8 @@ extension ResourceManager {
   private func load(
     _ request: ResourceRequest, to destination: FileDestination, sizeLimit: Int64?
   ) async throws(CacheError) -> Resource<URL> {
-    let core = core
     let load = try Self.fileLoad(request, sizeLimit, core)
-    let task = LoadTask(id: load.id, priority: LoadPriority(load.priority), isHandedOut: false)
-    let result = await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        core.startFile(
-          load, destination, task,
-          .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true))
-      }
-    } onCancel: {
-      task.cancel()
-    }
-    return try result.get()
+    return try await core.outcome(of: load, core.fileForm(destination)).get()
   }
 
   // MARK: Events
@@ -103,9 +92,8 @@ extension ResourceManager {
         let load = try Self.fileLoad(request, sizeLimit, core)
         let task = LoadTask(id: load.id, priority: LoadPriority(load.priority))
         channel.onAbandon { task.cancel() }
-        core.startFile(
-          load, destination, task,
-          .init(event: { channel.send($0) }, end: { channel.finish(with: $0) }, endsWithStale: true))
+        core.start(
+          load, core.fileForm(destination), task, event: { channel.send($0) }, end: { channel.finish(with: $0) })
       } catch {
         channel.fail(error)
       }
@@ -142,9 +130,9 @@ extension ResourceManager {
     do throws(CacheError) {
       let load = try Self.fileLoad(request, sizeLimit, core, id: task.id)
       let callbacks = CallbackDelivery(queue: queue, progress: progress, completion: completion)
-      core.startFile(
-        load, FileDestination(url: file, isDurable: isDurable, calls: .system), task,
-        .init(event: { callbacks.report($0) }, end: { callbacks.complete($0) }, endsWithStale: true))
+      core.start(
+        load, core.fileForm(FileDestination(url: file, isDurable: isDurable, calls: .system)), task,
+        event: { callbacks.report($0) }, end: { callbacks.complete($0) })
     } catch {
       task.finish()
       queue.execute { completion(.failure(error)) }

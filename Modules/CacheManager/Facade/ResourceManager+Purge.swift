@@ -44,7 +44,7 @@ extension ResourceManager {
     let purge = try Purge(selection, mode, in: scope) { kind throws(CacheError) in try resource(of: kind) }
     let purger = Purger(
       purge: purge, memory: configuration.memory.map(MemoryTier.init), store: configuration.store,
-      clock: configuration.clock, invalidations: core.invalidations, coalescer: core.coalescer)
+      clock: configuration.clock, invalidations: core.invalidations, flights: core.flights)
     guard let member = core.fleetMember else { return try await purger.run() }
     return try await member.run(purger)
   }

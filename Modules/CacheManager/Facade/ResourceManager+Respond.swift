@@ -52,7 +52,7 @@ extension ResourceManager {
     for request: HTTPRequest, hasBody: Bool, _ options: RequestOptions
   ) throws(CacheError) -> ResponseOperation {
     let load = ResolvedRequest(try RequestSettings(exchange: request, hasBody: hasBody, options, core))
-    guard !core.coalescer.isClosed else { throw load.managerIsClosed }
+    guard !core.flights.isClosed else { throw load.managerIsClosed }
     return ResponseOperation(
       load, core: core, name: configuration.cacheName, wait: CoalescingWait(limit: configuration.collapseTimeout))
   }

@@ -61,17 +61,7 @@ extension ResourceManager {
       }
       return
     }
-    let task = LoadTask(id: load.id, priority: LoadPriority(load.priority), isHandedOut: false)
-    let result: Result<Resource<Revision>, CacheError> = await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        core.startStoring(load, task, .init(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true)) {
-          $0.metadata.revision
-        }
-      }
-    } onCancel: {
-      task.cancel()
-    }
-    let revision = try result.get().value
+    let revision = try await core.outcome(of: load, core.storeForm(\.metadata.revision)).get().value
     outdateOtherLoads(of: load)
     try await removeOthers(than: revision, of: load, from: store)
     // The response is copied from disk into memory. If that fails, the next load reads the disk.
@@ -82,7 +72,7 @@ extension ResourceManager {
   /// Prevents running loads of the resource from storing their responses. No new load joins a running one, because a load of
   /// another URL may be redirected to this one.
   private func outdateOtherLoads(of load: ResolvedRequest) {
-    core.coalescer.closeToOthers()
+    core.flights.closeToOthers()
     core.invalidations.advance(removing: load.settings.resource)
   }
 

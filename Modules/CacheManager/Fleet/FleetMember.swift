@@ -28,13 +28,13 @@ final class FleetMember: Sendable {
 
   init(
     _ fleet: any CacheFleet, _ configuration: ResourceManager.Configuration, _ invalidations: InvalidationLog,
-    _ coalescer: RequestCoalescer
+    _ flights: Flights
   ) {
     let memory = configuration.memory.map(MemoryTier.init)
     let (store, clock) = (configuration.store, configuration.clock)
     let purger: @Sendable (Purge, (any CacheStore)?) -> Purger = { purge, store in
       Purger(
-        purge: purge, memory: memory, store: store, clock: clock, invalidations: invalidations, coalescer: coalescer)
+        purge: purge, memory: memory, store: store, clock: clock, invalidations: invalidations, flights: flights)
     }
     let run: @Sendable (Purge, Bool) async throws(CacheError) -> Void = { purge, isLate throws(CacheError) in
       let unshared = await store?.unsharedPart()

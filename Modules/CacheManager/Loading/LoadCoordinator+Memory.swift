@@ -42,8 +42,8 @@ extension LoadCoordinator {
   func begin<Value: Sendable>(
     _ request: ResourceRequest, _ transform: ResourceTransform<Value>, id: LoadID? = nil
   ) throws(CacheError) -> LoadStart<Value> {
-    if !coalescer.isClosed {
-      let position = coalescer.endPosition
+    if !flights.isClosed {
+      let position = flights.endPosition
       let clock = request.options.clock ?? configuration.clock
       let start = clock.uptime
       let found = plainLookup(request, transform, clock, startedAt: start)
@@ -63,15 +63,15 @@ extension LoadCoordinator {
   ///
   /// - Parameters:
   ///   - found: The result of ``plainLookup(_:_:_:startedAt:)``.
-  ///   - position: The coalescer's end position before that lookup.
+  ///   - position: The end position of the flights before that lookup.
   func begin<Value: Sendable>(
     _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, _ found: PlainLookup<Value> = .undecided,
     at position: Int? = nil
   ) -> LoadStart<Value> {
-    let position = position ?? coalescer.endPosition
+    let position = position ?? flights.endPosition
     let start = load.clock.uptime
     let ending: Result<Resource<Value>, CacheError>
-    if coalescer.isClosed {
+    if flights.isClosed {
       ending = .failure(load.managerIsClosed)
     } else if Value.self == Data.self, transform.id.isEmpty {
       let cache = TieredCache(load, resource: load.settings.resource)

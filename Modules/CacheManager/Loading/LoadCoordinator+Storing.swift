@@ -10,73 +10,54 @@ internal import Foundation
 extension ResolvedRequest {
   /// A key that is equal for loads of one resource that get the same response, whatever layers they write and limits they set.
   var resourceKey: CoalescingKey { CoalescingKey(self, ignoresStorage: true) }
-
-  fileprivate var storingID: CoalescedLoadID { CoalescedLoadID(request: resourceKey, transform: CoalescedLoadID.storing) }
 }
 
 /// Loads into the durable store alone. They share one transfer with other loads of the same resource.
 extension LoadCoordinator {
-  /// Starts a load whose body is written to the durable store chunk by chunk and is not collected in memory. `sink.end` is called
-  /// exactly once.
+  /// The form of a load whose body is written to the durable store chunk by chunk and is not collected in memory.
   ///
   /// If the response is not stored, the load fails with the store's error, or with `CacheError.Code.notCached` if storing is
   /// forbidden.
   ///
-  /// - Parameter value: Returns the value of the resource for `sink.end`.
-  func startStoring<Value: Sendable>(
-    _ load: ResolvedRequest, _ task: LoadTask, _ sink: Sink<Value>, value: @escaping @Sendable (LoadOutcome) -> Value
-  ) {
-    let load = load.markedIfNested
-    let mailbox = EventMailbox(load: load, task: task, sink: sink)
-    guard load.writes.contains(.disk) else {
-      return mailbox.end(.failure(load.noDurableStore))
-    }
-    if let timeout = load.timeout {
-      mailbox.limit(to: timeout) { mailbox, load in self.join(storing: load, alone: false, task, mailbox, value) }
-    }
-    join(storing: load, alone: false, task, mailbox, value)
+  /// - Parameter value: Returns the value of the resource.
+  func storeForm<Value: Sendable>(
+    _ value: @escaping @Sendable (LoadOutcome) -> Value
+  ) -> Form<LoadOutcome, Value> {
+    Form(
+      key: { .store($0.resourceKey) }, followsDownloader: true,
+      work: { [self] load, flight, _ in
+        guard load.writes.contains(.disk) else { return .failure(load.noDurableStore) }
+        let result = await store(load, in: flight.number, flight.priority) { flight.report($0) }
+        if flight.survivesItsWaiters { load.observeBackground(result) }
+        return result
+      },
+      value: { (value($0), $0) })
   }
 
-  private func join<Value: Sendable>(
-    storing load: ResolvedRequest, alone: Bool, _ task: LoadTask, _ mailbox: EventMailbox<Value>,
-    _ value: @escaping @Sendable (LoadOutcome) -> Value
-  ) {
+  private func store(
+    _ load: ResolvedRequest, in number: Int, _ priority: LoadPriority,
+    _ report: @escaping @Sendable (FlightEvent<LoadOutcome>) -> Void
+  ) async -> Result<LoadOutcome, CacheError> {
     let storing = load.with { parts in
       parts.destination = .store
       // A response in memory alone is not enough. The store decides the size limit of a body.
       parts.reads.formIntersection(.disk)
       parts.maximumBodySize = .max
     }
-    let waiter = mailbox.waiter { (outcome: LoadOutcome) in (value(outcome), outcome) }
-      .loadingAlone { self.join(storing: load, alone: true, task, mailbox, value) }
-    let isAccepted = coalescer.join(load.storingID, storing, alone: alone, task: task, waiter: waiter) { coalesced in
-      coalesced.start(on: storing.downloader?.preferredExecutor) { coalesced in
-        let result = await self.store(storing, as: load, in: coalesced.number, coalesced.priority) { coalesced.report($0) }
-        if coalesced.hasSatisfied { load.observeBackground(result) }
-        return result
-      }
-    }
-    if !isAccepted { mailbox.end(.failure(load.managerIsClosed)) }
-  }
-
-  private func store(
-    _ storing: ResolvedRequest, as load: ResolvedRequest, in number: Int, _ priority: LoadPriority,
-    _ report: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
-  ) async -> Result<LoadOutcome, CacheError> {
     // A load of the same resource may be running. It stores its response if that is allowed.
     do throws(CacheError) {
-      switch try await awaitCoalescedLoad(
-        CoalescedLoadID(request: CoalescingKey(load)), before: number, priority, event: report)
+      switch try await outcome(
+        ofOpen: .bytes(CoalescingKey(load)), before: number, priority, report, stale: { report(.stale($0)) })
       {
-      case .success(let outcome)?:
+      case .output(let outcome)?:
         if await isStored(outcome, storing) { return .success(outcome.with { $0.data = Data() }) }
-      case .failure(let error)?: if error.isConclusive { return .failure(error) }
+      case .failed(let error)?, .expired(let error)?: if error.isConclusive { return .failure(error) }
       case nil: break
       }
     } catch {
       return .failure(error.about(load.address))
     }
-    let result = await LoadOperation(request: storing, priority: priority, report: report, revalidations: revalidations).run()
+    let result = await LoadOperation(request: storing, priority: priority, report: report, flights: flights).run()
     guard case .success(let outcome) = result, !outcome.isStored else { return result }
     let refusal = CacheError(.notCached, reason: "the response may not be stored")
     return .failure(load.naming(refusal, at: outcome.url, after: outcome.redirects))
@@ -90,39 +71,35 @@ extension LoadCoordinator {
 
   /// Loads a resource. If a load into the durable store is running, waits for it and reads the store.
   ///
-  /// - Parameter number: The number of the coalesced load for which this load runs.
+  /// - Parameter number: The number of the flight for which this load runs.
   func fetch(
     _ load: ResolvedRequest, _ known: KnownResponses? = nil, in number: Int, _ priority: LoadPriority,
-    _ report: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
+    _ report: @escaping @Sendable (FlightEvent<LoadOutcome>) -> Void
   ) async -> Result<LoadOutcome, CacheError> {
     var known = known
-    if load.head.method == .get, load.reads.contains(.disk), coalescer.isStoring {
+    if load.head.method == .get, load.reads.contains(.disk), flights.isStoring {
       if let result = await stored(load, in: number, priority, report) { return result }
       // The load may have waited, so it looks into the stores again.
       known = nil
     }
-    return await LoadOperation(request: load, priority: priority, report: report, revalidations: revalidations).run(known)
+    return await LoadOperation(request: load, priority: priority, report: report, flights: flights).run(known)
   }
 
   /// Waits for a load into the durable store. Returns `nil` if there is none, or if its outcome cannot be used.
   private func stored(
     _ load: ResolvedRequest, in number: Int, _ priority: LoadPriority,
-    _ report: @escaping @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
+    _ report: @escaping @Sendable (FlightEvent<LoadOutcome>) -> Void
   ) async -> Result<LoadOutcome, CacheError>? {
     do throws(CacheError) {
-      let outcome = try await awaitCoalescedLoad(load.storingID, before: number, priority) { event in
-        switch event {
-        case .progress, .foundFallback, .inFlight: report(event)
-        case .stale(let old):
-          guard let mine = try? await taken(old, load) else { return }
-          if case .file(let partialFile) = load.destination { partialFile.seal() }
-          report(.stale(mine))
-        }
+      let ending = try await outcome(ofOpen: .store(load.resourceKey), before: number, priority, report) { old in
+        guard let mine = try? await taken(old, load) else { return }
+        if case .file(let partialFile) = load.destination { partialFile.seal() }
+        report(.stale(mine))
       }
-      switch outcome {
-      case .success(let outcome)?: return try await taken(outcome, load).map { .success($0) }
+      switch ending {
+      case .output(let outcome)?: return try await taken(outcome, load).map { .success($0) }
       // An error of the store does not affect this load.
-      case .failure(let error)?: return error.isConclusive ? outcome : nil
+      case .failed(let error)?, .expired(let error)?: return error.isConclusive ? .failure(error) : nil
       case nil: return nil
       }
     } catch {
@@ -140,21 +117,35 @@ extension LoadCoordinator {
     return outcome.with { ($0.data, $0.reservation) = (content.body.data ?? Data(), content.reservation) }
   }
 
-  /// Waits for a running coalesced load, which becomes as urgent as the waiter.
+  /// Waits for an open flight, which becomes as urgent as the waiter.
   ///
-  /// - Parameter number: The number of the coalesced load that waits. It waits only for an earlier load.
-  /// - Returns: `nil` if there is no such load, or if its outcome is not shareable.
-  /// - Throws: A cancellation of the waiting task. The coalesced load continues while it has other waiters.
-  private func awaitCoalescedLoad(
-    _ id: CoalescedLoadID, before number: Int, _ priority: LoadPriority,
-    event: (CoalescedLoadEvent<LoadOutcome>) async -> Void
-  ) async throws(CacheError) -> Result<LoadOutcome, CacheError>? {
-    let waiting = WaitingTask<LoadOutcome>(priority)
-    guard coalescer.joinOpen(id, before: number, task: waiting.link, waiter: waiting.waiter, invalidations) else { return nil }
-    return try await waiting.outcome { happened in
-      await event(happened)
-      return nil
+  /// - Parameter number: The number of the flight that waits. It waits only for an earlier one.
+  /// - Returns: `nil` if there is no such flight, or if its outcome is not shareable.
+  /// - Throws: A cancellation of the waiting task. The flight continues while it has other waiters.
+  private func outcome(
+    ofOpen key: FlightKey, before number: Int, _ priority: LoadPriority,
+    _ report: @escaping @Sendable (FlightEvent<LoadOutcome>) -> Void, stale: (LoadOutcome) async -> Void
+  ) async throws(CacheError) -> Ending<LoadOutcome>? {
+    let waiter = Waiter<LoadOutcome>(priority, wantsProgress: true, endsWithStale: false, forward: report)
+    guard flights.joinOpen(key, before: number, waiter) else { return nil }
+    let ending: Ending<LoadOutcome>? = await withTaskCancellationHandler {
+      while true {
+        switch await waiter.next() {
+        case .progress(let progress): report(.progress(progress))
+        case .stale(let old): await stale(old)
+        case .end(.success(let outcome)): return .output(outcome)
+        case .end(.failure(let error)): return .failed(error)
+        // The waiter that waits for this task has the deadline.
+        case .expired(let error): return .expired(error)
+        case .alone: return nil
+        }
+      }
+    } onCancel: {
+      waiter.leave(.failed(.cancelled))
     }
+    waiter.finish()
+    if Task.isCancelled { throw .cancelled }
+    return ending
   }
 }
 
@@ -163,8 +154,8 @@ extension CacheError {
   fileprivate var isConclusive: Bool { isUnreachable || code == .unacceptableStatus }
 }
 
-/// The outcome of a coalesced load into a file, and the partial file that holds its bytes.
-private struct CollectedFile: Shareable {
+/// The outcome of a flight into a file, and the partial file that holds its bytes.
+struct CollectedFile: Shareable {
   var outcome: LoadOutcome
   var partialFile: PartialFile
   /// Whether other loads copy the partial file, or may still copy it.
@@ -175,51 +166,36 @@ private struct CollectedFile: Shareable {
 
 /// Loads into callers' files.
 ///
-/// Each load has a coalesced load of its own, which no other waiter joins. That coalesced load waits for a second one, which all
-/// loads of the resource into files share. The second one writes into the partial file of the first load, and the other loads
-/// copy it.
+/// Each load has a flight of its own, which no other waiter joins. It waits for a second one, which all loads of the resource
+/// into files share. The second one writes into the partial file of the first load, and the other loads copy it.
 extension LoadCoordinator {
-  /// Starts a load into a file. `sink.end` is called exactly once.
-  func startFile(_ load: ResolvedRequest, _ destination: FileDestination, _ task: LoadTask, _ sink: Sink<URL>) {
-    let load = load.markedIfNested
-    let mailbox = EventMailbox(load: load, task: task, sink: sink)
-    if let timeout = load.timeout {
-      mailbox.limit(to: timeout) { mailbox, load in self.join(load, destination, task, mailbox) }
-    }
-    join(load, destination, task, mailbox)
-  }
-
-  private func join(
-    _ load: ResolvedRequest, _ destination: FileDestination, _ task: LoadTask, _ mailbox: EventMailbox<URL>
-  ) {
-    let waiter = mailbox.waiter { (derived: TransformedOutcome<URL>) in (derived.value, derived.outcome) }
-    let id = CoalescedLoadID(request: CoalescingKey(load), transform: "\(CoalescedLoadID.file) \(Revision.random())")
-    let isAccepted = coalescer.join(id, load, alone: false, task: task, waiter: waiter) { coalesced in
-      coalesced.start { await self.write(load, to: destination, in: $0) }
-    }
-    if !isAccepted { mailbox.end(.failure(load.managerIsClosed)) }
+  /// The form of a load into a file.
+  func fileForm(_ destination: FileDestination) -> Form<TransformedOutcome<URL>, URL> {
+    Form(
+      key: { _ in nil }, work: { [self] load, flight, _ in await write(load, to: destination, in: flight) },
+      value: { ($0.value, $0.outcome) })
   }
 
   private func write(
-    _ load: ResolvedRequest, to destination: FileDestination, in coalesced: CoalescedLoad<TransformedOutcome<URL>>
+    _ load: ResolvedRequest, to destination: FileDestination, in flight: Flight<TransformedOutcome<URL>>
   ) async -> Result<TransformedOutcome<URL>, CacheError> {
     do throws(CacheError) {
       // The file is opened first, so that a load whose file cannot be written sends no request.
       // A stored response after a deadline has a file of its own, so that a later load can continue the part of the download.
       let parts = load.outage == nil ? parts : nil
-      let partialFile = try await PartialFile.open(destination, in: parts) { [weak coalesced] in coalesced?.isAwaited != true }
+      let partialFile = try await PartialFile.open(destination, in: parts) { [weak flight] in flight?.isAwaited != true }
       do throws(CacheError) {
-        let collected = try await collected(load, partialFile, in: coalesced)
+        let collected = try await collected(load, partialFile, in: flight)
         if collected.partialFile === partialFile, collected.isSharedWithOthers() {
           // The file is copied, because a caller that changes its file must not change the files of other loads.
-          try await place(copyOf: partialFile, at: destination, in: coalesced)
+          try await place(copyOf: partialFile, at: destination, in: flight)
           await partialFile.discard()
         } else {
           if collected.partialFile !== partialFile {
             if let reason = collected.outcome.fallbackReason { await partialFile.setPartAside(after: reason) }
             try await partialFile.copy(collected.partialFile)
           }
-          try await place(partialFile, in: coalesced)
+          try await place(partialFile, in: flight)
         }
         return .success(TransformedOutcome(value: destination.url, outcome: collected.outcome))
       } catch {
@@ -232,12 +208,12 @@ extension LoadCoordinator {
   }
 
   private func place(
-    copyOf original: PartialFile, at destination: FileDestination, in coalesced: CoalescedLoad<TransformedOutcome<URL>>
+    copyOf original: PartialFile, at destination: FileDestination, in flight: Flight<TransformedOutcome<URL>>
   ) async throws(CacheError) {
     let copy = try await PartialFile.open(destination)
     do throws(CacheError) {
       try await copy.copy(original)
-      try await place(copy, in: coalesced)
+      try await place(copy, in: flight)
     } catch {
       await copy.discard()
       throw error
@@ -245,77 +221,51 @@ extension LoadCoordinator {
   }
 
   /// Moves the file into place, unless the waiter has received a cancellation.
-  private func place(_ partialFile: PartialFile, in coalesced: CoalescedLoad<TransformedOutcome<URL>>) async throws(CacheError) {
-    guard coalesced.settle() else { throw .cancelled }
+  private func place(_ partialFile: PartialFile, in flight: Flight<TransformedOutcome<URL>>) async throws(CacheError) {
+    guard flight.settle() else { throw .cancelled }
     try await partialFile.place()
   }
 
   /// Loads the bytes into a partial file: this one, or the file of an earlier load.
   private func collected(
-    _ load: ResolvedRequest, _ partialFile: PartialFile, in coalesced: CoalescedLoad<TransformedOutcome<URL>>
+    _ load: ResolvedRequest, _ partialFile: PartialFile, in flight: Flight<TransformedOutcome<URL>>
   ) async throws(CacheError) -> CollectedFile {
+    // A file is written once. The response after a stale one is written to the store alone.
+    func collected(alone: Bool) async throws(CacheError) -> CollectedFile {
+      try await output(of: load, collectedForm(partialFile), alone: alone, for: flight)
+    }
     do throws(CacheError) {
-      return try await collected(load, partialFile, alone: false, in: coalesced)
+      return try await collected(alone: false)
     } catch {
       // The file of another load could not be written. This file may be on another disk, or in a folder that still exists.
       guard error.code == .fileSystem || error.code == .diskFull, let path = error.path, path != partialFile.target,
         partialFile.count == 0,
         !error.isAboutSourceFile
       else { throw error }
-      return try await collected(load, partialFile, alone: true, in: coalesced)
+      return try await collected(alone: true)
     }
   }
 
-  private func collected(
-    _ load: ResolvedRequest, _ partialFile: PartialFile, alone: Bool, in coalesced: CoalescedLoad<TransformedOutcome<URL>>
-  ) async throws(CacheError) -> CollectedFile {
-    let waiting = WaitingTask<CollectedFile>(coalesced.priority)
-    join(load, partialFile, alone: alone, task: waiting.link, waiting.waiter)
-    let outcome = try await waiting.outcome { event in
-      switch event {
-      case .progress(let progress):
-        coalesced.report(.progress(progress))
-        return nil
-      case .foundFallback:
-        coalesced.report(.foundFallback)
-        return nil
-      case .inFlight(let isInFlight):
-        coalesced.report(.inFlight(isInFlight))
-        return nil
-      // A file is written once. The response after this one is written to the store alone.
-      case .stale(let old): return old
-      }
-    }
-    guard let outcome else { throw .cancelled }
-    return try outcome.get()
-  }
-
-  private func join(
-    _ load: ResolvedRequest, _ partialFile: PartialFile, alone: Bool, task: LoadTask,
-    _ waiter: CoalescedLoad<CollectedFile>.Waiter
-  ) {
-    let writing = load.with { writing in
-      writing.destination = .file(partialFile)
-      writing.downloader = load.downloader.map { PartDownloader($0, into: partialFile, for: load) }
-    }
-    let joining = waiter.loadingAlone { self.join(load, partialFile, alone: true, task: task, waiter) }
-    let id = CoalescedLoadID(request: CoalescingKey(load), transform: CoalescedLoadID.file)
-    queuedPriorities.raise(load, to: task.priority.level)
-    let isAccepted = coalescer.join(id, load, alone: alone, task: task, waiter: joining) { coalesced in
-      partialFile.willBeWritten { [weak coalesced] in coalesced?.isAwaited == true }
-      coalesced.start { coalesced in
-        let result = await self.fetch(writing, in: coalesced.number, coalesced.priority) { event in
+  private func collectedForm(_ partialFile: PartialFile) -> Form<CollectedFile, URL> {
+    Form(
+      key: { .file(CoalescingKey($0)) },
+      work: { [self] load, flight, _ in
+        let writing = load.with { writing in
+          writing.destination = .file(partialFile)
+          writing.downloader = load.downloader.map { PartDownloader($0, into: partialFile, for: load) }
+        }
+        partialFile.willBeWritten { [weak flight] in flight?.isAwaited == true }
+        let result = await fetch(writing, in: flight.number, flight.priority) { event in
           switch event {
-          case .progress(let progress): coalesced.report(.progress(partialFile.completed(progress)))
-          case .foundFallback: coalesced.report(.foundFallback)
-          case .inFlight(let isInFlight): coalesced.report(.inFlight(isInFlight))
-          case .stale(let old): coalesced.report(.stale(CollectedFile(outcome: old, partialFile: partialFile) { true }))
+          case .progress(let progress): flight.report(.progress(partialFile.completed(progress)))
+          case .foundFallback: flight.report(.foundFallback)
+          case .inFlight(let isInFlight): flight.report(.inFlight(isInFlight))
+          case .stale(let old): flight.report(.stale(CollectedFile(outcome: old, partialFile: partialFile) { true }))
           }
         }
-        if coalesced.hasSatisfied { load.observeBackground(result) }
-        return result.map { CollectedFile(outcome: $0, partialFile: partialFile) { coalesced.hasBeenShared } }
-      }
-    }
-    if !isAccepted { waiter.receive(.end(.failure(load.managerIsClosed))) }
+        if flight.survivesItsWaiters { load.observeBackground(result) }
+        return result.map { CollectedFile(outcome: $0, partialFile: partialFile) { flight.hasBeenShared } }
+      },
+      value: { _ in nil })
   }
 }

@@ -7,32 +7,20 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The shared state of a manager and its loads. Coalesced loads retain it, so the loads of a released manager still end.
+/// The shared state of a manager and its loads. Flights retain it, so the loads of a released manager still end.
 final class LoadCoordinator: Sendable {
-  /// The callbacks of one waiter. `end` is called exactly once.
-  struct Sink<Value: Sendable>: Sendable {
-    /// Called with each event, or `nil` if the waiter needs only the end.
-    var event: (@Sendable (ResourceEvent<Value>) -> Void)?
-    var end: @Sendable (Result<Resource<Value>, CacheError>) -> Void
-    /// Whether a stale value ends the load for this waiter, as it does for calls that return one result.
-    var endsWithStale: Bool
-  }
-
   let configuration: ResourceManager.Configuration
-  let invalidations = InvalidationLog()
+  let invalidations: InvalidationLog
   let failures = RecentFailures()
   let stores: StoreCoordination
-  let coalescer = RequestCoalescer()
+  /// The work that is running.
+  let flights: Flights
   /// The priorities of prefetches that have not started.
   let queuedPriorities = QueuedPriorities()
-  /// The background revalidations of responses that have already been delivered.
-  let revalidations = RevalidationTable()
   /// The partial files of loads into files.
   let parts = OpenParts()
   /// Coalesces the requests of `respond(to:)`.
   let responseCoalescer = ResponseCoalescer()
-  /// The running steps of transforms.
-  let steps = StepCoalescer()
   /// Limits the number of steps that run at once.
   let workSlots: PrioritySemaphore
   /// The memory that loads may use at once.
@@ -48,38 +36,24 @@ final class LoadCoordinator: Sendable {
     stores = StoreCoordination(configuration)
     workSlots = PrioritySemaphore(configuration.maximumConcurrentTransforms)
     budget = MemoryBudget(configuration.memoryBudget)
-    let (invalidations, coalescer) = (invalidations, coalescer)
-    fleetMember = configuration.fleet.map { FleetMember($0, configuration, invalidations, coalescer) }
+    let invalidations = InvalidationLog()
+    let flights = Flights(invalidations)
+    (self.invalidations, self.flights) = (invalidations, flights)
+    fleetMember = configuration.fleet.map { FleetMember($0, configuration, invalidations, flights) }
   }
 
-  /// Starts a load that ``begin(_:_:)`` does not end, or joins it to a running load. `sink.end` is called exactly once.
-  ///
-  /// - Parameters:
-  ///   - known: The responses that a lookup has found.
-  ///   - startedAt: The start of the load, or `nil` if it starts now. A load that has started was reported to the observer and
-  ///     accepted by the coalescer.
-  func start<Value: Sendable>(
-    _ load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>, _ task: LoadTask, _ sink: Sink<Value>,
-    startedAt: Duration? = nil
-  ) {
-    let load = load.markedIfNested
-    let mailbox = EventMailbox(load: load, task: task, sink: sink, startedAt: startedAt)
-    if let timeout = load.timeout {
-      mailbox.limit(to: timeout) { mailbox, load in self.join(load, known: nil, transform, isAccepted: true, task, mailbox) }
-    }
-    join(load, known: known, transform, isAccepted: startedAt != nil, task, mailbox)
-  }
+  // MARK: One load
 
-  private func join<Value: Sendable>(
-    _ load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>, isAccepted: Bool, _ task: LoadTask,
-    _ mailbox: EventMailbox<Value>
-  ) {
-    if Value.self == Data.self, transform.id.isEmpty {
-      let waiter = mailbox.waiter { (outcome: LoadOutcome) in (outcome.data as? Value).map { ($0, outcome) } }
-      joinBytes(load, known: known, alone: false, isAccepted: isAccepted, task: task, waiter)
-    } else {
-      joinDerived(load, transform, alone: false, task: task, mailbox: mailbox)
-    }
+  /// A form of a load: the flight that it waits for, and the work of that flight.
+  struct Form<Output: Shareable, Value: Sendable>: Sendable {
+    /// Returns the key by which equal loads find the flight, or `nil` if the flight is for this load alone.
+    let key: @Sendable (ResolvedRequest) -> FlightKey?
+    /// Whether the work continues on the executor of the load's downloader.
+    var followsDownloader = false
+    /// Does the work of a flight. The last parameter states whether the load needs work of its own.
+    let work: @Sendable (ResolvedRequest, Flight<Output>, _ alone: Bool) async -> Result<Output, CacheError>
+    /// Returns the value in an output, or `nil` if it has none.
+    let value: @Sendable (Output) -> (value: Value, outcome: LoadOutcome)?
   }
 
   /// Runs a load that ``begin(_:_:)`` does not end, until the load ends or the calling task is cancelled.
@@ -87,132 +61,272 @@ final class LoadCoordinator: Sendable {
   func outcome<Value: Sendable>(
     of load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>
   ) async -> Result<Resource<Value>, CacheError> {
+    guard Value.self == Data.self, transform.id.isEmpty else { return await outcome(of: load, valueForm(transform)) }
     let load = load.markedIfNested
-    guard known == nil, Value.self == Data.self, transform.id.isEmpty, load.allowsLookupByCaller,
-      coalescer.beginLookup(of: load)
-    else {
-      return await coalescedOutcome(of: load, known: known, transform)
+    guard flights.beginLoad() else { return refuse(load) }
+    defer { flights.endLoad() }
+    let waiter = Waiter<LoadOutcome>(LoadPriority(load.priority), isRaisable: false)
+    guard known == nil, load.allowsLookupByCaller, flights.beginLookup(of: load) else {
+      return await run(load, bytesForm(known), as: waiter)
     }
-    return await outcomeOfLookup(load, transform)
+    return await outcomeOfLookup(load, waiter)
   }
 
-  /// Looks up a load in the task of its caller, and starts a coalesced load only if there is no hit. A coalesced load costs a
-  /// task, its wake-ups and the objects of a waiter.
+  /// Runs a load in one of the other forms.
+  func outcome<Output: Shareable, Value: Sendable>(
+    of load: ResolvedRequest, _ form: Form<Output, Value>
+  ) async -> Result<Resource<Value>, CacheError> {
+    let load = load.markedIfNested
+    guard flights.beginLoad() else { return refuse(load) }
+    defer { flights.endLoad() }
+    return await run(load, form, as: Waiter(LoadPriority(load.priority), isRaisable: false))
+  }
+
+  /// Looks up a load in the task of its caller, and joins a flight only if there is no hit. A flight costs a task, its wake-ups
+  /// and the objects of a waiter.
   ///
   /// It leaves the actor of the caller, so that a blocked actor never delays the end of the lookup.
   @concurrent
   private func outcomeOfLookup<Value: Sendable>(
-    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>
+    _ load: ResolvedRequest, _ waiter: Waiter<LoadOutcome>
   ) async -> Result<Resource<Value>, CacheError> {
     let (start, resource) = (load.clock.uptime, load.settings.resource)
     load.observe(.started(url: load.observedURL))
     let cache = TieredCache(load, resource: resource)
+    var known: KnownResponses?
     // A lookup throws only if the task is cancelled.
-    guard let found = try? await cache.lookUp(load.head), !Task.isCancelled, !cache.isBehindRemovals else {
-      return await coalescedOutcome(of: load, known: nil, transform, startedAt: start)
-    }
-    guard let candidate = cache.immediateHit(in: found), let value = candidate.data as? Value else {
-      let known = coalescer.positionIfCurrent(lookupOf: resource).map {
-        KnownResponses(cache: cache, result: found, position: $0)
+    if let found = try? await cache.lookUp(load.head), !Task.isCancelled, !cache.isBehindRemovals {
+      if let candidate = cache.immediateHit(in: found), let value = candidate.data as? Value {
+        let hit = Result<_, CacheError>.success(
+          hitOutcome(candidate, .bytes, of: load).resource(value, clock: load.clock, startedAt: start))
+        load.observeEnd(hit, startedAt: start)
+        flights.endLookup(of: resource)
+        return hit
       }
-      return await coalescedOutcome(of: load, known: known, transform, startedAt: start)
+      known = flights.positionIfCurrent(lookupOf: resource).map { KnownResponses(cache: cache, result: found, position: $0) }
     }
-    let hit = Result<_, CacheError>.success(
-      hitOutcome(candidate, transform, of: load).resource(value, clock: load.clock, startedAt: start))
-    load.observeEnd(hit, startedAt: start)
-    coalescer.endLookup(of: resource)
-    return hit
+    let form: Form<LoadOutcome, Value> = bytesForm(known)
+    return await run(load, form, as: waiter, startedAt: start, joined: { self.flights.endLookup(of: resource) })
   }
 
-  /// Starts a load or joins it to a running one, and waits for its end.
+  /// Starts a load in a task of its own: for callbacks, events and prefetches. `end` is called exactly once, after all events.
   ///
-  /// - Parameter startedAt: The start of the load, or `nil` if it was not looked up. The lookup ends when the load has joined.
-  private func coalescedOutcome<Value: Sendable>(
-    of load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>, startedAt: Duration? = nil
+  /// - Parameters:
+  ///   - endsWithStale: Whether a stale value ends the load, as it does for calls that return one result.
+  ///   - task: The handle of the caller.
+  ///   - event: Called with each event before the end.
+  ///   - end: Called with the result.
+  func start<Output: Shareable, Value: Sendable>(
+    _ load: ResolvedRequest, _ form: Form<Output, Value>, _ task: LoadTask, endsWithStale: Bool = true,
+    event: (@Sendable (ResourceEvent<Value>) -> Void)? = nil,
+    end: @escaping @Sendable (Result<Resource<Value>, CacheError>) -> Void
+  ) {
+    let load = load.markedIfNested
+    guard flights.beginLoad() else {
+      task.finish()
+      return end(refuse(load))
+    }
+    let waiter = Waiter<Output>(task.priority, wantsProgress: event != nil, endsWithStale: endsWithStale)
+    task.onCancel { waiter.leave(.failed(.cancelled)) }
+    _ = Task.begun(priority: TaskPriority(load.priority)) { [self] in
+      let result = await run(load, form, as: waiter, event)
+      end(result)
+      task.finish()
+      flights.endLoad()
+    }
+  }
+
+  /// Starts a load of a value: see ``start(_:_:_:endsWithStale:event:end:)``.
+  func start<Value: Sendable>(
+    _ load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>, _ task: LoadTask,
+    endsWithStale: Bool = true, event: (@Sendable (ResourceEvent<Value>) -> Void)? = nil,
+    end: @escaping @Sendable (Result<Resource<Value>, CacheError>) -> Void
+  ) {
+    if Value.self == Data.self, transform.id.isEmpty {
+      let form: Form<LoadOutcome, Value> = bytesForm(known)
+      start(load, form, task, endsWithStale: endsWithStale, event: event, end: end)
+    } else {
+      start(load, valueForm(transform), task, endsWithStale: endsWithStale, event: event, end: end)
+    }
+  }
+
+  func refuse<Value: Sendable>(_ load: ResolvedRequest, _ error: CacheError? = nil) -> Result<Resource<Value>, CacheError> {
+    let start = load.clock.uptime
+    load.observe(.started(url: load.observedURL))
+    let result = Result<Resource<Value>, CacheError>.failure(error ?? load.managerIsClosed)
+    load.observeEnd(result, startedAt: start)
+    return result
+  }
+
+  /// Runs one load: joins its flight, passes its events on, and returns its result. At its deadline, the load leaves the flight
+  /// and uses a stored response if it may. Every form of a load is a loop around this function.
+  ///
+  /// - Parameters:
+  ///   - waiter: The waiter of the load. Its cancellation ends the load, as the cancellation of the calling task does.
+  ///   - startedAt: The start of the load, if the observer has been informed of it.
+  ///   - event: Called with each event before the end.
+  ///   - joined: Called when the load has joined its first flight.
+  func run<Output: Shareable, Value: Sendable>(
+    _ load: ResolvedRequest, _ form: Form<Output, Value>, as waiter: Waiter<Output>, startedAt: Duration? = nil,
+    _ event: (@Sendable (ResourceEvent<Value>) -> Void)? = nil, joined: () -> Void = {}
   ) async -> Result<Resource<Value>, CacheError> {
-    let task = LoadTask(id: load.id, priority: LoadPriority(load.priority), isHandedOut: false)
-    return await withTaskCancellationHandler {
-      // A sink ends exactly once, so an unchecked continuation is safe.
-      await withUnsafeContinuation { continuation in
-        let sink = Sink<Value>(event: nil, end: { continuation.resume(returning: $0) }, endsWithStale: true)
-        start(load, known: known, transform, task, sink, startedAt: startedAt)
-        if startedAt != nil { coalescer.endLookup(of: load.settings.resource) }
-      }
+    let start = startedAt ?? load.clock.uptime
+    if startedAt == nil { load.observe(.started(url: load.observedURL)) }
+    let deadline = load.timeout.map { limit(waiter, of: load, to: $0) }
+    let result: Result<Resource<Value>, CacheError> = await withTaskCancellationHandler {
+      await self.result(of: load, form, as: waiter, startedAt: start, event, joined)
     } onCancel: {
-      task.cancel()
+      waiter.leave(.failed(.cancelled))
+    }
+    deadline?.cancel()
+    waiter.finish()
+    let named = result.mapError { $0.about(load.address) }
+    load.observeEnd(named, startedAt: start)
+    return named
+  }
+
+  private func result<Output: Shareable, Value: Sendable>(
+    of load: ResolvedRequest, _ form: Form<Output, Value>, as waiter: Waiter<Output>, startedAt start: Duration,
+    _ event: (@Sendable (ResourceEvent<Value>) -> Void)?, _ joined: () -> Void
+  ) async -> Result<Resource<Value>, CacheError> {
+    func resource(_ output: Output) -> Resource<Value>? {
+      form.value(output).map { $0.outcome.resource($0.value, clock: load.clock, startedAt: start) }
+    }
+    // The error of the deadline, after which a load without requests replaces this one.
+    var (current, lateness) = (load, CacheError?.none)
+    while true {
+      let ending: Ending<Output> = await wait(
+        for: current, form, as: waiter, joined: joined, progress: { event?(.progress($0)) },
+        stale: { output in if let old = resource(output) { event?(.stale(old)) } })
+      switch ending {
+      case .output(let output): return resource(output).map { .success($0) } ?? .failure(.cancelled)
+      // The caller asked for a response in time. The reason why no stored one could be read is in the observer's events.
+      case .failed(let error): return .failure(error.isCancellation ? error : lateness ?? error)
+      case .expired(let error):
+        if waiter.isInFlight { load.failures.note(error, of: load) }
+        guard waiter.hasFallback else { return .failure(error) }
+        (current, lateness) = (load.with { $0.outage = error }, error)
+      }
+    }
+  }
+
+  /// Starts the deadline of a waiter for its whole load. It does not affect the other waiters. A load that replaces this one at
+  /// the deadline sends no request, and has a short time to read a stored response.
+  private func limit<Output>(_ waiter: Waiter<Output>, of load: ResolvedRequest, to timeout: Duration) -> Task<Void, Never> {
+    let (clock, address) = (load.clock, load.address)
+    return Task.detached {
+      guard (try? await clock.sleep(for: timeout)) != nil else { return }
+      let error = CacheError(.timedOut, reason: "not loaded within \(timeout)", url: address)
+      waiter.leave(.expired(error))
+      guard (try? await clock.sleep(for: max(.milliseconds(100), timeout / 10))) != nil else { return }
+      waiter.leave(.failed(error))
+    }
+  }
+
+  // MARK: Waiting for a flight
+
+  enum Ending<Output> {
+    case output(Output)
+    case failed(CacheError)
+    /// The deadline of the waiter has passed.
+    case expired(CacheError)
+  }
+
+  /// Joins the flight of a load, or starts it, and waits for its end. A load for which an output is not meant gets a flight of
+  /// its own.
+  ///
+  /// - Parameters:
+  ///   - alone: Whether the load needs a flight of its own from the start.
+  ///   - joined: Called when the waiter has joined a flight.
+  ///   - progress: Called with the progress.
+  ///   - stale: Called with a stale output that is not the end for the waiter.
+  func wait<Output: Shareable, Value: Sendable>(
+    for load: ResolvedRequest, _ form: Form<Output, Value>, as waiter: Waiter<Output>, alone: Bool = false,
+    joined: () -> Void = {}, progress: (LoadProgress) -> Void, stale: (Output) async -> Void
+  ) async -> Ending<Output> {
+    var alone = alone
+    while true {
+      queuedPriorities.raise(load, to: waiter.priority.level)
+      let isShared = !alone && load.head.method == .get && load.body == nil
+      guard let (flight, isNew) = flights.join(isShared ? form.key(load) : nil, load, waiter) else {
+        joined()
+        return .failed(load.managerIsClosed)
+      }
+      joined()
+      if isNew {
+        flight.start(on: form.followsDownloader ? load.downloader?.preferredExecutor : nil) { [alone] flight in
+          await form.work(load, flight, alone)
+        }
+      } else {
+        load.observe(.joined(url: load.observedURL, to: flight.id))
+      }
+      flightEvents: while true {
+        switch await waiter.next() {
+        case .progress(let report): progress(report)
+        case .stale(let output): await stale(output)
+        case .end(.success(let output)):
+          // Decisions that were made before this waiter joined ignore its needs.
+          if waiter.accepts(output) { return .output(output) }
+          alone = alone || flights.isClosed
+          break flightEvents
+        case .end(.failure(let error)): return .failed(error)
+        case .expired(let error): return .expired(error)
+        case .alone:
+          alone = true
+          break flightEvents
+        }
+      }
     }
   }
 
   // MARK: Bytes
 
-  /// Joins a waiter to the coalesced load of a request's bytes, which is started if it does not exist.
+  /// The form of a load of bytes.
   ///
-  /// - Parameters:
-  ///   - known: The responses that a lookup has found.
-  ///   - alone: Whether the waiter gets a load of its own, because the outcome of another load was not for it.
-  ///   - isAccepted: Whether the coalescer has accepted the load before.
-  func joinBytes(
-    _ load: ResolvedRequest, known: KnownResponses? = nil, alone: Bool, isAccepted: Bool = false, task: LoadTask,
-    _ waiter: CoalescedLoad<LoadOutcome>.Waiter
-  ) {
-    // Decisions that were made before this waiter joined ignore its needs.
-    let wantsBytes = load.representation?.wantsBytes ?? true
-    let joining = CoalescedLoad<LoadOutcome>.Waiter { message in
-      switch message {
-      case .post(.stale(let old)) where wantsBytes && old.isBodyLeft: break
-      case .end(.success(let outcome)) where wantsBytes && outcome.isBodyLeft:
-        // The load was accepted once, so it is accepted even if the manager has closed in the meantime.
-        self.joinBytes(load, alone: alone || self.coalescer.isClosed, task: task, waiter)
-      case .loadAlone: self.joinBytes(load, alone: true, task: task, waiter)
-      case .post, .deliver, .end, .expired: waiter.receive(message)
-      }
-    }
-    let id = CoalescedLoadID(request: CoalescingKey(load))
-    queuedPriorities.raise(load, to: task.priority.level)
-    let isAccepted = coalescer.join(id, load, alone: alone, isAccepted: isAccepted, task: task, waiter: joining) { coalesced in
-      // A load that ended between the lookup and this point may have stored the response, so the lookup is repeated.
-      let known = known?.position == self.coalescer.endPosition ? known : nil
-      coalesced.start(on: load.downloader?.preferredExecutor) { coalesced in
-        let result = await self.fetch(load, known, in: coalesced.number, coalesced.priority) { coalesced.report($0) }
-        if coalesced.hasSatisfied { load.observeBackground(result) }
+  /// - Parameter known: The responses that a lookup has found.
+  func bytesForm<Value: Sendable>(_ known: KnownResponses? = nil) -> Form<LoadOutcome, Value> {
+    Form(
+      key: { .bytes(CoalescingKey($0)) }, followsDownloader: true,
+      work: { [self] load, flight, _ in
+        // A flight that ended between the lookup and this point may have stored the response, so the lookup is repeated. The load
+        // after a deadline may send no request, which the lookup did not consider.
+        let known = known.flatMap { $0.position == flights.endPosition && load.outage == nil ? $0 : nil }
+        let result = await fetch(load, known, in: flight.number, flight.priority) { flight.report($0) }
+        if flight.survivesItsWaiters { load.observeBackground(result) }
         return result
-      }
-    }
-    if !isAccepted { waiter.receive(.end(.failure(load.managerIsClosed))) }
+      },
+      value: { outcome in (outcome.data as? Value).map { ($0, outcome) } })
   }
 
   // MARK: Values
 
-  private func joinDerived<Value: Sendable>(
-    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, alone: Bool, task: LoadTask, mailbox: EventMailbox<Value>
-  ) {
-    let waiter = mailbox.waiter { (derived: TransformedOutcome<Value>) in (derived.value, derived.outcome) }
-      .loadingAlone { self.joinDerived(load, transform, alone: true, task: task, mailbox: mailbox) }
-    let id = CoalescedLoadID(
-      request: CoalescingKey(load), transform: transform.id, value: ObjectIdentifier(Value.self),
-      executor: load.executor.map { ObjectIdentifier($0) }, storagePolicy: transform.coding == nil ? nil : load.storagePolicy)
-    let isAccepted = coalescer.join(id, load, alone: alone, task: task, waiter: waiter) { coalesced in
-      coalesced.start { coalesced in
-        let result = await self.derive(load, transform, alone: alone, in: coalesced)
-        if coalesced.hasSatisfied { load.observeBackground(result.map(\.outcome)) }
+  /// The form of a load of a transform's value.
+  func valueForm<Value: Sendable>(_ transform: ResourceTransform<Value>) -> Form<TransformedOutcome<Value>, Value> {
+    Form(
+      key: { load in
+        .value(
+          CoalescingKey(load),
+          .init(transform.id, of: Value.self, on: load.executor, transform.coding == nil ? nil : load.storagePolicy))
+      },
+      work: { [self] load, flight, alone in
+        let result = await derive(load, transform, alone: alone, in: flight)
+        if flight.survivesItsWaiters { load.observeBackground(result.map(\.outcome)) }
         return result
-      }
-    }
-    if !isAccepted { mailbox.end(.failure(load.managerIsClosed)) }
+      },
+      value: { ($0.value, $0.outcome) })
   }
 
   /// Loads the bytes, which all their transforms share, and makes the value. A stored value needs no bytes.
   private func derive<Value: Sendable>(
-    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, alone: Bool,
-    in coalesced: CoalescedLoad<TransformedOutcome<Value>>
+    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, alone: Bool, in flight: Flight<TransformedOutcome<Value>>
   ) async -> Result<TransformedOutcome<Value>, CacheError> {
-    let pipeline = ValuePipeline(load: load, transform: transform, core: self, priority: coalesced.priority)
+    let pipeline = ValuePipeline(load: load, transform: transform, core: self, priority: flight.priority)
     do throws(CacheError) {
       for demand in pipeline.demands {
         let effectiveLoad = demand.map { demand in load.with { $0.representation = demand } } ?? load
-        let outcome = try await outcome(effectiveLoad, alone: alone || coalescer.isClosed, in: coalesced) { old in
+        let outcome = try await bytes(of: effectiveLoad, alone: alone || flights.isClosed, for: flight) { old in
           // A stale response that cannot be transformed is not reported. The final response decides.
-          if let value = (try? await pipeline.value(of: old)) ?? nil { coalesced.report(.stale(value)) }
+          if let value = (try? await pipeline.value(of: old)) ?? nil { flight.report(.stale(value)) }
         }
         do throws(CacheError) {
           if let value = try await pipeline.value(of: outcome) { return .success(value) }
@@ -226,30 +340,51 @@ final class LoadCoordinator: Sendable {
     }
   }
 
-  private func outcome<Value: Sendable>(
-    _ load: ResolvedRequest, alone: Bool, in coalesced: CoalescedLoad<TransformedOutcome<Value>>,
-    stale: (LoadOutcome) async -> Void
+  /// Waits for the bytes of a load on behalf of another flight.
+  private func bytes<Output>(
+    of load: ResolvedRequest, alone: Bool, for flight: Flight<Output>, stale: @escaping (LoadOutcome) async -> Void
   ) async throws(CacheError) -> LoadOutcome {
-    let waiting = WaitingTask<LoadOutcome>(coalesced.priority)
-    joinBytes(load, alone: alone, task: waiting.link, waiting.waiter)
-    let outcome = try await waiting.outcome { event in
-      switch event {
-      case .progress(let progress): coalesced.report(.progress(progress))
-      case .stale(let old): await stale(old)
-      case .foundFallback: coalesced.report(.foundFallback)
-      case .inFlight(let isInFlight): coalesced.report(.inFlight(isInFlight))
-      }
-      return nil
-    }
-    guard let outcome else { throw .cancelled }
-    return try outcome.get()
+    let form: Form<LoadOutcome, Data> = bytesForm()
+    return try await output(of: load, form, alone: alone, for: flight, stale: stale)
   }
+
+  /// Waits for a form of a load on behalf of another flight, to which it passes the progress and the state of the request on.
+  ///
+  /// - Parameter stale: Called with a stale output, or `nil` if that is enough.
+  /// - Throws: The error of the load, or a cancellation of the calling task.
+  func output<Output: Shareable, Value: Sendable, Outer: Shareable>(
+    of load: ResolvedRequest, _ form: Form<Output, Value>, alone: Bool, for flight: Flight<Outer>,
+    stale: ((Output) async -> Void)? = nil
+  ) async throws(CacheError) -> Output {
+    let wantsBytes = load.representation?.wantsBytes ?? true
+    let waiter = Waiter<Output>(
+      flight.priority, wantsBytes: wantsBytes, wantsProgress: true, endsWithStale: stale == nil
+    ) { event in
+      switch event {
+      case .foundFallback: flight.report(.foundFallback)
+      case .inFlight(let isInFlight): flight.report(.inFlight(isInFlight))
+      case .progress, .stale: break
+      }
+    }
+    let ending = await withTaskCancellationHandler {
+      await wait(
+        for: load, form, as: waiter, alone: alone, progress: { flight.report(.progress($0)) }, stale: { await stale?($0) })
+    } onCancel: {
+      waiter.leave(.failed(.cancelled))
+    }
+    waiter.finish()
+    switch ending {
+    case .output(let output): return output
+    case .failed(let error), .expired(let error): throw error
+    }
+  }
+
+  // MARK: Closing
 
   /// - Returns: Whether all writes to the durable store have ended.
   @discardableResult
   func close() async -> Bool {
-    await coalescer.close()
-    await revalidations.close()
+    await flights.close()
     let isIdle = await stores.writes.idle()
     await fleetMember?.leave()
     return isIdle
@@ -257,7 +392,7 @@ final class LoadCoordinator: Sendable {
 
   /// - Returns: Whether everything ended within `limit`.
   func close(within limit: Duration) async -> Bool {
-    coalescer.refuseNew()
+    flights.refuseNew()
     let waiting = Lock<CheckedContinuation<Bool, Never>?>(nil)
     let clock = configuration.clock
     let hasEnded = await withCheckedContinuation { continuation in
@@ -279,7 +414,7 @@ final class LoadCoordinator: Sendable {
         timer.cancel()
       }
     }
-    if !hasEnded { coalescer.dismissWaiters(CacheError(.closed, reason: "the manager was closed while the load was running")) }
+    if !hasEnded { flights.dismissWaiters(CacheError(.closed, reason: "the manager was closed while the load was running")) }
     return hasEnded
   }
 }

@@ -14,8 +14,8 @@ internal import Foundation
 struct LoadOperation: Sendable {
   let request: ResolvedRequest
   let priority: LoadPriority
-  let report: @Sendable (CoalescedLoadEvent<LoadOutcome>) -> Void
-  let revalidations: RevalidationTable
+  let report: @Sendable (FlightEvent<LoadOutcome>) -> Void
+  let flights: Flights
 
   /// - Parameter known: The responses that the load has already found in the stores.
   func run(_ known: KnownResponses? = nil) async -> Result<LoadOutcome, CacheError> {
@@ -56,7 +56,7 @@ struct LoadOperation: Sendable {
   }
 
   private func performing(_ load: ResolvedRequest) -> LoadOperation {
-    LoadOperation(request: load, priority: priority, report: report, revalidations: revalidations)
+    LoadOperation(request: load, priority: priority, report: report, flights: flights)
   }
 
   func followingRedirects(_ known: KnownResponses? = nil) async throws(CacheError) -> LoadOutcome {
@@ -143,17 +143,19 @@ struct LoadOperation: Sendable {
     _ sent: HTTPRequest, _ originRequest: OriginRequest, _ hop: RedirectHop
   ) async throws(CacheError) -> LoadOutcome {
     guard request.destination.isMemory else { return try await sendToOrigin(sent, originRequest, hop) }
-    let subject = RevalidationTable.Subject(originRequest.cache)
-    if let other = revalidations.enter(subject) {
-      guard await other.value() != nil else { throw .cancelled }
+    switch flights.leadOrJoin(originRequest.cache.revalidationKey, id: request.id, priority, { Waiter<Flights.Done>(priority) }) {
+    case .lead(let flight):
+      defer { flight.end(.success(Flights.Done())) }
+      return try await sendToOrigin(sent, originRequest, hop)
+    case .wait(let waiter, _):
+      _ = await waiter.ending()
+      if Task.isCancelled { throw .cancelled }
       let found = try await originRequest.cache.lookUp(hop.request)
       if case .use(_, nil) = found.plan, case .stored(let response, _) = try await originRequest.transaction.decide(found) {
         return makeOutcome(response, of: hop)
       }
       return try await sendToOrigin(sent, originRequest, hop)
     }
-    defer { revalidations.leave(subject) }
-    return try await sendToOrigin(sent, originRequest, hop)
   }
 
   private func sendToOrigin(_ sent: HTTPRequest, _ originRequest: OriginRequest, _ hop: RedirectHop) async throws(CacheError)
@@ -245,7 +247,7 @@ struct LoadOperation: Sendable {
 struct KnownResponses: Sendable {
   var cache: TieredCache
   var result: LookupResult
-  /// The ``RequestCoalescer/endPosition`` at which the result is valid.
+  /// The ``Flights/endPosition`` at which the result is valid.
   var position: Int
 }
 

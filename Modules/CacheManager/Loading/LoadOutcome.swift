@@ -41,6 +41,7 @@ final class LoadOutcome: Shareable {
   init(_ parts: Parts) { self.parts = parts }
 
   var isShareable: Bool { parts.isShareable }
+  var isBodyLeft: Bool { parts.isBodyLeft }
 
   /// Returns a copy that `change` has changed.
   func with(_ change: (inout Parts) -> Void) -> LoadOutcome {

@@ -138,7 +138,7 @@ struct ResponseOperation: Sendable {
       background, head: background.head, priority: LoadPriority(background.priority),
       cache: originRequest.cache.seen(by: background))
     let revalidation = OriginRequest(transaction, originRequest.candidates, fallback: nil, reason: .stale, selectsStored: true)
-    core.revalidations.begin(RevalidationTable.Subject(originRequest.cache)) {
+    core.flights.startRevalidation(originRequest.cache.revalidationKey, id: request.id, LoadPriority(request.priority)) {
       do throws(CacheError) {
         let response = try await revalidation.send(sent)
         // The caller needs no bytes, so the body is read only if it is stored.

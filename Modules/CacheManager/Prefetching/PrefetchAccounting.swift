@@ -16,6 +16,8 @@ struct PrefetchAccounting {
     var load: ResolvedRequest
     var key: CoalescingKey
     var task: LoadTask
+    /// The observation that moves the item to the front of the queue when its priority is raised.
+    var observation: LoadPriority.Observation?
   }
 
   enum Entry {

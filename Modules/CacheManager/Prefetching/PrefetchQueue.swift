@@ -42,7 +42,7 @@ final class PrefetchQueue: Sendable {
     if destination == .disk, isOfBytes {
       // The bytes stream into the store and are not collected in memory.
       load = { load, task, end in
-        core.startStoring(load, task, .init(event: nil, end: end, endsWithStale: true)) { _ in }
+        core.start(load, core.storeForm { _ in }, task, end: end)
       }
     } else {
       load = { load, task, end in
@@ -51,9 +51,7 @@ final class PrefetchQueue: Sendable {
         switch core.begin(load, transform) {
         case .over(let result): end(result.map { $0.with(()) })
         case .underWay(let load, let known):
-          core.start(
-            load, known: known, transform, task,
-            .init(event: nil, end: { end($0.map { $0.with(()) }) }, endsWithStale: true))
+          core.start(load, known: known, transform, task) { end($0.map { $0.with(()) }) }
         }
       }
     }
@@ -125,12 +123,13 @@ final class PrefetchQueue: Sendable {
     } catch {
       return (number, request.url, .failure(error))
     }
-    let item = PrefetchAccounting.Item(
+    var item = PrefetchAccounting.Item(
       load: load, key: load.resourceKey, task: LoadTask(id: load.id, priority: LoadPriority(level)))
-    // The priority and the observer are registered before another thread can start the item. The start removes the priority, and
-    // the coalesced load replaces the observer.
+    // The priority and the observer are registered before another thread can start the item. The start removes the priority.
     core.queuedPriorities.add(item.task.priority, for: item.key)
-    item.task.observePriority { [weak self] level in self?.state.withLock { $0.accounting.raise(number, to: level) } }
+    item.observation = item.task.priority.onRaise { [weak self] level in
+      self?.state.withLock { $0.accounting.raise(number, to: level) }
+    }
     return (number, request.url, .success(item))
   }
 

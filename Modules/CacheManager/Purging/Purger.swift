@@ -14,7 +14,7 @@ struct Purger: Sendable {
   let store: (any CacheStore)?
   let clock: any CacheClock
   let invalidations: InvalidationLog
-  let coalescer: RequestCoalescer
+  let flights: Flights
 
   /// Runs the purge. If an entry fails, the purge continues with the others.
   ///
@@ -57,7 +57,7 @@ struct Purger: Sendable {
   func prepare() {
     invalidations.advance(with: purge)
     // Includes loads that a redirect leads to a purged resource, because their names do not show it.
-    coalescer.closeToOthers()
+    flights.closeToOthers()
   }
 
   private func purgedInMemory() -> Result<Set<CacheKey>, CacheError> {

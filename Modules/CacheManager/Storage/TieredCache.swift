@@ -74,6 +74,11 @@ struct TieredCache: Sendable {
   private var readableMemory: MemoryTier? { request.reads.contains(.memory) ? request.memory.map(MemoryTier.init) : nil }
   var readableDisk: (any CacheStore)? { request.reads.contains(.disk) ? request.store : nil }
 
+  /// The key of a revalidation of this resource in these stores.
+  var revalidationKey: FlightKey {
+    .revalidation(CacheKey(resource: resource), stores: [request.memory?.id, request.store?.id])
+  }
+
   // MARK: Looking up
 
   /// Looks up the resource. The durable store is not read if memory has the response that the request selects, with its body.

@@ -151,10 +151,10 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     {
       return ReservedValue(value: kept, reservation: nil)
     }
-    let id = StepCoalescer.ID(Value.self, of: outcome.metadata.revision, stem: stem, on: load.executor)
-    return try await core.steps.outcome(of: id, for: load.id, priority) { leader in
+    let step = FlightKey.step(outcome.metadata.revision, .init(stem, of: Value.self, on: load.executor))
+    return try await core.flights.output(of: step, for: load.id, priority) { leader in
       load.observe(.joined(url: load.observedURL, to: leader))
-    } _: { () throws(CacheError) in
+    } leading: { () throws(CacheError) in
       guard count > 0 else { return try await decoded(outcome) }
       let before = try await made(of: outcome, upTo: count - 1)
       let change = transform.changes[count - 1]
@@ -218,10 +218,10 @@ extension LoadOutcome {
   fileprivate var isNew: Bool { self.source == .network || self.source == .schemeHandler }
 }
 
-/// The representations that the waiters of one coalesced load want. A waiter that joins adds its own, which affects every
+/// The representations that the waiters of one flight want. A waiter that joins adds its own, which affects every
 /// decision that the load has not made yet.
 ///
-/// A coalesced load without a requested representation loads the bytes and stores the original.
+/// A flight without a requested representation loads the bytes and stores the original.
 final class RequestedRepresentation: Sendable {
   private struct Wants: Sendable {
     /// Whether a waiter wants the body itself.
@@ -271,8 +271,10 @@ final class RequestedRepresentation: Sendable {
 }
 
 /// A value between two steps, with its reservation in the memory budget. The reservation lasts while any task holds the value.
-struct ReservedValue<Value: Sendable>: Sendable {
+struct ReservedValue<Value: Sendable>: Shareable {
   let value: Value
   /// The reservation, or `nil` if the value belongs to the memory store.
   let reservation: MemoryReservation?
+
+  var isShareable: Bool { true }
 }

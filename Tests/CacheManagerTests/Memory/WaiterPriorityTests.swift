@@ -37,20 +37,20 @@ struct WaiterPriorityTests {
 
   @Test("a shared step is raised with each waiting load, while that load waits")
   func sharedStep() async throws {
-    let (steps, gate) = (StepCoalescer(), Gate())
+    let (flights, gate) = (Flights(InvalidationLog()), Gate())
     let (first, second) = (LoadPriority(.low), LoadPriority(.low))
-    let id = StepCoalescer.ID(Int.self, of: Revision.random(), stem: "step", on: nil)
+    let step = FlightKey.step(Revision.random(), .init("step", of: Int.self, on: nil))
     let maker = Task {
-      try await steps.outcome(of: id, for: LoadID(), first, joining: { _ in }) { () async throws(CacheError) -> Int in
+      try await flights.output(of: step, for: LoadID(), first, joining: { _ in }) { () async throws(CacheError) -> Number in
         await gate.pass()
-        return 1
+        return Number(value: 1)
       }
     }
     await gate.arrived()
     let joins = Counter()
     let waiter = Task {
-      try await steps.outcome(of: id, for: LoadID(), second, joining: { _ in joins.increment() }) {
-        () async throws(CacheError) -> Int in 2
+      try await flights.output(of: step, for: LoadID(), second, joining: { _ in joins.increment() }) {
+        () async throws(CacheError) -> Number in Number(value: 2)
       }
     }
     try await Turns.until { joins.value == 1 }
@@ -58,7 +58,12 @@ struct WaiterPriorityTests {
     #expect(first.level == .high)
 
     gate.open()
-    #expect(try await [maker.value, waiter.value] == [1, 1])
+    #expect(try await [maker.value.value, waiter.value.value] == [1, 1])
     #expect(second.observers == 0)
+  }
+
+  private struct Number: Shareable {
+    let value: Int
+    var isShareable: Bool { true }
   }
 }

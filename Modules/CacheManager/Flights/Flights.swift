@@ -1,0 +1,354 @@
+internal import CacheCore
+internal import Synchronization
+
+/// The identity of a flight. Equal work has equal keys.
+enum FlightKey: Hashable, Sendable {
+  /// The bytes of a request.
+  case bytes(CoalescingKey)
+  /// The value that a transform makes from a request's bytes.
+  case value(CoalescingKey, Transform)
+  /// A load into the durable store alone.
+  case store(CoalescingKey)
+  /// A load into callers' files.
+  case file(CoalescingKey)
+  /// The revalidation of a response that was already delivered.
+  case revalidation(CacheKey, stores: [ComponentID?])
+  /// A step of a transform: the body, and the transform up to this step.
+  case step(Revision, Transform)
+
+  struct Transform: Hashable, Sendable {
+    var id: String
+    var value: ObjectIdentifier
+    /// The executor on which the value is made, if the load names one. The load retains it, so the identifier stays valid.
+    var executor: ObjectIdentifier?
+    /// The storage policy, if the transform's values can be stored. Loads with different policies share the bytes and the steps,
+    /// but not the value.
+    var storagePolicy: StoragePolicy?
+
+    init<Value>(
+      _ id: String, of value: Value.Type, on executor: (any TaskExecutor)?, _ storagePolicy: StoragePolicy? = nil
+    ) {
+      self.id = id
+      self.value = ObjectIdentifier(value)
+      self.executor = executor.map { ObjectIdentifier($0) }
+      self.storagePolicy = storagePolicy
+    }
+  }
+
+  /// The resource that the work requests, or `nil` if it requests none by itself.
+  var resource: String? {
+    switch self {
+    case .bytes(let key), .value(let key, _), .store(let key), .file(let key): key.resource
+    case .revalidation, .step: nil
+    }
+  }
+
+  fileprivate var isStore: Bool { if case .store = self { true } else { false } }
+
+  fileprivate var isRevalidation: Bool { if case .revalidation = self { true } else { false } }
+}
+
+/// The work of a manager that is running, by its identity. This one table knows whether equal work is already running: for bytes,
+/// values, loads into the store and into files, revalidations and steps of transforms.
+final class Flights: Sendable {
+  private struct State {
+    /// The flights that waiters may join.
+    var open: [FlightKey: any AnyFlight] = [:]
+    /// All flights whose work has not ended.
+    var running: [ObjectIdentifier: any AnyFlight] = [:]
+    /// The number of ``open`` flights into the durable store alone.
+    var storing = 0
+    /// The number of running revalidations in the background.
+    var revalidations = 0
+    /// The resources that callers are looking up, and whether work for the resource has ended in the meantime.
+    var lookups: [String: Bool] = [:]
+    /// The number of the latest flight.
+    var last = 0
+    /// Whether every load has been ended. A load that was accepted before then cannot join a flight any more.
+    var isDismissed = false
+    /// The calls of ``Flights/close()`` that wait until nothing runs.
+    var closers: [CheckedContinuation<Void, Never>] = []
+  }
+
+  /// The maximum number of revalidations in the background. Beyond it, the next request for the resource tries again.
+  static let maximumRevalidations = 256
+
+  private let state = Lock(State())
+  private let invalidations: InvalidationLog
+  private let ended = Atomic<Int>(0)
+  /// Twice the number of running loads, plus 1 if the manager accepts no more.
+  private let loads = Atomic<Int>(0)
+
+  init(_ invalidations: InvalidationLog) { self.invalidations = invalidations }
+
+  /// The number of flights that accept no more waiters. If it has changed since a lookup, a flight may have stored what the
+  /// lookup did not find.
+  var endPosition: Int { ended.load(ordering: .acquiring) }
+
+  // MARK: Loads
+
+  var isClosed: Bool { loads.load(ordering: .acquiring) & 1 == 1 }
+
+  /// Accepts a load, until ``endLoad()``. ``close()`` waits for it, whatever it waits for.
+  ///
+  /// - Returns: `false` if the manager is closed.
+  func beginLoad() -> Bool {
+    guard loads.add(2, ordering: .acquiringAndReleasing).oldValue & 1 == 1 else { return true }
+    endLoad()
+    return false
+  }
+
+  func endLoad() {
+    if loads.subtract(2, ordering: .acquiringAndReleasing).newValue == 1 { resumeClosersIfIdle() }
+  }
+
+  // MARK: Lookups by callers
+
+  /// Records that a load is looked up in the task of its caller, until ``endLookup(of:)``.
+  ///
+  /// - Returns: `false` if another caller is looking up the resource, or if there is a flight to join.
+  func beginLookup(of load: ResolvedRequest) -> Bool {
+    // Often no flight is open. Making the key costs more than finding it.
+    let key = state.withLock({ $0.open.isEmpty }) ? nil : FlightKey.bytes(CoalescingKey(load))
+    let resource = load.settings.resource
+    return state.withLock { state in
+      guard state.lookups[resource] == nil, key.flatMap({ state.open[$0] }) == nil else { return false }
+      state.lookups[resource] = false
+      return true
+    }
+  }
+
+  /// Returns the current ``endPosition``, or `nil` if work for the resource has ended since ``beginLookup(of:)``. That work may
+  /// have stored a response.
+  func positionIfCurrent(lookupOf resource: String) -> Int? {
+    state.withLock { $0.lookups[resource] == false ? endPosition : nil }
+  }
+
+  func endLookup(of resource: String) { state.withLock { _ = $0.lookups.removeValue(forKey: resource) } }
+
+  // MARK: Joining
+
+  /// Joins a waiter to the open flight with this key, or creates a flight, which the caller starts.
+  ///
+  /// - Parameters:
+  ///   - key: The key, or `nil` if the waiter needs a flight of its own.
+  ///   - load: The load of the waiter.
+  ///   - waiter: The waiter.
+  /// - Returns: `nil` if every load has been ended.
+  func join<Output: Shareable>(
+    _ key: FlightKey?, _ load: ResolvedRequest, _ waiter: Waiter<Output>
+  ) -> (flight: Flight<Output>, isNew: Bool)? {
+    while true {
+      let joined = state.withLock { state -> (Flight<Output>, isNew: Bool)? in
+        guard !state.isDismissed else { return nil }
+        if let flight = self.open(key, in: state, as: Output.self) { return (flight, false) }
+        // No caller can raise the priority of some waiters, so the flight can use their priority object.
+        let priority = waiter.isRaisable ? LoadPriority(load.priority) : waiter.priority
+        let flight = create(
+          key, &state, id: load.id, priority: priority, representation: load.representation, first: waiter)
+        return (flight, true)
+      }
+      guard let (flight, isNew) = joined else { return nil }
+      guard isNew || flight.join(waiter) else {
+        close(flight)
+        continue
+      }
+      if let representation = flight.representation, representation !== load.representation {
+        representation.add(load.representation)
+      }
+      waiter.joined(flight)
+      return (flight, isNew)
+    }
+  }
+
+  /// Joins a waiter whose purpose differs from that of the other waiters to an open flight. Returns `false` if there is none.
+  ///
+  /// - Parameter number: The number of the flight that waits. It joins only an earlier one. Otherwise two flights that look for
+  ///   each other at the same moment would both wait forever.
+  func joinOpen<Output: Shareable>(_ key: FlightKey, before number: Int, _ waiter: Waiter<Output>) -> Bool {
+    guard let flight = state.withLock({ open(key, in: $0, as: Output.self) }), flight.number < number, flight.join(waiter)
+    else { return false }
+    flight.representation?.add(nil)
+    waiter.joined(flight)
+    return true
+  }
+
+  /// Joins a waiter to the open flight with this key, or creates a flight that the caller leads. The caller does the work itself
+  /// and then calls ``Flight/end(_:)``.
+  ///
+  /// - Parameter waiter: Returns the waiter for an existing flight.
+  func leadOrJoin<Output: Shareable>(
+    _ key: FlightKey, id: LoadID, _ priority: LoadPriority, _ waiter: () -> Waiter<Output>
+  ) -> LeadOrWait<Output> {
+    while true {
+      let (flight, isNew) = state.withLock { state -> (Flight<Output>, Bool) in
+        if let flight = self.open(key, in: state, as: Output.self) { return (flight, false) }
+        return (create(key, &state, id: id, priority: priority, first: nil), true)
+      }
+      if isNew { return .lead(flight) }
+      let waiter = waiter()
+      if flight.join(waiter) {
+        waiter.joined(flight)
+        return .wait(waiter, flight.id)
+      }
+      close(flight)
+    }
+  }
+
+  enum LeadOrWait<Output: Shareable> {
+    case lead(Flight<Output>)
+    case wait(Waiter<Output>, LoadID)
+  }
+
+  /// Returns the output of work that one of its callers does, and that the others wait for. The work becomes as urgent as its
+  /// most urgent caller. The output is passed to the waiters and is not cached.
+  ///
+  /// - Parameters:
+  ///   - key: The work.
+  ///   - id: The caller's load.
+  ///   - priority: The priority of the caller.
+  ///   - joining: Called with the load that does the work, before the caller waits for it.
+  ///   - work: The work.
+  /// - Throws: The error of the work. A cancellation affects only the cancelled caller. If the caller that does the work is
+  ///   cancelled, one of the others does it instead.
+  func output<Output: Shareable>(
+    of key: FlightKey, for id: LoadID, _ priority: LoadPriority, joining: (LoadID) -> Void,
+    leading work: () async throws(CacheError) -> Output
+  ) async throws(CacheError) -> Output {
+    while true {
+      switch leadOrJoin(key, id: id, priority, { Waiter<Output>(priority) }) {
+      case .lead(let flight):
+        let result: Result<Output, CacheError>
+        do throws(CacheError) {
+          result = .success(try await work())
+        } catch {
+          result = .failure(error)
+        }
+        flight.end(result)
+        return try result.get()
+      case .wait(let waiter, let leader):
+        joining(leader)
+        guard case .end(let result) = await waiter.ending(), !Task.isCancelled else { throw .cancelled }
+        if case .failure(let error) = result, error.isCancellation { continue }
+        return try result.get()
+      }
+    }
+  }
+
+  /// Starts a revalidation in the background, unless one is running for the same resource, too many are running, or the manager
+  /// is closed.
+  func startRevalidation(_ key: FlightKey, id: LoadID, _ priority: LoadPriority, _ work: @escaping @Sendable () async -> Void) {
+    let flight = state.withLock { state -> Flight<Done>? in
+      guard !isClosed, state.open[key] == nil, state.revalidations < Self.maximumRevalidations else { return nil }
+      return create(key, &state, id: id, priority: priority, first: nil)
+    }
+    flight?.start { _ in
+      await work()
+      return .success(Done())
+    }
+  }
+
+  /// The output of work without a result.
+  struct Done: Shareable {
+    var isShareable: Bool { true }
+  }
+
+  private func open<Output>(_ key: FlightKey?, in state: State, as output: Output.Type) -> Flight<Output>? {
+    guard let key, let flight = state.open[key] as? Flight<Output> else { return nil }
+    // A response that was requested before a removal is not for a waiter that arrives after it.
+    if let resource = key.resource, invalidations.mayHaveMatched(resource, since: flight.logPosition) { return nil }
+    return flight
+  }
+
+  private func create<Output: Shareable>(
+    _ key: FlightKey?, _ state: inout State, id: LoadID, priority: LoadPriority,
+    representation: RequestedRepresentation? = nil, first waiter: Waiter<Output>?
+  ) -> Flight<Output> {
+    state.last += 1
+    let flight = Flight<Output>(
+      self, key, id: id, number: state.last, logPosition: invalidations.current, priority: priority,
+      representation: representation, isRetired: isClosed, first: waiter)
+    if let key {
+      if key.isStore, state.open[key] == nil { state.storing += 1 }
+      state.open[key] = flight
+    }
+    if key?.isRevalidation == true { state.revalidations += 1 }
+    state.running[ObjectIdentifier(flight)] = flight
+    return flight
+  }
+
+  /// Whether the only destination of an open flight is the durable store.
+  var isStoring: Bool { state.withLock { $0.storing > 0 } }
+
+  // MARK: Ending
+
+  /// Removes a flight that accepts no more waiters from those that waiters can find. The result of a lookup of its resource that
+  /// is in progress becomes invalid.
+  func close(_ flight: any AnyFlight) {
+    guard let key = flight.key else { return }
+    state.withLock { state in
+      if !state.lookups.isEmpty, let resource = key.resource, state.lookups[resource] != nil { state.lookups[resource] = true }
+      // A flight that was closed to other waiters may store its response all the same.
+      ended.add(1, ordering: .releasing)
+      guard state.open[key] === flight else { return }
+      state.open[key] = nil
+      if key.isStore { state.storing -= 1 }
+    }
+  }
+
+  /// Removes a flight whose work has ended and whose waiters have received the output.
+  func remove(_ flight: any AnyFlight) {
+    let closers = state.withLock { state in
+      if state.running.removeValue(forKey: ObjectIdentifier(flight)) != nil, flight.key?.isRevalidation == true {
+        state.revalidations -= 1
+      }
+      return closersIfIdle(&state)
+    }
+    for closer in closers { closer.resume() }
+  }
+
+  /// Stops waiters from joining the running flights, which were requested before now. The present waiters continue to wait.
+  func closeToOthers() {
+    state.withLock { state in
+      state.open = state.open.filter { $0.key.resource == nil }
+      state.storing = 0
+    }
+  }
+
+  /// Refuses new loads.
+  func refuseNew() { _ = loads.bitwiseOr(1, ordering: .acquiringAndReleasing) }
+
+  /// Ends every load with `error`, and cancels the work that the loads are waiting for.
+  func dismissWaiters(_ error: CacheError) {
+    let running = state.withLock { state in
+      state.isDismissed = true
+      return Array(state.running.values)
+    }
+    for flight in running { flight.dismissWaiters(error) }
+  }
+
+  /// Refuses new loads, stops the work that no waiter needs, and returns when all loads and all work have ended. This includes
+  /// flights that start in the meantime for loads that were accepted before.
+  func close() async {
+    refuseNew()
+    for flight in state.withLock({ Array($0.running.values) }) { flight.retire() }
+    await withCheckedContinuation { continuation in
+      let isIdle = state.withLock { state in
+        if state.running.isEmpty, loads.load(ordering: .acquiring) == 1 { return true }
+        state.closers.append(continuation)
+        return false
+      }
+      if isIdle { continuation.resume() }
+    }
+  }
+
+  private func resumeClosersIfIdle() {
+    for closer in state.withLock({ closersIfIdle(&$0) }) { closer.resume() }
+  }
+
+  private func closersIfIdle(_ state: inout State) -> [CheckedContinuation<Void, Never>] {
+    guard !state.closers.isEmpty, state.running.isEmpty, loads.load(ordering: .acquiring) == 1 else { return [] }
+    defer { state.closers = [] }
+    return state.closers
+  }
+}

@@ -1,0 +1,72 @@
+import CacheCore
+import CacheTesting
+import Foundation
+import Testing
+
+@testable import CacheManager
+
+@Suite("Closing the flights of a manager")
+struct FlightClosingTests {
+  @Test("closing waits for work that a caller leads without running code, even if its own task is cancelled")
+  func closing() async throws {
+    let flights = Flights(InvalidationLog())
+    let executor = SteppedExecutor()
+    let isClosed = Lock(false)
+    let key = FlightKey.revalidation(CacheKey(resource: "a"), stores: [])
+    guard case .lead(let flight) = flights.leadOrJoin(key, id: LoadID(), LoadPriority(), { Waiter<Flights.Done>(LoadPriority()) })
+    else { return #expect(Bool(false), "other work is running") }
+
+    let closing = Task(executorPreference: executor) {
+      await flights.close()
+      isClosed.withLock { $0 = true }
+    }
+    closing.cancel()
+    executor.run()
+    #expect(executor.jobs == 0 && !isClosed.withLock { $0 })
+
+    flight.end(.success(Flights.Done()))
+    executor.run()
+    #expect(isClosed.withLock { $0 })
+  }
+
+  @Test("closing waits for a load that was accepted before, also while no work runs for it")
+  func acceptedLoad() async throws {
+    let flights = Flights(InvalidationLog())
+    let executor = SteppedExecutor()
+    let isClosed = Lock(false)
+    #expect(flights.beginLoad())
+
+    _ = Task(executorPreference: executor) {
+      await flights.close()
+      isClosed.withLock { $0 = true }
+    }
+    executor.run()
+    #expect(!flights.beginLoad() && !isClosed.withLock { $0 })
+
+    flights.endLoad()
+    executor.run()
+    #expect(isClosed.withLock { $0 })
+  }
+}
+
+/// An executor that holds jobs until a test runs them.
+private final class SteppedExecutor: TaskExecutor {
+  private let waiting = Lock<[UnownedJob]>([])
+
+  /// The number of jobs that can run now.
+  var jobs: Int { waiting.withLock { $0.count } }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    waiting.withLock { $0.append(job) }
+  }
+
+  /// Runs the waiting jobs. Jobs that these add wait for the next call.
+  func run() {
+    let jobs = waiting.withLock { jobs in
+      defer { jobs = [] }
+      return jobs
+    }
+    for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
+  }
+}
