@@ -42,7 +42,7 @@ extension ImageService {
       }
       if hasContent {
         // A part that does not begin with the first byte does not show its format.
-        let isStart = cached.head.status == .ok || fields[.contentRange]?.hasPrefix("bytes 0-") == true
+        let isStart = cached.head.status == .ok || ContentRange(fields)?.bytes.lowerBound == 0
         let format = isStart ? try await body.peek().flatMap { ImageFormat(of: $0) } : nil
         fields[.contentType] = format?.mediaType ?? fields.contentType ?? "application/octet-stream"
         if let length = cached.body.length { fields[.contentLength] = "\(length)" }

@@ -86,7 +86,7 @@ struct ResumptionPlanTests {
       ("bytes 400-999/1000", 600, true), ("Bytes 400-999/1000", 600, true), ("bytes 401-999/1000", 599, false),
       ("bytes 399-999/1000", 601, false), ("bytes 400-998/1000", 599, false), ("bytes 400-999/1001", 600, false),
       ("bytes 400-999/*", 600, false), ("bytes 400-1000/1001", 601, false), ("bytes */1000", 600, false),
-      ("items 400-999/1000", 600, false),
+      ("items 400-999/1000", 600, false), ("bytes  400-999/1000", 600, false),
       ("bytes 400-999", 600, false), ("bytes=400-999/1000", 600, false), ("bytes 999-400/1000", 600, false),
       ("bytes 400-999/1000, bytes 0-1/1000", 600, false), ("bytes +400-999/1000", 600, false), ("bytes 400-999/1000", 599, false),
       ("bytes 400-999/1000", nil, false), ("bytes 400-9999999999999999999/1000", 600, false), (nil, 600, false), ("", 600, false),
@@ -123,12 +123,6 @@ struct ResumptionPlanTests {
     fields[values: .contentRange] = ["bytes 400-999/1000", isEqual ? "bytes 400-999/1000" : "bytes 0-599/1000"]
     let part = HTTPResponse(status: .partialContent, headerFields: fields)
     #expect((try #require(made()).judge(part, bodyLength: 600, at: 400) == .append) == isEqual)
-  }
-
-  @Test("a range whose length is too large for a number is invalid")
-  func longestRange() {
-    #expect(ContentRange("bytes 0-9223372036854775807/*") == nil)
-    #expect(ContentRange("bytes 0-9223372036854775806/*")?.length == .max)
   }
 
   @Test("a plan with a date accepts a response with that date and no tag")

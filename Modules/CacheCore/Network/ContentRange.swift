@@ -1,33 +1,53 @@
+package import HTTPTypes
+
 /// The range of bytes in a 206 response (`Content-Range`, RFC 9110 §14.4).
 package struct ContentRange: Hashable, Sendable {
-  package let first: Int64
-  package let last: Int64
-  /// The length of the complete representation, or `nil` if the server does not know it.
-  package let complete: Int64?
+  /// The positions of the bytes in the complete representation: at least one, and none of them beyond its end.
+  package let bytes: Range<Int64>
+  /// The length of the complete representation in bytes, or `nil` if the server does not know it.
+  package let completeLength: Int64?
 
-  /// Parses a field value. Returns `nil` for a unit other than bytes, for an unsatisfied range (`bytes */9`) and for an invalid
-  /// value.
+  /// Creates a range of a representation.
+  ///
+  /// - Parameters:
+  ///   - bytes: The positions of the bytes, at least one.
+  ///   - completeLength: The length of the complete representation, at least the end of the range.
+  package init(_ bytes: Range<Int64>, of completeLength: Int64) { (self.bytes, self.completeLength) = (bytes, completeLength) }
+
+  /// Reads the field of a response. Returns `nil` if it is absent, has different lines or has an invalid value.
+  package init?(_ fields: HTTPFields) {
+    guard let line = fields.single(.contentRange) else { return nil }
+    self.init(String(Substring(line.value[...].utf8.trimmingBlanks())))
+  }
+
+  /// Parses a field value. Returns `nil` for a unit other than bytes, for an unsatisfied range (`bytes */9`), for syntax that the
+  /// grammar does not have (signs, more than one space), for inconsistent numbers and for numbers from 2^63.
   package init?(_ value: String) {
-    let parts = value.split(separator: " ", omittingEmptySubsequences: true)
-    guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
-    let sides = parts[1].split(separator: "/", omittingEmptySubsequences: false)
+    // Names of units are case-insensitive (§14.1).
+    guard value.prefix(6).lowercased() == "bytes " else { return nil }
+    let sides = value.dropFirst(6).split(separator: "/", omittingEmptySubsequences: false)
     guard sides.count == 2 else { return nil }
     let ends = sides[0].split(separator: "-", omittingEmptySubsequences: false)
-    // Without a complete length, only this bounds the last position, and the length of the range must not overflow.
+    // Without a complete length, only this bounds the last position, and the end of the range must not overflow.
     guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last, last < .max else {
       return nil
     }
     if sides[1] == "*" {
-      complete = nil
+      completeLength = nil
     } else {
-      guard let complete = Self.number(sides[1]), last < complete else { return nil }
-      self.complete = complete
+      guard let length = Self.number(sides[1]), last < length else { return nil }
+      completeLength = length
     }
-    (self.first, self.last) = (first, last)
+    bytes = first..<(last + 1)
   }
 
-  /// The length of the range in bytes.
-  package var length: Int64 { last - first + 1 }
+  /// The length of the range in bytes. `bytes.count` is an `Int`, which may be too small for it.
+  package var length: Int64 { bytes.upperBound - bytes.lowerBound }
+
+  /// The value of the field.
+  package var fieldValue: String {
+    "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(completeLength.map { "\($0)" } ?? "*")"
+  }
 
   /// Parses a number that consists of digits only. `Int64("+1")` is a number, but not a valid position.
   static func number(_ text: some StringProtocol) -> Int64? {

@@ -78,15 +78,17 @@ package struct ResumptionPlan: Hashable, Sendable {
 
   private func judgePart(_ head: HTTPResponse, _ bodyLength: Int64?, _ position: Int64) -> Verdict {
     let fields = head.headerFields
-    guard let value = fields.single(.contentRange)?.value, let range = ContentRange(value) else {
+    guard let range = ContentRange(fields) else {
       // A multipart response has no `Content-Range`.
       return .unusable(reason: "the partial response has no valid Content-Range")
     }
     if fields.contentType?.lowercased().hasPrefix("multipart/byteranges") == true {
       return .unusable(reason: "the partial response has several parts")
     }
-    guard range.first == position, range.last == length - 1, range.complete == length, bodyLength == range.length else {
-      return .unusable(reason: "the partial response (\(value)) is not the requested range")
+    guard range.bytes.lowerBound == position, range.bytes.upperBound == length, range.completeLength == length,
+      bodyLength == range.length
+    else {
+      return .unusable(reason: "the partial response (\(range.fieldValue)) is not the requested range")
     }
     // A server that does not support `If-Range` sends parts of the current representation.
     return isSame(fields) ? .append : .unusable(reason: "the resource has changed")

@@ -95,7 +95,7 @@ extension HTTPRequest {
     guard headerFields.hasCapacity(for: 2), let part = StoredPart(metadata), let tag = metadata.response.headerFields.first(.eTag)
     else { return self }
     var request = self
-    request.headerFields.append(HTTPField(name: .range, value: "bytes=\(part.range.bytes.upperBound)-"))
+    request.headerFields.append(HTTPField(name: .range, value: "bytes=\(part.bytes.upperBound)-"))
     request.headerFields.append(tag.renamed(.ifRange))
     return request
   }

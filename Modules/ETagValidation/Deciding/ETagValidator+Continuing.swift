@@ -17,11 +17,13 @@ extension ETagValidator {
       let tag = EntityTag.strong(of: fields)
     else { return refetch }
     let first = stored.indices.first { index in
-      guard let range = StoredPart(stored[index])?.range, range.bytes == 0..<rest.bytes.lowerBound else { return false }
-      return range.completeLength == rest.completeLength && matches(stored[index], exchange.request)
+      guard let part = StoredPart(stored[index]), part.bytes == 0..<rest.bytes.lowerBound else { return false }
+      return part.completeLength == rest.completeLength && matches(stored[index], exchange.request)
         && EntityTag.strong(of: stored[index].response.headerFields)?.stronglyMatches(tag) == true
     }
-    guard let first, let metadata = whole(stored[first], continuedBy: exchange, rest, revision: revision) else { return refetch }
+    guard let first,
+      let metadata = whole(stored[first], continuedBy: exchange, length: rest.bytes.upperBound, revision: revision)
+    else { return refetch }
     var changes = StoreChanges(drops: stored.indices.filter { matches(stored[$0], exchange.request) })
     enforceVariantLimit(&changes, stored)
     return .complete(first, variant: SelectingFields(of: metadata).variant, metadata, changes)
@@ -29,18 +31,18 @@ extension ETagValidator {
 
   /// Returns the metadata of the whole response, or `nil` if the newer response must not be stored.
   private func whole(
-    _ part: StoredMetadata, continuedBy exchange: Exchange, _ rest: ContentRange, revision: Revision
+    _ part: StoredMetadata, continuedBy exchange: Exchange, length: Int64, revision: Revision
   ) -> StoredMetadata? {
     var response = HTTPResponse(status: .ok, headerFields: part.response.headerFields)
     guard response.headerFields.hasCapacity(for: exchange.response.headerFields.count + 1) else { return nil }
     response.headerFields = response.headerFields.updated(by: exchange.response.headerFields)
     response.headerFields[.contentRange] = nil
-    response.headerFields.set(.contentLength, "\(rest.completeLength)")
+    response.headerFields.set(.contentLength, "\(length)")
     let whole = Exchange(
       request: exchange.request, sent: exchange.sent, response: response, requestTime: exchange.requestTime,
       responseTime: exchange.responseTime)
     var metadata = storable(whole, revision: revision)
-    metadata?.bodyLength = rest.completeLength
+    metadata?.bodyLength = length
     return metadata
   }
 }

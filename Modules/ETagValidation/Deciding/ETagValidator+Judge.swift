@@ -53,7 +53,7 @@ extension ETagValidator {
   /// Returns whether a part replaces a stored part: one of another state, or one inside its range.
   private func replaces(part metadata: StoredMetadata, _ other: StoredMetadata, _ exchange: Exchange) -> Bool {
     guard other.isPart, matches(other, exchange.request) else { return false }
-    guard let mine = StoredPart(metadata)?.range, let others = StoredPart(other)?.range,
+    guard let mine = StoredPart(metadata), let others = StoredPart(other),
       mine.completeLength == others.completeLength,
       EntityTag.strong(of: metadata.response.headerFields) == EntityTag.strong(of: other.response.headerFields)
     else { return true }

@@ -165,6 +165,6 @@ extension ETagValidator {
     } else if Vary(metadata.response.headerFields).names == Vary(response.headerFields).names {
       return kept
     }
-    return storedRequest(new, selectedBy: response, part: StoredPart(metadata)?.range)
+    return storedRequest(new, selectedBy: response, part: StoredPart(metadata)?.bytes)
   }
 }

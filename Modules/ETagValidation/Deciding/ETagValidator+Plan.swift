@@ -117,8 +117,8 @@ extension ETagValidator {
   private func continuable(for request: HTTPRequest, _ directives: CacheControl, from stored: [StoredMetadata]) -> Int? {
     guard parts == .completed, request.method == .get, !request.hasConditionsOrRange, !directives.noStore else { return nil }
     return stored.indices.filter { index in
-      guard let part = StoredPart(stored[index]), part.range.bytes.lowerBound == 0 else { return false }
-      return part.range.bytes.upperBound < part.range.completeLength && matches(stored[index], request)
+      guard let part = StoredPart(stored[index]), part.bytes.lowerBound == 0 else { return false }
+      return part.bytes.upperBound < part.completeLength && matches(stored[index], request)
         && EntityTag.strong(of: stored[index].response.headerFields) != nil
     }.max { stored[$0].bodyLength ?? 0 < stored[$1].bodyLength ?? 0 }
   }

@@ -49,8 +49,8 @@ extension ETagValidator {
     guard conditions.allowsRange(metadata) else { return nil }
     if let part = StoredPart(metadata) {
       guard let bytes = part.covered(requested) else { return nil }
-      let from = part.range.bytes.lowerBound
-      let range = ContentRange((bytes.lowerBound + from)..<(bytes.upperBound + from), of: part.range.completeLength)
+      let from = part.bytes.lowerBound
+      let range = ContentRange((bytes.lowerBound + from)..<(bytes.upperBound + from), of: part.completeLength)
       return StoredReply(head: head(of: range, metadata, now), content: .range(bytes))
     }
     guard metadata.response.status == .ok, let length = metadata.bodyLength else { return nil }
@@ -67,8 +67,8 @@ extension ETagValidator {
     head.headerFields = metadata.response.headerFields.filter {
       !["content-digest", "content-md5"].contains($0.name.canonicalName)
     }
-    head.headerFields.set(.contentLength, "\(range.bytes.count)")
-    head.headerFields.set(.contentRange, range.text)
+    head.headerFields.set(.contentLength, "\(range.length)")
+    head.headerFields.set(.contentRange, range.fieldValue)
     head.headerFields.setAge(metadata.freshness.age(at: now))
     return head
   }

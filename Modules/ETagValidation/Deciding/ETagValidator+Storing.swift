@@ -22,11 +22,14 @@ extension ETagValidator {
   }
 
   /// Returns the request as it is stored: the URI without user information, and the selecting fields, with secrets as digests.
-  /// The method is GET, because a stored response to a POST serves later GETs (RFC 9110 §9.3.3).
-  func storedRequest(_ request: HTTPRequest, selectedBy response: HTTPResponse, part: ContentRange?) -> HTTPRequest {
+  /// The method is GET, because a stored response to a POST serves later GETs (RFC 9110 §9.3.3). The range of a part is the one
+  /// that it has, which can differ from the requested one.
+  func storedRequest(_ request: HTTPRequest, selectedBy response: HTTPResponse, part: Range<Int64>?) -> HTTPRequest {
     let selecting = SelectingFields(of: request, vary: Vary(response.headerFields), secret: secret, mode: rules.mode)
     var fields = selecting.fields
-    if let part { fields.replace(.range, with: HTTPField(name: .range, value: part.requestValue)) }
+    if let part {
+      fields.replace(.range, with: HTTPField(name: .range, value: "bytes=\(part.lowerBound)-\(part.upperBound - 1)"))
+    }
     return HTTPRequest(
       method: .get, scheme: request.scheme, authority: request.authority.map(HostPort.withoutUserInformation), path: request.path,
       headerFields: fields)
@@ -118,12 +121,12 @@ extension ETagValidator {
 
   /// Returns the range of a 206 that may be stored: a requested single range of a known length, with a strong validator (RFC 9111
   /// §3.3, RFC 9110 §15.3.7).
-  private func storablePart(_ exchange: Exchange) -> ContentRange? {
+  private func storablePart(_ exchange: Exchange) -> Range<Int64>? {
     let fields = exchange.response.headerFields
     guard parts != .ignored, exchange.status == 206, exchange.request.headerFields.contains(.range),
-      EntityTag.strong(of: fields) != nil
+      EntityTag.strong(of: fields) != nil, let range = ContentRange(fields), range.completeLength != nil
     else { return nil }
-    return ContentRange(fields)
+    return range.bytes
   }
 }
 

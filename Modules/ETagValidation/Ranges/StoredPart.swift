@@ -6,20 +6,23 @@ internal import HTTPTypes
 /// It retains its `Content-Range`. The requested range is among its selecting fields, so its variant differs from that of the
 /// whole response. A plain memory lookup never confuses the two.
 struct StoredPart {
-  let range: ContentRange
+  /// The positions of its bytes in the whole.
+  let bytes: Range<Int64>
+  /// The length of the whole in bytes.
+  let completeLength: Int64
 
-  /// Creates a part, or returns `nil` if the response is not partial or its range is unknown.
+  /// Creates a part, or returns `nil` if the response is not partial, or if its range or the length of the whole is unknown.
   init?(_ metadata: StoredMetadata) {
     guard metadata.isPart, let range = ContentRange(metadata.response.headerFields),
-      metadata.bodyLength.map({ $0 == Int64(range.bytes.count) }) ?? true
+      let completeLength = range.completeLength, metadata.bodyLength.map({ $0 == range.length }) ?? true
     else { return nil }
-    self.range = range
+    (bytes, self.completeLength) = (range.bytes, completeLength)
   }
 
   /// Returns the bytes of the stored body for a single range of the whole, or `nil` if the part does not contain all of them.
   func covered(_ requested: ByteRange) -> Range<Int64>? {
-    guard let bytes = requested.resolved(in: range.completeLength), range.bytes.contains(bytes) else { return nil }
-    return (bytes.lowerBound - range.bytes.lowerBound)..<(bytes.upperBound - range.bytes.lowerBound)
+    guard let wanted = requested.resolved(in: completeLength), bytes.contains(wanted) else { return nil }
+    return (wanted.lowerBound - bytes.lowerBound)..<(wanted.upperBound - bytes.lowerBound)
   }
 }
 
