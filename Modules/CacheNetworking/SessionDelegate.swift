@@ -47,7 +47,7 @@ public final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked
   }
 
   private let table = Lock<[ObjectIdentifier: Entry]>([:])
-  private let handler: CurrentHandler
+  private let handler: ReplaceableSetting<AuthenticationChallenge.Handler>
   private let trustedHosts: TrustedHosts
   private let routing: ProxyRouting
   private let observer: (@Sendable (Event) -> Void)?
@@ -59,12 +59,14 @@ public final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked
   ///   - trustedHosts: The hosts whose TLS certificates are not verified, see
   ///     ``SessionDownloader/Configuration/trustedHosts``. Apple platforms only.
   public convenience init(challengeHandler: AuthenticationChallenge.Handler = .init(), trustedHosts: Set<String> = []) {
-    self.init(CurrentHandler(challengeHandler), trustedHosts: trustedHosts, routing: ProxyRouting(.platform), observer: nil)
+    self.init(
+      ReplaceableSetting(challengeHandler), trustedHosts: trustedHosts, routing: ProxyRouting(.platform), observer: nil)
   }
 
   /// - Parameter observer: A closure called at each end.
   init(
-    _ handler: CurrentHandler, trustedHosts: Set<String>, routing: ProxyRouting, observer: (@Sendable (Event) -> Void)?
+    _ handler: ReplaceableSetting<AuthenticationChallenge.Handler>, trustedHosts: Set<String>, routing: ProxyRouting,
+    observer: (@Sendable (Event) -> Void)?
   ) {
     self.handler = handler
     self.trustedHosts = TrustedHosts(trustedHosts)

@@ -31,9 +31,10 @@ public final class SessionDownloader: Downloader {
   private let clock: any CacheClock
   private let watch: DeadlineTimer
   private let background: BackgroundHold
-  private let handler: CurrentHandler
+  /// The handler for challenges, which all sessions share.
+  private let currentHandler: ReplaceableSetting<AuthenticationChallenge.Handler>
   private let observer: (@Sendable (SessionDelegate.Event) -> Void)?
-  private let currentHooks = Lock(DownloaderHooks())
+  private let currentHooks = ReplaceableSetting(DownloaderHooks())
 
   /// Creates a downloader with its own session.
   ///
@@ -69,13 +70,13 @@ public final class SessionDownloader: Downloader {
   ) {
     id = .unique(SessionDownloader.self)
     self.clock = clock
-    handler = CurrentHandler(challengeHandler)
+    currentHandler = ReplaceableSetting(challengeHandler)
     self.observer = observer
     watch = DeadlineTimer(clock: clock)
     background = BackgroundHold(backgroundTime)
     transfers = TransferTable(
       SessionEngine(
-        configuration: configuration, platform: Self.copy(platform), challengeHandler: handler, observer: observer))
+        configuration: configuration, platform: Self.copy(platform), challengeHandler: currentHandler, observer: observer))
   }
 
   /// Ends the session after its transfers.
@@ -107,15 +108,8 @@ public final class SessionDownloader: Downloader {
   /// downloader.hooks.onRequestSent.delegate(on: watcher) { (watcher, exchange) in watcher.note("\(exchange.request)") }
   /// ```
   public var hooks: DownloaderHooks {
-    get { currentHooks.withLock { $0 } }
-    set {
-      // The old hooks are released outside the lock, because that may run code of the app.
-      let old = currentHooks.withLock { hooks in
-        defer { hooks = newValue }
-        return hooks
-      }
-      withExtendedLifetime(old) {}
-    }
+    get { currentHooks.value }
+    set { currentHooks.value = newValue }
   }
 
   /// The hook that returns the credential for a challenge. It is called up to three times per request. Without a credential, the
@@ -123,8 +117,8 @@ public final class SessionDownloader: Downloader {
   ///
   /// A new hook applies to the challenges that follow, in all running downloads.
   public var challengeHandler: AuthenticationChallenge.Handler {
-    get { handler.value }
-    set { handler.value = newValue }
+    get { currentHandler.value }
+    set { currentHandler.value = newValue }
   }
 
   /// Replaces the session. A parameter that is `nil` leaves its setting unchanged.
@@ -140,7 +134,7 @@ public final class SessionDownloader: Downloader {
     transfers.replace { engine in
       SessionEngine(
         configuration: configuration ?? engine.configuration, platform: platform ?? engine.platform,
-        challengeHandler: handler, observer: observer)
+        challengeHandler: currentHandler, observer: observer)
     }
   }
 

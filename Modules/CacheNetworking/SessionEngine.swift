@@ -27,7 +27,8 @@ final class SessionEngine: Sendable {
 
   init(
     configuration: SessionDownloader.Configuration, platform: URLSessionConfiguration? = nil,
-    challengeHandler: CurrentHandler = CurrentHandler(.init()), observer: (@Sendable (SessionDelegate.Event) -> Void)? = nil
+    challengeHandler: ReplaceableSetting<AuthenticationChallenge.Handler> = ReplaceableSetting(.init()),
+    observer: (@Sendable (SessionDelegate.Event) -> Void)? = nil
   ) {
     self.configuration = configuration
     self.platform = platform

@@ -12,6 +12,28 @@ import FoundationNetworking
 #endif
 
 @Suite("Replacement of settings at run time", .timeLimit(.minutes(30))) struct SessionReplacementTests {
+  /// A value whose release runs code.
+  private final class Releasing: Sendable {
+    private let onRelease: @Sendable () -> Void
+
+    init(_ onRelease: @escaping @Sendable () -> Void) { self.onRelease = onRelease }
+
+    deinit { onRelease() }
+  }
+
+  @Test("a replaced value is released outside the lock, so its release may read and replace the setting")
+  func released() {
+    let setting = ReplaceableSetting<Releasing?>(nil)
+    let releases = Recorder<Bool>()
+    setting.value = Releasing { [weak setting] in
+      releases.record(setting?.value == nil)
+      setting?.value = nil
+    }
+    #expect(releases.values.isEmpty)
+    setting.value = nil
+    #expect(releases.values == [true])
+  }
+
   @Test("running transfers end in the old session, and new ones use the new session")
   func replaced() async throws {
     var configuration = SessionDownloader.Configuration()
