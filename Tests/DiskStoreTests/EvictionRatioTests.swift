@@ -1,5 +1,6 @@
 import CacheCore
 import CacheTesting
+import Foundation
 import Testing
 
 @testable import DiskStore
@@ -9,7 +10,12 @@ import Testing
 struct EvictionRatioTests {
   private static let objects = 3_000
   private static let hashKey = SipHash.Key(first: 1, second: 2)
-  private static let shares = [0.02, 0.1]
+  /// The limits of the article's table in KiB. The objects have 3,776 KiB.
+  private static let limits: [Int64] = [60, 300, 900]
+
+  private static func trace(_ pattern: Trace.Pattern) -> Trace {
+    Trace(pattern, requests: 40_000, objects: objects, seed: 1)
+  }
 
   private static func replay(_ trace: Trace, _ eviction: any EvictionPolicy, limit: Int64, reopens: Bool = false) -> Trace.Outcome
   {
@@ -46,23 +52,41 @@ struct EvictionRatioTests {
     return next
   }
 
-  private static func limit(_ share: Double) -> Int64 {
-    // The mean size of the trace's objects is about 1 KiB.
-    Int64(Double(objects) * share * 1_024)
+  @Test(
+    "the default's hit ratio is at least that of LRU when the folder is reopened now and then",
+    arguments: Trace.Pattern.allCases, limits.prefix(2)
+  )
+  func neverBelowLRU(_ pattern: Trace.Pattern, _ kibibytes: Int64) {
+    let trace = Self.trace(pattern)
+    let own = Self.replay(trace, DiskCache.Configuration().eviction, limit: kibibytes << 10, reopens: true)
+    let lru = Self.replay(trace, LeastRecentlyUsed(), limit: kibibytes << 10, reopens: true)
+    #expect(own.objectRatio >= lru.objectRatio)
   }
 
   @Test(
-    "the default's hit ratio is at least that of LRU, also when the folder is reopened now and then",
-    arguments: Trace.Pattern.allCases, shares
-  )
-  func neverBelowLRU(_ pattern: Trace.Pattern, _ share: Double) {
-    let trace = Trace(pattern, requests: 40_000, objects: Self.objects, seed: 1)
-    let limit = Self.limit(share)
-    let own = Self.replay(trace, DiskCache.Configuration().eviction, limit: limit)
-    let lru = Self.replay(trace, LeastRecentlyUsed(), limit: limit)
-    let again = Self.replay(trace, DiskCache.Configuration().eviction, limit: limit, reopens: true)
-    let lruAgain = Self.replay(trace, LeastRecentlyUsed(), limit: limit, reopens: true)
-    #expect(own.objectRatio >= lru.objectRatio)
-    #expect(again.objectRatio >= lruAgain.objectRatio)
+    "the table of the article states the hit ratios of the replay, and the default is at least as good as LRU up to 300 KiB",
+    arguments: zip(
+      Trace.Pattern.allCases, ["Zipf distribution", "with scans", "with loops", "with shifting popularity"]))
+  func table(_ pattern: Trace.Pattern, _ name: String) throws {
+    // Given
+    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    let article = try String(
+      contentsOf: root.appending(path: "Modules/DiskStore/DiskStore.docc/DiskStore.md"), encoding: .utf8)
+    let table = article.split(separator: "\n").drop { $0 != "| requests | limit, KiB | S3-FIFO | LRU | LFU |" }
+      .prefix { $0.hasPrefix("|") }
+    let policies: [any EvictionPolicy] = [DiskCache.Configuration().eviction, LeastRecentlyUsed(), LeastFrequentlyUsed()]
+
+    // When
+    let trace = Self.trace(pattern)
+    let ratios = policies.map { policy in
+      Self.limits.map { Self.replay(trace, policy, limit: $0 << 10).objectRatio }
+    }
+
+    // Then
+    let figures = ratios.map { $0.map { String(format: "%.1f", $0 * 100) } }
+    let cells = [name] + ([Self.limits.map { "\($0)" }] + figures).map { $0.joined(separator: "; ") }
+    #expect(table.count == 2 + Trace.Pattern.allCases.count)
+    #expect(table.filter { $0.hasPrefix("| \(name) |") } == ["| \(cells.joined(separator: " | ")) |"])
+    #expect(zip(ratios[0], ratios[1]).prefix(2).allSatisfy { $0 >= $1 })
   }
 }
