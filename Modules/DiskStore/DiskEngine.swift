@@ -108,17 +108,26 @@ final class DiskEngine: Sendable {
     return nil
   }
 
+  /// Whether a test of a resource's entries in the index succeeds and its result is certain.
+  func surely(_ resource: NameDigest, _ isTrue: (ResourceEntries?) -> Bool) -> Bool {
+    let start = SystemClock().uptime
+    let (result, isCertain) = index.test(resource, at: start, isTrue)
+    // Reading the counters needs a system call, which saves nothing if the test fails.
+    guard result, !isCertain else { return result }
+    guard let (changes, isLeased) = folder.foreignChanges(at: clock.uptime) else { return false }
+    return index.passes(resource, changes, leaseEnd: isLeased ? start + Generation.lease : nil, isTrue)
+  }
+
   /// Whether memory alone shows that there is no entry. If so, the lookup counts as a miss.
   func surelyLacks(_ name: EntryName) -> Bool {
-    // Reading the counters needs a system call, which a hit saves.
-    guard index.use(name) == nil, index.lacks(name, folder.foreignChanges(at: clock.uptime)) else { return false }
+    guard surely(name.resource, { $0?[name.member] == nil }) else { return false }
     misses.add(1, ordering: .relaxed)
     return true
   }
 
   /// Whether memory alone shows that a resource has no entry. If so, the lookup counts as a miss.
   func surelyLacks(resource: NameDigest) -> Bool {
-    guard !index.knows(resource), index.lacks(resource: resource, folder.foreignChanges(at: clock.uptime)) else { return false }
+    guard surely(resource, { $0 == nil }) else { return false }
     misses.add(1, ordering: .relaxed)
     return true
   }

@@ -3,6 +3,16 @@ import Testing
 
 @testable import DiskStore
 
+extension EntryIndex {
+  fileprivate func lacks(_ name: EntryName, _ changes: FolderChanges?) -> Bool {
+    changes.map { passes(name.resource, $0, leaseEnd: nil) { $0?[name.member] == nil } } ?? false
+  }
+
+  fileprivate func lacks(resource: NameDigest, _ changes: FolderChanges?) -> Bool {
+    changes.map { passes(resource, $0, leaseEnd: nil) { $0 == nil } } ?? false
+  }
+}
+
 @Suite("Disk store: the in-memory index")
 struct EntryIndexTests {
   private let index = EntryIndex()

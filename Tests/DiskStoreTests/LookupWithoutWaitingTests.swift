@@ -311,7 +311,6 @@ struct LookupWithoutWaitingTests {
     let store = Task { try await cache.store(bytes(5), for: busy, metadata: metadata(at: clock.now)) }
     await disk.arrived(before + 1)
 
-    #expect(cache.variantsWithoutWaiting(of: key.resource) == nil)
     #expect(try await cache.bytes(key) == bytes(100))
     #expect(try await cache.entry(for: CacheKey(resource: "nothing")) == nil)
     #expect(try await cache.variants(of: "nothing").isEmpty)

@@ -146,6 +146,43 @@ struct MissTests {
     #expect(try await find())
   }
 
+  @Test("only a cache that has the folder for itself relies on counters that it has read")
+  func lease() async throws {
+    let folder = try TemporaryFolder()
+    let one = try folder.sharedCache(clock: clock)
+    func relies() async throws -> Bool {
+      for _ in 0..<2 { #expect(try await one.entry(for: key) == nil) }
+      return one.engine.index.state.withLock { $0.leaseEnd } > .zero
+    }
+    _ = try await one.entryCount
+    #expect(try await relies())
+    var two: DiskCache? = try folder.sharedCache(clock: clock)
+    try await two?.store(bytes(10), for: CacheKey(resource: "s"), metadata: metadata(at: clock.now))
+    _ = try await one.entryCount
+    #expect(try await !relies())
+    await two?.close()
+    two = nil
+    try await Turns.until { [clock] in
+      clock.advance(by: .seconds(1))
+      return try await relies()
+    }
+  }
+
+  @Test("a cache that relies on its counters finds what a cache stores that opened the folder since")
+  func storedByNewcomer() async throws {
+    for variant in ["", "v", "", "v"] {
+      let folder = try TemporaryFolder()
+      let one = try folder.sharedCache()
+      let key = CacheKey(resource: "r", variant: variant)
+      _ = try await one.entryCount
+      for _ in 0..<2 { #expect(try await one.entry(for: key) == nil) }
+      let other = try folder.sharedCache()
+      try await other.store(bytes(10), for: key, metadata: metadata())
+      #expect(try await one.entry(for: key) != nil)
+      #expect(try await one.variants(of: key.resource).isEmpty == false)
+    }
+  }
+
   @Test("a closed store throws an error even for misses known from memory")
   func closed() async throws {
     await one.close()

@@ -15,16 +15,19 @@ internal import Musl
 /// opens the folder while no other has it open. A third counter tells that entries were used.
 ///
 /// The file is read and written with system calls. Access to a mapping would end the process when another program shortens the
-/// file (`SIGBUS`).
+/// file (`SIGBUS`). A cache that is the only one therefore relies on the values that it has read for a short time, its lease. A
+/// fourth counter tells it that another cache has opened the file. That one ends its first change only when the lease is over.
 final class Generation: Sendable {
   static let magic: [UInt8] = [0x8B, 0x45, 0x54, 0x47, 0x45, 0x4E, 0x01, 0x0A]
   /// The length in bytes. The file is written in full so that a full disk shows when it is created, not during an increment.
   static let length = 4096
   /// The number of bytes that have a meaning.
-  private static let usedLength = Counter.used.rawValue + 8
+  private static let usedLength = Counter.opened.rawValue + 8
+  /// The time for which the only cache relies on the counters after it began to read them.
+  static let lease = Duration.milliseconds(10)
 
   /// A counter, by its offset in the file.
-  private enum Counter: Int, CaseIterable { case started = 64, finished = 128, used = 192 }
+  private enum Counter: Int, CaseIterable { case started = 64, finished = 128, used = 192, opened = 256 }
 
   /// The file, with a shared lock for as long as this object may change something.
   private let file: FileDescriptor
@@ -38,11 +41,15 @@ final class Generation: Sendable {
   private let state: Lock<State>
   /// The identity of the open file. Another file may have replaced it at its path.
   let identity: FileStatus.Identity
+  /// The system's uptime at which the leases of caches that opened the file earlier have ended, or `nil` if they have.
+  private let leasesEnd: Lock<Duration?>
 
   /// The values of all counters.
   private struct Numbers {
     var counts = Counts()
     var used: UInt64 = 0
+    /// The number of times the file was opened.
+    var opened: UInt64 = 0
 
     subscript(counter: Counter) -> UInt64 {
       get {
@@ -50,6 +57,7 @@ final class Generation: Sendable {
         case .started: counts.started
         case .finished: counts.finished
         case .used: used
+        case .opened: opened
         }
       }
       set {
@@ -57,6 +65,7 @@ final class Generation: Sendable {
         case .started: counts.started = newValue
         case .finished: counts.finished = newValue
         case .used: used = newValue
+        case .opened: opened = newValue
         }
       }
     }
@@ -69,6 +78,8 @@ final class Generation: Sendable {
     var steps: UInt64 = 0
     /// Whether increments are atomic. Without file locks they can be lost, so the counters show nothing.
     var isAtomic: Bool
+    /// The value of ``Counter/opened`` while no other cache had the file open.
+    var openedAlone: UInt64?
   }
 
   /// The number of changes that were started and finished.
@@ -85,26 +96,39 @@ final class Generation: Sendable {
   init(_ path: String, _ calls: FileCalls) throws(SystemError) {
     self.calls = calls
     file = try Self.open(path, calls)
-    let error = file.lockShared(calls)
     identity = try file.status().identity
     // The shared lock of the file is held by every process, and the folder's own lock can be held for long.
     turn = try? FileDescriptor(Paths.parent(of: path) + "/tmp", .folder)
-    state = Lock(State(isAtomic: turn != nil && (error == nil || error == .wouldBlock)))
+    // Every cache has the shared lock, so the exclusive lock proves that there is no other.
+    let isAlone = turn != nil && file.tryLocking(calls) == nil
+    leasesEnd = Lock(nil)
+    state = Lock(State(isAtomic: false))
+    if isAlone { makeEqual() }
+    let opened = (read()?.opened ?? 0) &+ 1
+    _ = write(opened, to: .opened)
+    if !isAlone { leasesEnd.withLock { $0 = SystemClock().uptime + Self.lease } }
+    let error = file.lockShared(calls)
+    state.withLock { state in
+      state.isAtomic = turn != nil && (error == nil || error == .wouldBlock)
+      if isAlone { state.openedAlone = opened }
+    }
   }
 
-  /// Makes counters equal that a killed process left unequal, unless another process has the file open. The caller has the
-  /// folder's lock, as does every process that opens the file.
-  func repairIfUnshared() {
-    guard let left = counts, !left.isQuiet else { return }
-    // Every live process has the shared lock, so the exclusive lock proves there is none. Without file locks the repair never
-    // runs.
-    if file.lockExclusively() {
-      // The new value is higher than both counters, so no index states it.
-      let (next, overflow) = max(left.started, left.finished).addingReportingOverflow(1)
-      if !overflow {
-        for counter in [Counter.started, .finished] { _ = write(next, to: counter) }
-      }
-    }
+  /// Makes counters equal that a killed process left unequal. No other cache has the file open.
+  private func makeEqual() {
+    guard let left = read()?.counts, !left.isQuiet else { return }
+    // The new value is higher than both counters, so no index states it.
+    let (next, overflow) = max(left.started, left.finished).addingReportingOverflow(1)
+    guard !overflow else { return }
+    for counter in [Counter.started, .finished] { _ = write(next, to: counter) }
+  }
+
+  /// Checks whether the other caches that had the file open have closed it. The caller has the folder's lock, as does every cache
+  /// that opens the file.
+  func checkOthers() {
+    guard let opened = read()?.opened, opened != state.withLock({ $0.openedAlone }) else { return }
+    if file.tryLocking(calls) == nil { state.withLock { $0.openedAlone = opened } }
+    // The attempt may have released the shared lock.
     _ = file.lockShared(calls)
   }
 
@@ -145,7 +169,7 @@ final class Generation: Sendable {
     var writer = ByteWriter()
     writer.raw(magic)
     let start = UInt64.random(in: 1 << 32..<1 << 62)
-    for counter in [Counter.started, .finished, .used] {
+    for counter in Counter.allCases {
       writer.zeros(upTo: counter.rawValue)
       writer.integer(start)
     }
@@ -163,7 +187,7 @@ final class Generation: Sendable {
       return Numbers(
         counts: Counts(
           started: bytes.integer(at: Counter.started.rawValue), finished: bytes.integer(at: Counter.finished.rawValue)),
-        used: bytes.integer(at: Counter.used.rawValue))
+        used: bytes.integer(at: Counter.used.rawValue), opened: bytes.integer(at: Counter.opened.rawValue))
     }
   }
 
@@ -176,6 +200,11 @@ final class Generation: Sendable {
 
   /// The same as ``foreignChanges``, but `nil` during an increment by this object instead of waiting for its end.
   var foreignChangesWithoutWaiting: Counts? { foreignNumbers()?.counts }
+
+  /// The same as ``foreignChangesWithoutWaiting``, and whether the values can be relied on for the time of a lease.
+  var foreignChangesWithLease: (counts: Counts, isLeased: Bool)? {
+    foreignNumbers().map { numbers in (numbers.counts, numbers.opened == state.withLock { $0.openedAlone }) }
+  }
 
   /// The number of uses by other caches that were recorded in an entry's file, or `nil` if the counters are lost or not atomic.
   var foreignUses: UInt64? { isTurnStuck.withLock { _ in foreignNumbers()?.used } }
@@ -198,11 +227,22 @@ final class Generation: Sendable {
   /// Leaves the counters unequal for good, because processes that still use this file no longer learn of changes.
   func retire() { increment(.started) }
 
-  /// Runs `change` between the two increments.
+  /// Runs `change` between the two increments, and returns when other caches that could rely on earlier values no longer do.
   func around<Result, Failure: Error>(_ change: () throws(Failure) -> Result) throws(Failure) -> Result {
     increment(.started)
-    defer { increment(.finished) }
+    defer {
+      increment(.finished)
+      waitForLeases()
+    }
     return try change()
+  }
+
+  private func waitForLeases() {
+    guard let end = leasesEnd.withLock({ $0 }) else { return }
+    while case let left = end - SystemClock().uptime, left > .zero {
+      usleep(UInt32(left.saturatedNanoseconds / 1_000 + 1))
+    }
+    leasesEnd.withLock { $0 = nil }
   }
 
   private func increment(_ counter: Counter) {

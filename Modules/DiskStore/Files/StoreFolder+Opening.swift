@@ -33,7 +33,6 @@ extension StoreFolder {
     // New counters start at zero and could reach the value in an index file of the earlier ones.
     if (try? FileStatus(path: "\(root)/generation"))?.size != Int64(Generation.length) { _ = calls.unlink("\(root)/index") }
     let generation = try Generation("\(root)/generation", calls)
-    generation.repairIfUnshared()
     if let key = try readKey(root) { return (key, generation) }
     if (try? FileStatus(path: "\(root)/folder.key")) != nil {
       // The key is damaged, so no name can be computed and no entry can be found. The entries are moved away first, so that after

@@ -131,9 +131,7 @@ final class StoreFolder: Sendable {
   }
 
   /// The same as ``foreignChanges``, but `nil` during a change by this cache instead of waiting for its end.
-  var foreignChangesWithoutWaiting: FolderChanges? { Self.changesWithoutWaiting(generation) }
-
-  private static func changesWithoutWaiting(_ generation: (counters: Generation, serial: UInt64)?) -> FolderChanges? {
+  var foreignChangesWithoutWaiting: FolderChanges? {
     generation.flatMap { generation in
       generation.counters.foreignChangesWithoutWaiting.map { FolderChanges(serial: generation.serial, counts: $0) }
     }
@@ -154,14 +152,15 @@ final class StoreFolder: Sendable {
     generation.flatMap { generation in generation.counters.counts.map { (generation.counters.identity, $0) } }
   }
 
-  /// Returns the changes by other caches without waiting for a change by this one, or `nil` if they are unknown or the open
-  /// counters are due for a check.
-  func foreignChanges(at uptime: Duration) -> FolderChanges? {
+  /// Returns the changes by other caches without waiting for a change by this one, and whether they can be relied on for
+  /// ``Generation/lease``. Returns `nil` if they are unknown or the open counters are due for a check.
+  func foreignChanges(at uptime: Duration) -> (changes: FolderChanges, isLeased: Bool)? {
     let trusted: (counters: Generation, serial: UInt64)? = state.withLock { state in
       guard let last = state.lastCheck, uptime - last < Self.trustsCounters else { return nil }
       return state.generation.map { ($0, state.generationSerial) }
     }
-    return Self.changesWithoutWaiting(trusted)
+    guard let (counters, serial) = trusted, let found = counters.foreignChangesWithLease else { return nil }
+    return (FolderChanges(serial: serial, counts: found.counts), found.isLeased)
   }
 
   /// Checks, if due, that the open counters are still those of the folder, and opens the current ones if not.
@@ -170,6 +169,11 @@ final class StoreFolder: Sendable {
     guard isDue else { return }
     guard !hasLostGeneration else { return adoptGeneration() }
     state.withLock { $0.lastCheck = uptime }
+    guard let (counters, _) = generation, counters.foreignChangesWithLease?.isLeased == false,
+      let lock = try? FileDescriptor(root, .folder), lock.lockExclusively()
+    else { return }
+    counters.checkOthers()
+    lock.unlock()
   }
 
   /// Whether the counters in the folder are no longer the open ones, because the folder was deleted and perhaps created again.

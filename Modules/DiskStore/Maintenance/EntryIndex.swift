@@ -103,36 +103,32 @@ final class EntryIndex: Sendable {
 
   // MARK: Queries
 
-  /// Whether there is certainly no entry at `name`.
-  func lacks(_ name: EntryName, _ changes: FolderChanges?) -> Bool {
-    state.withLock { $0.vouches(for: name.resource, changes) && $0.entries[name] == nil }
-  }
-
-  /// Whether the entry at `name` is known to exist. If `alone` is true, it also must have no other variant beside it.
-  func has(_ name: EntryName, alone: Bool, _ changes: FolderChanges?) -> Bool {
+  /// Tests the known entries of a resource, `nil` if there are none.
+  ///
+  /// - Parameter uptime: The system's uptime when the lookup began.
+  /// - Returns: The result, and whether it is certain because a lease has not ended.
+  func test(
+    _ resource: NameDigest, at uptime: Duration, _ isTrue: (ResourceEntries?) -> Bool
+  ) -> (isTrue: Bool, isCertain: Bool) {
     state.withLock { state in
-      guard state.vouches(for: name.resource, changes), let entries = state.entries.resources[name.resource] else { return false }
-      return entries[name.member] != nil && !(alone && entries.hasVariants)
+      (isTrue(state.entries.resources[resource]), uptime < state.leaseEnd && state.vouches(for: resource))
     }
   }
 
-  /// Whether a resource certainly has no transformed value.
-  func lacksTransforms(of resource: NameDigest, _ changes: FolderChanges?) -> Bool {
+  /// Whether a test of a resource's entries succeeds and its result is certain.
+  ///
+  /// - Parameters:
+  ///   - changes: The changes by other caches, read after the lookup began.
+  ///   - leaseEnd: The system's uptime until which the changes can be relied on, or `nil`.
+  func passes(
+    _ resource: NameDigest, _ changes: FolderChanges, leaseEnd: Duration?, _ isTrue: (ResourceEntries?) -> Bool
+  ) -> Bool {
     state.withLock { state in
-      guard state.vouches(for: resource, changes) else { return false }
-      var lacks = true
-      state.entries.resources[resource]?.forEach { member, _ in if member?.isTransform == true { lacks = false } }
-      return lacks
+      guard state.isCurrent(changes) else { return false }
+      if let leaseEnd { state.leaseEnd = max(state.leaseEnd, leaseEnd) }
+      return state.vouches(for: resource) && isTrue(state.entries.resources[resource])
     }
   }
-
-  /// Whether a resource certainly has no entry.
-  func lacks(resource: NameDigest, _ changes: FolderChanges?) -> Bool {
-    state.withLock { $0.vouches(for: resource, changes) && $0.entries.resources[resource] == nil }
-  }
-
-  /// Whether the index has an entry of a resource, which may be gone.
-  func knows(_ resource: NameDigest) -> Bool { state.withLock { $0.entries.resources[resource] != nil } }
 
   /// Records a lookup that read the file system and found nothing.
   ///

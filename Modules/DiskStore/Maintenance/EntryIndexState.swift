@@ -22,7 +22,9 @@ struct EntryIndexState {
   var isComplete = false
   var isClosed = false
   /// The changes of other caches when the last list began, or `nil` if the files must be listed.
-  var listed: FolderChanges?
+  var listed: FolderChanges? { didSet { leaseEnd = .zero } }
+  /// The system's uptime until which no other cache can have changed anything since the last list; see ``Generation/lease``.
+  var leaseEnd = Duration.zero
   /// The uses by other caches at that time, or `nil` if unknown.
   var listedUses: FolderUses?
   /// The uses by other caches when all sizes matched the files, or `nil` if unknown.
@@ -166,8 +168,8 @@ struct EntryIndexState {
     return changes == listed && changes.counts.isQuiet
   }
 
-  /// Whether the index is reliable for a resource.
-  func vouches(for resource: NameDigest, _ changes: FolderChanges?) -> Bool {
-    isCurrent(changes) && !isClosed && !placing.contains(resource) && doubted[resource] == nil
+  /// Whether the index is reliable for a resource if it is current.
+  func vouches(for resource: NameDigest) -> Bool {
+    !isClosed && !placing.contains(resource) && doubted[resource] == nil
   }
 }

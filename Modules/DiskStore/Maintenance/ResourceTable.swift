@@ -80,6 +80,8 @@ struct ResourceEntries: Sendable {
 
   var hasVariants: Bool { members.keys.contains { !$0.isTransform } }
 
+  var hasTransforms: Bool { members.keys.contains { $0.isTransform } }
+
   subscript(member: EntryName.Member?) -> EntryIndex.Use? { member.map { members[$0] } ?? plain }
 
   /// - Returns: The previous record.

@@ -3,7 +3,7 @@ internal import CacheCore
 extension DiskEngine {
   /// Whether memory alone shows that a resource has no transformed value. Unlike a lookup, this is not counted.
   func surelyLacksTransforms(of plain: EntryName) -> Bool {
-    index.lacksTransforms(of: plain.resource, folder.foreignChanges(at: configuration.clock.uptime))
+    surely(plain.resource) { $0?.hasTransforms != true }
   }
 
   /// Returns the transformed values of a resource, without their bodies.

@@ -14,10 +14,13 @@ extension DiskEngine {
   /// It does not take the resource's turn. The turn is free, so earlier operations are done, and concurrent ones have no defined
   /// order.
   func entryWithoutWaiting(_ key: CacheKey, _ name: EntryName, alone: Bool) -> StoredEntry? {
-    // Reading the counters needs a system call, which a miss and a large entry save.
-    guard supportsNonblockingReads.load(ordering: .relaxed), let known = index.use(name), known.size <= Self.limit,
-      index.has(name, alone: alone, folder.foreignChanges(at: clock.uptime)), executor.isIdle(name.lane),
-      let file = fileWithoutWaiting(key, name)
+    guard supportsNonblockingReads.load(ordering: .relaxed),
+      surely(
+        name.resource,
+        {
+          guard let entries = $0, let known = entries[name.member] else { return false }
+          return known.size <= Self.limit && !(alone && entries.hasVariants)
+        }), executor.isIdle(name.lane), let file = fileWithoutWaiting(key, name)
     else { return nil }
     let now = now
     guard !isExpired(file.metadata), !isUseDue(file, at: now), !checksBodies || file.isBodyInMemoryWhole,
