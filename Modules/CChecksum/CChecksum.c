@@ -300,15 +300,15 @@ int cchecksum_no_access_time(void) {
 
 #if defined(__linux__) && defined(SYS_openat2) && defined(RESOLVE_CACHED) && defined(RWF_NOWAIT)
 
-int cchecksum_open_cached(const char *path) {
+int cchecksum_open_cached(int folder, const char *path) {
   struct open_how how;
   memset(&how, 0, sizeof how);
   how.flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | (unsigned)cchecksum_no_access_time();
   how.resolve = RESOLVE_CACHED;
-  int file = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+  int file = (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
   if (file >= 0 || errno != EPERM || cchecksum_no_access_time() == 0) return file;
   how.flags &= ~(unsigned)cchecksum_no_access_time();
-  return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+  return (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
 }
 
 ptrdiff_t cchecksum_read_cached(int file, void *bytes, size_t count, int64_t offset) {
@@ -316,7 +316,8 @@ ptrdiff_t cchecksum_read_cached(int file, void *bytes, size_t count, int64_t off
   return preadv2(file, &part, 1, (off_t)offset, RWF_NOWAIT);
 }
 #else
-int cchecksum_open_cached(const char *path) {
+int cchecksum_open_cached(int folder, const char *path) {
+  (void)folder;
   (void)path;
   errno = ENOSYS;
   return -1;

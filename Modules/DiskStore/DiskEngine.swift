@@ -55,8 +55,7 @@ final class DiskEngine: Sendable {
   /// removed.
   func find(_ name: EntryName, expecting key: CacheKey?) throws(CacheError) -> EntryFile? {
     let version = index.version
-    let found = folder.withPath(name) { EntryFile.find($0, expecting: key, folder.calls) }
-    switch found {
+    switch look(name, expecting: key) {
     case .entry(let file):
       guard isExpired(file.metadata) else { return file }
       if case .removed = remove(name, ifStill: file.status.identity) { count { $0.evictions[.expired, default: 0] += 1 } }
@@ -73,6 +72,15 @@ final class DiskEngine: Sendable {
     case .failed(.wouldBlock): return nil
     case .failed(let error): throw error.error("open an entry", folder.path(name))
     }
+  }
+
+  private func look(_ name: EntryName, expecting key: CacheKey?) -> EntryFile.Finding {
+    if let entries = surely(name.resource, { $0 != nil }) ? index.folder : nil {
+      let found = folder.withPath(name, from: entries) { EntryFile.find($0, in: entries, expecting: key, folder.calls) }
+      // The folder may have been deleted and created again.
+      if case .nothing = found {} else { return found }
+    }
+    return folder.withPath(name) { EntryFile.find($0, expecting: key, folder.calls) }
   }
 
   func open(_ key: CacheKey, _ name: EntryName, _ range: Range<Int64>?) throws(CacheError) -> StoredEntry? {
@@ -256,6 +264,8 @@ final class DiskEngine: Sendable {
 
   func removeAll() throws(CacheError) {
     try requireWritable()
+    // Before, because lookups must not use the folder that is moved away once a store has put an entry into the new one.
+    index.removingAll()
     try folder.removeAll()
     index.removedAll()
     // The list makes the index reliable again. A folder that cannot be listed now is listed when the index is next needed.

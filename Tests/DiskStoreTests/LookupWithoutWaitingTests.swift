@@ -34,7 +34,7 @@ private final class SystemMemory: Sendable {
   var opened: Int { state.withLock { $0.opened } }
 
   func add(to calls: inout FileCalls) {
-    calls.openCached = { [self] path in
+    calls.openCached = { [self] folder, path in
       let mode = state.withLock { state in
         state.opened += 1
         return state.mode
@@ -43,7 +43,7 @@ private final class SystemMemory: Sendable {
       case .absent: return .failure(SystemError(number: EAGAIN))
       case .refuses(let number): return .failure(SystemError(number: number))
       case .whole, .half, .refusesReading:
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        let descriptor = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         let number = errno
         between.withLock { work in
           defer { work = nil }
@@ -333,7 +333,7 @@ struct LookupWithoutWaitingTests {
     let calls = FileCalls.system
     let path = try #require(folder.entryFiles.first)
     let content = try file(path)
-    switch path.withCString(calls.openCached) {
+    switch path.withCString({ calls.openCached(AT_FDCWD, $0) }) {
     case .failure(let error): #expect([EAGAIN, ENOSYS, EPERM].contains(error.number))
     case .success(let descriptor):
       defer { close(descriptor) }
@@ -344,6 +344,6 @@ struct LookupWithoutWaitingTests {
       case .success(let count): #expect(content.starts(with: found.prefix(count)) && count > 0)
       }
     }
-    #expect(throws: SystemError.self) { try "/nowhere/at/all".withCString(calls.openCached).get() }
+    #expect(throws: SystemError.self) { try "/nowhere/at/all".withCString { calls.openCached(AT_FDCWD, $0) }.get() }
   }
 }

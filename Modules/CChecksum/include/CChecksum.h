@@ -29,9 +29,9 @@ bool cchecksum_uses_hardware(void);
 /// Without the flag, the first read after a write changes the inode, and can wait while the file system commits its journal.
 int cchecksum_no_access_time(void);
 
-/// Opens a file for reading if the whole path lookup is cached in memory. Otherwise returns -1 with `errno`: `EAGAIN`
-/// if the disk is needed, `ENOSYS` if the system has no such call (Linux has it since 5.12).
-int cchecksum_open_cached(const char *path);
+/// Opens a file for reading, like `openat`, if the whole path lookup is cached in memory. Otherwise returns -1 with
+/// `errno`: `EAGAIN` if the disk is needed, `ENOSYS` if the system has no such call (Linux has it since 5.12).
+int cchecksum_open_cached(int folder, const char *path);
 
 /// Reads, like `pread`, the part of a file that is cached in memory. Otherwise returns -1 with `errno`: `EAGAIN` if
 /// nothing is cached, `EOPNOTSUPP` if the file system does not support the call.

@@ -27,8 +27,8 @@ package struct FileCalls: Sendable {
   package var unlinkInside: @Sendable (_ folder: Int32, _ name: UnsafePointer<CChar>) -> SystemError?
   /// Whether this process can change a folder's contents. A missing folder is assumed to be creatable.
   package var isWritable: @Sendable (String) -> Bool
-  /// Opens a file for reading if that needs no wait for the disk.
-  package var openCached: @Sendable (UnsafePointer<CChar>) -> Result<Int32, SystemError>
+  /// Opens a file for reading, by a path from an open folder, if that needs no wait for the disk.
+  package var openCached: @Sendable (_ folder: Int32, UnsafePointer<CChar>) -> Result<Int32, SystemError>
   /// Reads bytes at an offset that the system has in memory, possibly fewer than requested.
   package var readCached: @Sendable (Int32, UnsafeMutableRawBufferPointer, Int64) -> Result<Int, SystemError>
   /// Waits 20 ms for a lock that is taken.
@@ -52,8 +52,8 @@ package struct FileCalls: Sendable {
     unlink: { path in unlinkFile(path) },
     unlinkInside: { folder, name in unlinkat(folder, name, 0) == 0 ? nil : .last },
     isWritable: { path in path.withCString { access($0, W_OK) } == 0 || errno == ENOENT || errno == ENOTDIR },
-    openCached: { path in
-      let descriptor = cchecksum_open_cached(path)
+    openCached: { folder, path in
+      let descriptor = cchecksum_open_cached(folder, path)
       return descriptor >= 0 ? .success(descriptor) : .failure(.last)
     },
     readCached: { descriptor, bytes, offset in

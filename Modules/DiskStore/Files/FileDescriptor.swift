@@ -20,21 +20,25 @@ final class FileDescriptor: Sendable {
   /// Reads bytes that the system has in memory, if the file may be read only in this way.
   private let readCached: (@Sendable (Int32, UnsafeMutableRawBufferPointer, Int64) -> Result<Int, SystemError>)?
 
-  init(_ path: UnsafePointer<CChar>, _ access: Access) throws(SystemError) {
-    raw = try Self.opened(path, access)
+  /// Opens a file, by a path from an open folder if there is one.
+  init(_ path: UnsafePointer<CChar>, _ access: Access, in folder: FileDescriptor? = nil) throws(SystemError) {
+    raw = try Self.opened(path, access, in: folder)
     readCached = nil
   }
 
   /// Opens a file to read only the bytes that the system has in memory. A read that would wait throws ``SystemError/wouldBlock``.
-  init(cached path: UnsafePointer<CChar>, _ calls: FileCalls) throws(SystemError) {
-    raw = try calls.openCached(path).get()
+  init(cached path: UnsafePointer<CChar>, in folder: FileDescriptor?, _ calls: FileCalls) throws(SystemError) {
+    raw = try calls.openCached(folder?.raw ?? AT_FDCWD, path).get()
     readCached = calls.readCached
   }
 
   /// Whether reads of this file must not wait.
   var isCachedAlone: Bool { readCached != nil }
 
-  private static func opened(_ path: UnsafePointer<CChar>, _ access: Access) throws(SystemError) -> Int32 {
+  private static func opened(
+    _ path: UnsafePointer<CChar>, _ access: Access, in folder: FileDescriptor?
+  ) throws(SystemError) -> Int32 {
+    let folder = folder?.raw ?? AT_FDCWD
     let flags: Int32 =
       switch access {
       case .read: O_RDONLY | cchecksum_no_access_time()
@@ -42,17 +46,17 @@ final class FileDescriptor: Sendable {
       case .createNew: O_RDWR | O_CREAT | O_EXCL
       case .folder: O_RDONLY | O_DIRECTORY
       }
-    var descriptor = opened(path, flags)
+    var descriptor = opened(path, flags, in: folder)
     // The file belongs to another user, so its access time changes.
-    if descriptor < 0, access == .read, errno == EPERM { descriptor = opened(path, O_RDONLY) }
+    if descriptor < 0, access == .read, errno == EPERM { descriptor = opened(path, O_RDONLY, in: folder) }
     guard descriptor >= 0 else { throw .last }
     return descriptor
   }
 
-  private static func opened(_ path: UnsafePointer<CChar>, _ flags: Int32) -> Int32 {
+  private static func opened(_ path: UnsafePointer<CChar>, _ flags: Int32, in folder: Int32) -> Int32 {
     var descriptor: Int32
     repeat {
-      descriptor = open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)
+      descriptor = openat(folder, path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)
     } while descriptor < 0 && errno == EINTR
     return descriptor
   }
@@ -70,7 +74,7 @@ final class FileDescriptor: Sendable {
 
   /// The implicit conversion of a string argument to a C string would copy it first.
   convenience init(_ path: String, _ access: Access) throws(SystemError) {
-    try self.init(path.withCString { path in Result { () throws(SystemError) in try Self.opened(path, access) } }.get())
+    try self.init(path.withCString { path in Result { () throws(SystemError) in try Self.opened(path, access, in: nil) } }.get())
   }
 
   private init(_ raw: Int32) {

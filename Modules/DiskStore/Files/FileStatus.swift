@@ -25,6 +25,13 @@ struct FileStatus: Hashable, Sendable {
   var modified: Timestamp
   var ownership: FileOwnership
 
+  /// The user of this process when it was first asked for, which takes a system call.
+  private static let firstUser = geteuid()
+
+  /// Whether only trusted users can change the file. It needs no system call if the file is this user's alone, as the store
+  /// creates it.
+  var isTrusted: Bool { ownership.user == Self.firstUser && ownership.mode & 0o022 == 0 || ownership.isTrusted }
+
   /// The unit in bytes in which most file systems allocate space.
   static let blockSize: Int64 = 4_096
 
@@ -57,7 +64,7 @@ struct FileStatus: Hashable, Sendable {
     modified = overflows ? .distantFuture : Timestamp(nanoseconds: sum)
   }
 
-  /// Reads the status of the file at `name` in an open folder. Links are not followed.
+  /// Reads the status of the file at `name`, a path from an open folder. Links are not followed.
   init(_ name: UnsafePointer<CChar>, in folder: Int32) throws(SystemError) {
     var status = stat()
     guard fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { throw .last }

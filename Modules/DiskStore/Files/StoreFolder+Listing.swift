@@ -2,6 +2,9 @@ internal import CacheCore
 
 /// The listing of files.
 extension StoreFolder {
+  /// Opens the folder of all entries, or returns `nil` if that fails.
+  func openEntries() -> FileDescriptor? { try? FileDescriptor(entries, .folder) }
+
   /// Calls `body` for every file with an entry's name. Links and other files are skipped. A file without a readable status is
   /// reported as empty.
   func forEachEntry(_ body: (EntryName, FileStatus) -> Void) throws(CacheError) {

@@ -112,6 +112,13 @@ final class StoreFolder: Sendable {
     try name.withPath(below: entriesPrefix, part, body)
   }
 
+  /// Calls `body` with the path of an entry's file from `entries`, if that folder is given, or else its whole path.
+  func withPath<Result, Failure: Error>(
+    _ name: EntryName, from entries: FileDescriptor?, _ body: (UnsafePointer<CChar>) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try name.withPath(below: entries == nil ? entriesPrefix : "", .file, body)
+  }
+
   // MARK: Changes by other caches
 
   /// The interval between checks that the open counters are still those of the folder.

@@ -5,6 +5,7 @@ extension DiskEngine {
   /// Loads the index from its file if it matches the folder's state. Returns `false` if the files must be listed.
   func loadIndex() -> Bool {
     let (changes, uses) = (folder.foreignChanges, folder.foreignUses)
+    let entries = folder.openEntries()
     index.beginList()
     // The counters are read afterwards: later changes of this cache are noted, and earlier ones have incremented them.
     guard let stamp = folder.indexStamp, let found = folder.readIndex(stamp) else {
@@ -12,7 +13,7 @@ extension DiskEngine {
       return false
     }
     // An append by another cache would have removed the file first, so the sizes are right.
-    endList(found, since: changes, uses, seesUses: false)
+    endList(found, in: entries, since: changes, uses, seesUses: false)
     indexFile.withLock { $0.holds(stamp) }
     return true
   }

@@ -18,6 +18,7 @@ extension DiskEngine {
   func list() throws(CacheError) {
     folder.adoptGeneration()
     let (changes, uses) = (folder.foreignChanges, folder.foreignUses)
+    let entries = folder.openEntries()
     var found: [EntryName: EntryIndex.Use] = [:]
     found.reserveCapacity(index.known.count)
     index.beginList()
@@ -27,21 +28,25 @@ extension DiskEngine {
       index.abandonList()
       throw error
     }
-    endList(found, since: changes, uses)
+    endList(found, in: entries, since: changes, uses)
   }
 
   /// - Parameters:
+  ///   - entries: The folder of the entries, opened after the changes were read and before the list began.
   ///   - changes: The changes of other caches before the list began.
   ///   - uses: The uses by other caches before the list began.
   ///   - seesUses: Whether the list reflects those uses.
-  func endList(_ found: [EntryName: EntryIndex.Use], since changes: FolderChanges?, _ uses: FolderUses?, seesUses: Bool = true) {
+  func endList(
+    _ found: [EntryName: EntryIndex.Use], in entries: FileDescriptor?, since changes: FolderChanges?, _ uses: FolderUses?,
+    seesUses: Bool = true
+  ) {
     // An entry that this cache changed meanwhile may be listed before or after the change. Its lane excludes changes between this
     // check and the count.
     for name in index.endList(found) {
       executor.wait(.entry(name.lane)) { index.recordCheck(name, folder.status(name).map { EntryIndex.Use($0) }) }
     }
     folder.checkCounters(at: configuration.clock.uptime)
-    index.trust(since: changes, uses, seesUses: seesUses)
+    index.trust(in: entries, since: changes, uses, seesUses: seesUses)
   }
 
   /// Returns the total size in bytes and the number of entries, including those of other processes.

@@ -50,11 +50,15 @@ extension EntryIndex {
   /// Makes the index reliable until other caches change something.
   ///
   /// - Parameters:
+  ///   - folder: The folder of the entries, opened after the changes were read and before the list began.
   ///   - changes: The changes of other caches before the list began.
   ///   - uses: The uses by other caches before the list began.
   ///   - seesUses: Whether the list reflects those uses. If not, it has the sizes of that time but the uses of another.
-  func trust(since changes: FolderChanges?, _ uses: FolderUses? = nil, seesUses: Bool = true) {
-    state.withLock { ($0.listed, $0.listedUses, $0.sizedUses) = (changes, seesUses ? uses : nil, uses) }
+  func trust(in folder: FileDescriptor? = nil, since changes: FolderChanges?, _ uses: FolderUses? = nil, seesUses: Bool = true) {
+    state.withLock { state in
+      (state.listed, state.listedUses, state.sizedUses) = (changes, seesUses ? uses : nil, uses)
+      state.folder = folder
+    }
   }
 
   /// Whether all sizes match the files. A cache that appends to a file also counts a use.

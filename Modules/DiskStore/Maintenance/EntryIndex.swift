@@ -86,6 +86,9 @@ final class EntryIndex: Sendable {
     }
   }
 
+  /// Makes the index unreliable until the next list, because all entries are about to be removed.
+  func removingAll() { state.withLock { $0.listed = nil } }
+
   func removedAll() {
     let old = state.withLock { state in
       // A simultaneous store may have been counted and removed, or neither. The next query checks the files.
@@ -197,6 +200,9 @@ final class EntryIndex: Sendable {
 
   /// The total size and number of known entries.
   var known: (size: Int64, count: Int) { state.withLock { ($0.entries.total, $0.entries.count) } }
+
+  /// The folder of the entries, open, if the index was reliable when last asked.
+  var folder: FileDescriptor? { state.withLock { $0.folder } }
 
   func use(_ name: EntryName) -> Use? { state.withLock { $0.entries[name] } }
 

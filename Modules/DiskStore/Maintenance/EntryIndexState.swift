@@ -22,7 +22,9 @@ struct EntryIndexState {
   var isComplete = false
   var isClosed = false
   /// The changes of other caches when the last list began, or `nil` if the files must be listed.
-  var listed: FolderChanges? { didSet { leaseEnd = .zero } }
+  var listed: FolderChanges? { didSet { (leaseEnd, folder) = (.zero, nil) } }
+  /// The folder of the entries that the last list read, while the index is reliable. A path from it is quicker to resolve.
+  var folder: FileDescriptor?
   /// The system's uptime until which no other cache can have changed anything since the last list; see ``Generation/lease``.
   var leaseEnd = Duration.zero
   /// The uses by other caches at that time, or `nil` if unknown.

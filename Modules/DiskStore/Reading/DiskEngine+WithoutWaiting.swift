@@ -32,9 +32,10 @@ extension DiskEngine {
   }
 
   private func fileWithoutWaiting(_ key: CacheKey, _ name: EntryName) -> EntryFile? {
-    folder.withPath(name) { path in
+    let entries = index.folder
+    return folder.withPath(name, from: entries) { path in
       do throws(SystemError) {
-        return try EntryFile.findCached(path, expecting: key, folder.calls)
+        return try EntryFile.findCached(path, in: entries, expecting: key, folder.calls)
       } catch {
         // An unsupported call is tried only once.
         if error.meansNoSuchCall { supportsNonblockingReads.store(false, ordering: .relaxed) }

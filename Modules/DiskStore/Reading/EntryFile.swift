@@ -1,5 +1,13 @@
 internal import CacheCore
 
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else
@@ -101,15 +109,19 @@ final class EntryFile: Sendable {
 extension EntryFile {
   /// Opens the file at `path` and checks everything except the body.
   ///
-  /// - Parameter expected: The key that the entry must have, or `nil` for any key.
-  static func find(_ path: UnsafePointer<CChar>, expecting expected: CacheKey?, _ calls: FileCalls) -> Finding {
+  /// - Parameters:
+  ///   - folder: The open folder from which the path leads to the file, or `nil` for a whole path.
+  ///   - expected: The key that the entry must have, or `nil` for any key.
+  static func find(
+    _ path: UnsafePointer<CChar>, in folder: FileDescriptor? = nil, expecting expected: CacheKey?, _ calls: FileCalls
+  ) -> Finding {
     do throws(SystemError) {
-      let descriptor = try FileDescriptor(path, .read)
+      let descriptor = try FileDescriptor(path, .read, in: folder)
       return try read(descriptor, expecting: expected, calls)
     } catch {
       switch error {
       case .notFound, .notAFolder: return .nothing
-      case .isLink: return .damaged("a link", (try? FileStatus(path: path))?.identity)
+      case .isLink: return .damaged("a link", (try? FileStatus(path, in: folder?.raw ?? AT_FDCWD))?.identity)
       default: return .failed(error)
       }
     }
@@ -118,9 +130,10 @@ extension EntryFile {
   /// Opens the file at `path` and checks everything except the body, with only those bytes that the system has in memory. Returns
   /// `nil` if there is no such entry or a thorough lookup is needed.
   static func findCached(
-    _ path: UnsafePointer<CChar>, expecting expected: CacheKey, _ calls: FileCalls
+    _ path: UnsafePointer<CChar>, in folder: FileDescriptor?, expecting expected: CacheKey, _ calls: FileCalls
   ) throws(SystemError) -> EntryFile? {
-    guard case .entry(let file) = try read(FileDescriptor(cached: path, calls), expecting: expected, calls) else { return nil }
+    let descriptor = try FileDescriptor(cached: path, in: folder, calls)
+    guard case .entry(let file) = try read(descriptor, expecting: expected, calls) else { return nil }
     return file
   }
 
@@ -134,7 +147,7 @@ extension EntryFile {
     case .other: return .damaged("not a regular file", status.identity)
     case .file: break
     }
-    guard status.ownership.isTrusted else { return .damaged("a file that other users can change", status.identity) }
+    guard status.isTrusted else { return .damaged("a file that other users can change", status.identity) }
     let reader = try FileReader(descriptor, status.size, head: EntryHeader.length + (expected.map(KeySection.length) ?? 4096))
     do throws(ReadFailure) {
       return .entry(try parse(reader, status, expecting: expected, calls))
