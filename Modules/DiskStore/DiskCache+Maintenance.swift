@@ -75,3 +75,57 @@ extension DiskCache {
     return try await engine.executor.run(.maintenance) { [engine] () throws(CacheError) in try work(engine) }
   }
 }
+
+/// The number of operations of a ``DiskCache`` since it was created.
+public struct DiskCounters: Hashable, Sendable {
+  /// Lookups that found an entry.
+  public var hits = 0
+  /// Lookups that found no entry, or only an expired or damaged one.
+  public var misses = 0
+  /// Files found damaged. Each also counts as a miss unless its body had begun to stream.
+  public var damaged = 0
+  /// Removals by reason.
+  public var evictions: [EvictionReason: Int] = [:]
+  /// Entries that were committed.
+  public var writes = 0
+  /// Entries whose write or commit failed.
+  public var failedWrites = 0
+  /// Entries and metadata updates that were refused because too many stores were waiting; see
+  /// ``DiskCache/Configuration/pendingLimit``.
+  public var refusedWrites = 0
+  /// Stores that found the disk or the quota full. Each one evicts a tenth of the cache, but never the last entry.
+  public var fullDisk = 0
+  /// Files that the store could not remove.
+  public var failedRemovals = 0
+
+  /// Creates counters that are all zero.
+  public init() {}
+}
+
+/// The results of ``DiskCache/verify(removingDamaged:)`` and ``DiskCache/repair()``.
+public struct VerificationReport: Hashable, Sendable {
+  /// The number of intact entries.
+  public var good = 0
+  /// The total size of the bodies of the intact entries, in bytes.
+  public var bodyBytes: Int64 = 0
+  /// The damage of each damaged file, by path.
+  public var damaged: [String: String] = [:]
+  /// The number of damaged files that were removed.
+  public var removed = 0
+  /// The number of entries of a later format version, which were not touched.
+  public var newer = 0
+  /// The error of each file that could not be read, by path.
+  public var unreadable: [String: String] = [:]
+
+  /// The number of temporary files that a repair removed because the process that wrote them has ended.
+  public var orphans = 0
+  /// Whether a repair reset the folder's change counters. A process that ends during a change leaves two counters that differ.
+  /// Until they are reset, every lookup that misses reads the file system.
+  public var renewedCounters = false
+
+  /// Creates an empty report.
+  public init() {}
+
+  /// Whether every damaged file was removed and every file could be read.
+  public var isClean: Bool { damaged.count == removed && unreadable.isEmpty }
+}

@@ -133,3 +133,92 @@ struct IOState {
     return false
   }
 }
+
+/// A job in the executor.
+struct IOJob: Sendable {
+  /// The resource of the job, if its order matters.
+  let resource: UInt64?
+  /// The kind of worker that runs it, or `nil` for the maintenance thread.
+  let kind: WorkerPool.Kind?
+  /// The number of bytes to write.
+  let bytes: Int
+  /// Runs the job and returns a closure that reports its result.
+  let work: @Sendable () -> @Sendable () -> Void
+
+  init(_ lane: IOExecutor.Lane, _ work: @escaping @Sendable () -> @Sendable () -> Void) {
+    self.work = work
+    switch lane {
+    case .entry(let resource): (self.resource, kind, bytes) = (resource, .looking, 0)
+    case .storing(let resource, let bytes): (self.resource, kind, self.bytes) = (resource, .storing, bytes)
+    case .unordered: (resource, kind, bytes) = (nil, .looking, 0)
+    case .maintenance: (resource, kind, bytes) = (nil, nil, 0)
+    }
+  }
+}
+
+/// The threads for one kind of work, and the jobs that are ready for them.
+struct WorkerPool {
+  enum Kind: Sendable { case looking, storing }
+
+  struct Worker: Sendable {
+    let kind: Kind
+    let number: Int
+  }
+
+  private let kind: Kind
+  private var ready = WorkQueue<IOJob>()
+  /// The idle workers. The one that became idle last is at the end and is woken first.
+  private var resting: [Int]
+
+  init(_ kind: Kind, width: Int) {
+    self.kind = kind
+    resting = Array((0..<width).reversed())
+  }
+
+  /// Accepts a job.
+  ///
+  /// - Returns: The worker to wake, if any.
+  mutating func add(_ job: IOJob) -> Worker? {
+    ready.append(job)
+    return resting.popLast().map { Worker(kind: kind, number: $0) }
+  }
+
+  /// Returns the oldest ready job, or `nil` if the worker becomes idle.
+  mutating func next(for worker: Worker) -> IOJob? {
+    guard let job = ready.popFirst() else {
+      resting.append(worker.number)
+      return nil
+    }
+    return job
+  }
+}
+
+/// A first-in, first-out queue with amortized O(1) at both ends. Removing the first element of an array would move all others.
+struct WorkQueue<Element> {
+  /// The elements, with `nil` for those already removed.
+  private var elements: [Element?] = []
+  /// The number of removed elements.
+  private var taken = 0
+  /// The minimum number of removed elements before the others are moved.
+  private static var fewest: Int { 64 }
+
+  mutating func append(_ element: Element) { elements.append(element) }
+
+  /// Removes and returns the oldest element.
+  mutating func popFirst() -> Element? {
+    guard taken < elements.count else { return nil }
+    let element = elements[taken]
+    elements[taken] = nil
+    taken += 1
+    if taken == elements.count {
+      elements.removeAll(keepingCapacity: taken <= Self.fewest)
+      taken = 0
+    } else if taken >= Self.fewest, taken * 2 >= elements.count {
+      elements.removeFirst(taken)
+      taken = 0
+    }
+    return element
+  }
+}
+
+extension WorkQueue: Sendable where Element: Sendable {}

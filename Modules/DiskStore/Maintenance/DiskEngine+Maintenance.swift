@@ -1,4 +1,5 @@
 internal import CacheCore
+internal import Dispatch
 
 /// The maintenance of the whole folder, in its own lane.
 ///
@@ -129,4 +130,34 @@ extension DiskEngine {
     case .failed(let error): report.unreadable[path] = error.error("read an entry", path).reason
     }
   }
+}
+
+/// The repair of a folder, in the maintenance lane.
+extension DiskEngine {
+  func repair() throws(CacheError) -> VerificationReport {
+    try requireWritable()
+    let orphans = folder.collectOrphans()
+    // The index file is only a hint. It is written again below.
+    forgetIndexFile()
+    let renewedCounters = folder.renewCounters()
+    var report = try verify(removingDamaged: true)
+    (report.orphans, report.renewedCounters) = (orphans, renewedCounters)
+    try list()
+    saveIndex()
+    return report
+  }
+}
+
+/// A short delay after opening, in which the first lookups do not compete for processors with reading the index or listing the
+/// files.
+final class StartupGate: Sendable {
+  private static let length = DispatchTimeInterval.milliseconds(20)
+
+  private let isOver = DispatchSemaphore(value: 0)
+
+  /// Returns when the delay is over.
+  func wait() { _ = isOver.wait(timeout: .now() + Self.length) }
+
+  /// Ends the delay because a caller needs the work behind it.
+  func end() { isOver.signal() }
 }
