@@ -266,10 +266,10 @@ final class DiskEngine: Sendable {
     try requireWritable()
     // Before, because lookups must not use the folder that is moved away once a store has put an entry into the new one.
     index.removingAll()
+    // The list makes the index reliable again. A folder that cannot be listed now is listed when the index is next needed.
+    defer { try? list() }
     try folder.removeAll()
     index.removedAll()
-    // The list makes the index reliable again. A folder that cannot be listed now is listed when the index is next needed.
-    try? list()
   }
 
   /// - Parameter checksAgain: Whether to check with the system even if the folder was writable at the last check.
