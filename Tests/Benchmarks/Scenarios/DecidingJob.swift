@@ -7,6 +7,8 @@ struct DecidingJob: Job {
   static let name = "deciding"
 
   enum Decision: String, Codable, Hashable, Sendable, CaseIterable {
+    /// Finds that no response is stored.
+    case miss
     /// Finds a fresh stored response among the variants of a resource.
     case hit
     /// Makes the head of a response from a stored one.
@@ -17,10 +19,12 @@ struct DecidingJob: Job {
     case store
     /// Updates the stored metadata from a 304.
     case freshen
+    /// Finds that a 404 without a lifetime is not stored.
+    case pass
   }
 
   let decision: Decision
-  /// The number of fields of the response, at least 15.
+  /// The number of fields of the response, at least 8.
   let fields: Int
   let isShared: Bool
   let repetitions: Int
@@ -42,6 +46,7 @@ struct DecidingJob: Job {
 
 /// A request, its stored response, and the origin's next response.
 private struct DecidingExchange {
+  /// The first eight are those of a common server for a file.
   private static let answered = [
     ("Date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("Server", "nginx/1.25.3"), ("Content-Type", "text/html; charset=utf-8"),
     ("Content-Length", "20480"), ("Connection", "keep-alive"), ("Last-Modified", "Sat, 05 Nov 1994 08:49:37 GMT"),
@@ -61,12 +66,14 @@ private struct DecidingExchange {
   private let conditional: HTTPRequest
   private let response: HTTPResponse
   private let notModified: HTTPResponse
+  private let notFound: HTTPResponse
   private let stored: [StoredMetadata]
 
   init(fields: Int, mode: CacheMode) throws {
     validator = ETagValidator(mode: mode, digestSecret: DigestSecret(high: 1, low: 2))
     let more = (0..<max(0, fields - Self.answered.count)).map { ("X-Field-\($0)", "a value of some length, \($0)") }
-    response = HTTPResponse(status: .ok, headerFields: Self.fields(Self.answered + more))
+    response = HTTPResponse(status: .ok, headerFields: Self.fields(Self.answered.prefix(fields) + more))
+    notFound = HTTPResponse(status: .notFound, headerFields: Self.fields(Self.answered.prefix(5)))
     notModified = HTTPResponse(
       status: .notModified, headerFields: Self.fields(Self.answered.filter { ["Date", "ETag", "Cache-Control"].contains($0.0) }))
     request = HTTPRequest(
@@ -81,19 +88,22 @@ private struct DecidingExchange {
     stored = [metadata]
   }
 
-  private static func fields(_ lines: [(String, String)]) -> HTTPFields {
+  private static func fields(_ lines: some Sequence<(String, String)>) -> HTTPFields {
     HTTPFields(lines.compactMap { line in HTTPField.Name(line.0).map { HTTPField(name: $0, value: line.1) } })
   }
 
   /// Makes the decision and returns whether it is correct.
   func decide(_ decision: DecidingJob.Decision) -> Bool {
     switch decision {
+    case .miss:
+      if case .fetch(_, nil, .uriMiss) = validator.plan(request, policy: .standard, stored: [], now: now) { true } else { false }
     case .hit:
       if case .use(0, nil) = validator.plan(request, policy: .standard, stored: stored, now: now) { true } else { false }
     case .reply: validator.reply(to: request, from: stored[0], now: now).content == .whole
     case .freshness: validator.freshness(of: response, requestTime: now, responseTime: now).isFresh(at: now)
     case .store: if case .store = judge(response, sent: request) { true } else { false }
     case .freshen: if case .update(0, _, _) = judge(notModified, sent: conditional) { true } else { false }
+    case .pass: if case .pass = judge(notFound, sent: request) { true } else { false }
     }
   }
 

@@ -13,7 +13,7 @@ struct DecidingScenario {
       switch decision {
       case .hit: 2
       case .freshness, .store: fields == 15 ? 10 : nil
-      case .reply, .freshen: nil
+      case .miss, .reply, .freshen, .pass: nil
       }
     }
   }
@@ -28,7 +28,7 @@ struct DecidingScenario {
     )
     var ways: [Way] = []
     for decision in DecidingJob.Decision.allCases {
-      ways += [15, 100].map { Way(decision: decision, fields: $0, isShared: false) }
+      ways += [8, 15, 100].map { Way(decision: decision, fields: $0, isShared: false) }
       ways.append(Way(decision: decision, fields: 15, isShared: true))
     }
     let measured = try await bench.rounds(ways, count: rounds) {
@@ -51,11 +51,13 @@ struct DecidingScenario {
 extension DecidingJob.Decision {
   fileprivate var title: String {
     switch self {
+    case .miss: "find no response"
     case .hit: "find a fresh response"
     case .reply: "make its head"
     case .freshness: "read a response's freshness"
     case .store: "make stored metadata"
     case .freshen: "update metadata from a 304"
+    case .pass: "pass a 404"
     }
   }
 }
