@@ -49,6 +49,60 @@ struct FlightClosingTests {
   }
 }
 
+@Suite("The table of flights")
+struct FlightTableTests {
+  private let flights = Flights(InvalidationLog())
+
+  private func key(_ name: String) -> FlightKey { .revalidation(CacheKey(resource: name), stores: []) }
+
+  @Test("at most 256 revalidations run in the background, and a later one starts when one of them has ended")
+  func revalidationLimit() async throws {
+    let (gate, started) = (Gate(), Counter())
+    for number in 0...Flights.maximumRevalidations {
+      flights.startRevalidation(key("\(number)"), id: LoadID(), LoadPriority()) {
+        started.increment()
+        await gate.pass()
+      }
+    }
+    try await Turns.until { started.value == Flights.maximumRevalidations }
+    gate.open()
+    try await Turns.until {
+      flights.startRevalidation(key("late"), id: LoadID(), LoadPriority()) { started.increment() }
+      return started.value > Flights.maximumRevalidations
+    }
+    await flights.close()
+  }
+
+  @Test("one revalidation of a resource runs at a time, and none starts after the manager has closed")
+  func oneRevalidation() async throws {
+    let (gate, started) = (Gate(), Counter())
+    for _ in 0..<2 {
+      flights.startRevalidation(key("a"), id: LoadID(), LoadPriority()) {
+        started.increment()
+        await gate.pass()
+      }
+    }
+    await gate.arrived()
+    gate.open()
+    await flights.close()
+    flights.startRevalidation(key("a"), id: LoadID(), LoadPriority()) { started.increment() }
+    #expect(started.value == 1)
+  }
+
+  @Test("a lookup before a purge is invalid after the end of a flight that the purge closed to others")
+  func closedToOthers() throws {
+    let fixture = try ManagerFixture()
+    let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.core)
+    let (flight, _) = try #require(
+      flights.join(.bytes(CoalescingKey(load)), load, Waiter<LoadOutcome>(LoadPriority())))
+    flights.closeToOthers()
+    let position = flights.endPosition
+
+    flight.end(.failure(.cancelled))
+    #expect(flights.endPosition > position)
+  }
+}
+
 /// An executor that holds jobs until a test runs them.
 private final class SteppedExecutor: TaskExecutor {
   private let waiting = Lock<[UnownedJob]>([])
