@@ -118,10 +118,10 @@ final class DiskEngine: Sendable {
 
   /// Whether a test of a resource's entries in the index succeeds and its result is certain.
   func surely(_ resource: NameDigest, _ isTrue: (ResourceEntries?) -> Bool) -> Bool {
+    // Neither the clock nor the counters, which need a system call, are read if the test fails.
+    guard let leaseEnd = index.leaseEnd(of: resource, ifTrue: isTrue) else { return false }
     let start = SystemClock().uptime
-    let (result, isCertain) = index.test(resource, at: start, isTrue)
-    // Reading the counters needs a system call, which saves nothing if the test fails.
-    guard result, !isCertain else { return result }
+    if start < leaseEnd { return true }
     guard let (changes, isLeased) = folder.foreignChanges(at: clock.uptime) else { return false }
     return index.passes(resource, changes, leaseEnd: isLeased ? start + Generation.lease : nil, isTrue)
   }

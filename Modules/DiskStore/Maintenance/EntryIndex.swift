@@ -108,13 +108,11 @@ final class EntryIndex: Sendable {
 
   /// Tests the known entries of a resource, `nil` if there are none.
   ///
-  /// - Parameter uptime: The system's uptime when the lookup began.
-  /// - Returns: The result, and whether it is certain because a lease has not ended.
-  func test(
-    _ resource: NameDigest, at uptime: Duration, _ isTrue: (ResourceEntries?) -> Bool
-  ) -> (isTrue: Bool, isCertain: Bool) {
+  /// - Returns: The system's uptime before which the result is certain, or `nil` if the test fails.
+  func leaseEnd(of resource: NameDigest, ifTrue isTrue: (ResourceEntries?) -> Bool) -> Duration? {
     state.withLock { state in
-      (isTrue(state.entries.resources[resource]), uptime < state.leaseEnd && state.vouches(for: resource))
+      guard isTrue(state.entries.resources[resource]) else { return nil }
+      return state.vouches(for: resource) ? state.leaseEnd : .zero
     }
   }
 
