@@ -187,7 +187,7 @@ let package = Package(
       path: "Modules/CVIPS", cSettings: [.define("ETAGERE_VIPS", .when(platforms: [.linux], traits: ["VIPS"]))],
       linkerSettings: [.linkedLibrary("vips", .when(platforms: [.linux], traits: ["VIPS"]))]),
     module("ImageCodecs", ["CacheCore", vips]),
-    module("CacheManager", ["CacheCore", httpTypes]),
+    module("CacheManager", ["CacheCore", "CChecksum", httpTypes]),
     module(
       "ImageService",
       [

@@ -87,6 +87,17 @@ func openFile(_ path: String, _ flags: Int32, _ mode: mode_t = 0) -> Int32 {
   }
 }
 
+/// Reads bytes at an offset, up to the end of the file. Returns the number of bytes, which is too small after an error.
+func readFile(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int {
+  var done = 0
+  while done < buffer.count {
+    let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+    let count = pread(descriptor, rest.baseAddress, rest.count, off_t(offset + Int64(done)))
+    if count > 0 { done += count } else if count == 0 || errno != EINTR { break }
+  }
+  return done
+}
+
 func closeFile(_ descriptor: Int32) { close(descriptor) }
 
 func moveFile(_ from: String, _ to: String) -> Bool { rename(from, to) == 0 }

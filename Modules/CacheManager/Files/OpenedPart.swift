@@ -11,9 +11,8 @@ struct OpenedPart {
   var descriptor: Int32 = -1
   /// The permissions of the complete file, or `nil` if the partial file has them.
   var permissions: mode_t?
-  var record: PartRecord?
-  /// The number of bytes that the file has.
-  var count: Int64 = 0
+  /// The bytes of an earlier load, which are not verified yet.
+  var recorded: RecordedBytes?
 
   /// Creates a file, with the permissions of the file that it replaces. If they cannot be set, it is as private as any new file.
   init?(unique path: String, _ replaced: mode_t?) {
@@ -44,12 +43,9 @@ struct OpenedPart {
         guard descriptor >= 0, access(names.folder + ".", W_OK | X_OK) == 0, FileStatus.own(descriptor) != nil else { break }
         // The size counts only under the lock, because the load that held it may have changed the file.
         if Self.takes(descriptor, names.part), let status = FileStatus.own(descriptor) {
-          let (size, record) = (Int64(status.st_size), PartRecord(path: names.record))
-          let reliable = record?.reliableCount(size: size) ?? 0
-          // Bytes beyond the reliable ones must not look like written ones later.
-          if let record, reliable > 0, reliable == size || ftruncate(descriptor, off_t(reliable)) == 0 {
-            (self.record, count) = (record, reliable)
-            permissions = replaced ?? mode_t(truncatingIfNeeded: record.permissions & 0o777)
+          if status.st_size > 0, let (record, file) = PartRecordFile.open(names.record) {
+            recorded = RecordedBytes(record, file, size: Int64(status.st_size))
+            permissions = replaced ?? mode_t(record.permissions)
             return
           }
           unlink(names.record)

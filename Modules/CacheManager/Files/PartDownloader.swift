@@ -26,7 +26,7 @@ struct PartDownloader: Downloader {
   }
 
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
-    if let part = await part(for: request) {
+    if let part = try await part(for: request) {
       var rest = part.plan.request(request, from: part.count)
       // The conditions of the cache are evaluated before the range (RFC 9110 §13.2.2), so a 304 still confirms its response.
       for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince] {
@@ -47,12 +47,11 @@ struct PartDownloader: Downloader {
     return recorded(try await base.download(request), request)
   }
 
-  private func part(for request: DownloadRequest) async -> PartialFile.Part? {
+  private func part(for request: DownloadRequest) async throws(CacheError) -> PartialFile.Part? {
     guard request.head.method == .get, request.body == nil, !request.head.headerFields.contains(.range),
-      load.acceptedStatuses.contains(200), let part = await file.part,
-      part.record.matches(request.head, for: load.settings.resource)
+      load.acceptedStatuses.contains(200)
     else { return nil }
-    return part
+    return try await file.part { $0.matches(request.head, for: load.settings.resource) }
   }
 
   /// Returns the whole response. A 206 need not repeat the fields that describe the content (RFC 9110 §15.3.7).
@@ -113,7 +112,7 @@ private final class PartBody: ResourceBody.Source {
       self.position.withLock { $0 = 0 }
       return chunk
     case .continued(let part):
-      if position == nil { await file.resume(part) }
+      if position == nil { file.resume() }
       let offset = position ?? 0
       guard offset < part.count else { return try await base.next() }
       let chunk = try await file.read(Int(min(256 << 10, part.count - offset)), at: offset)

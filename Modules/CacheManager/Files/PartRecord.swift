@@ -17,13 +17,10 @@ internal import Foundation
 
 /// The record with which a later load continues a partial file: the request, the validator and the length of the response.
 ///
-/// It is a small file beside the partial file. URLs and request fields are digests under a random key, so the file contains no
-/// credentials. Of the response, it contains only fields that describe the content.
+/// It is stored in a ``PartRecordFile`` beside the partial file. URLs and request fields are digests under a random key, so that
+/// file contains no credentials. Of the response, it contains only fields that describe the content.
 struct PartRecord: Codable, Sendable {
   private static let currentVersion = 1
-  /// The key of the digest that reveals damage. It need not be secret, because only the file's owner can write the record.
-  private static let key = SipHash.Key(first: 0x6574_6167_6572_6520, second: 0x7061_7274)
-  private static let largestSize = 64 << 10
   /// The response fields that a 206 may omit (RFC 9110 §15.3.7), and those that select it.
   private static let descriptive: [HTTPField.Name] = [
     .contentType, .contentEncoding, .contentLanguage, .contentDisposition, .eTag, .lastModified, .vary,
@@ -43,14 +40,10 @@ struct PartRecord: Codable, Sendable {
   private let tag: String?
   private let date: String?
   /// The length of the complete body in bytes.
-  private let length: Int64
+  let length: Int64
   private let fields: [[String]]
   /// The permissions that the complete file gets.
   var permissions: UInt32 = 0
-  /// The number of bytes that were flushed to the disk.
-  var flushed: Int64 = 0
-  /// The boot of the system during which the part was written last.
-  var boot: String?
 
   /// Creates the record of a response, or returns `nil` if the response cannot be continued.
   init?(_ response: DownloadResponse, to request: DownloadRequest, for resource: String, now: Timestamp) {
@@ -81,6 +74,11 @@ struct PartRecord: Codable, Sendable {
 
   // MARK: Continuing
 
+  /// Whether a record that was read from a file has a known version and possible numbers.
+  var isValid: Bool {
+    version == Self.currentVersion && salt.count == 2 && permissions <= 0o777 && plan != nil
+  }
+
   /// The plan for the rest of the body, or `nil` if the record is invalid.
   var plan: ResumptionPlan? {
     guard length > 0, let validator = tag.map(RangeValidator.tag) ?? date.map(RangeValidator.date) else { return nil }
@@ -101,30 +99,11 @@ struct PartRecord: Codable, Sendable {
   /// A redirect often leads to a URL with a new signature in its query. An entity tag then still identifies the content, and a
   /// date does not.
   func matches(_ head: HTTPRequest, for resource: String) -> Bool {
-    guard salt.count == 2 else { return false }
     let key = SipHash.Key(first: salt[0], second: salt[1])
     let (location, query) = Self.split(head)
     return Self.digest(resource, key) == self.resource && Self.digest(location, key) == self.location
       && (tag != nil || Self.digest(query, key) == self.query)
       && Self.digest(Self.selection(Self.names(in: described[.vary]), head), key) == selection
-  }
-
-  /// Returns the number of bytes that a part of this size certainly has.
-  ///
-  /// After a crash of the system, a file can be longer than what was written to the disk. The last byte is always requested, so
-  /// that the origin confirms the validator of a complete part.
-  func reliableCount(size: Int64) -> Int64 {
-    guard plan != nil, flushed >= 0, size <= length else { return 0 }
-    return min(boot != nil && boot == BootID.name ? size : min(size, flushed), length - 1)
-  }
-
-  /// Returns the record for a part that this process writes.
-  ///
-  /// - Parameter flushed: The number of bytes that were flushed to the disk.
-  func written(flushed: Int64) -> PartRecord {
-    var record = self
-    (record.flushed, record.boot) = (flushed, BootID.name)
-    return record
   }
 
   private static func split(_ head: HTTPRequest) -> (location: String, query: String) {
@@ -148,48 +127,91 @@ struct PartRecord: Codable, Sendable {
     let (high, low) = SipHash.digest(text, key: key)
     return Revision(high: high, low: low).description
   }
+}
 
-  // MARK: The file
+/// The file of a ``PartRecord``, beside its part. It consists of a line of JSON, the CRC32C of that line, and the CRC32C of each
+/// block of the part. The checksums are little-endian.
+///
+/// The file can be damaged or changed by another program. No number in it is used unchecked, and its size is limited.
+final class PartRecordFile: Sendable {
+  /// The largest size in bytes. It suffices for parts of almost 4 TiB.
+  private static let largestSize: Int64 = 64 << 20
+  /// The largest size of the line in bytes.
+  private static let longestLine = 64 << 10
+  private static let newline = UInt8(ascii: "\n")
 
-  /// Reads a record. Returns `nil` if there is none, if it is damaged or of another version, or if another user may have written
-  /// it.
-  init?(path: String) {
-    let descriptor = openFile(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+  private let descriptor: Int32
+  /// The offset of the checksum of the first block.
+  private let start: Int64
+
+  private init(_ descriptor: Int32, start: Int64) { (self.descriptor, self.start) = (descriptor, start) }
+
+  deinit { closeFile(descriptor) }
+
+  /// Replaces the file at a path. Returns `nil` if that is not possible.
+  static func create(_ path: String, _ record: PartRecord) -> PartRecordFile? {
+    guard var bytes = try? JSONEncoder().encode(record), bytes.count < longestLine else { return nil }
+    bytes.append(newline)
+    let checksum = bytes.withUnsafeBytes { Checksum.of($0) }
+    withUnsafeBytes(of: checksum.littleEndian) { bytes.append(contentsOf: $0) }
+    unlink(path)
+    let descriptor = openFile(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { return nil }
-    defer { closeFile(descriptor) }
-    guard let status = FileStatus.own(descriptor), status.st_size <= Self.largestSize else { return nil }
-    var bytes = Data(count: Int(status.st_size))
-    let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
-    let digestLength = 33
-    guard count == bytes.count, count > digestLength else { return nil }
-    let content = Data(bytes.dropFirst(digestLength))
-    guard bytes.prefix(digestLength).elementsEqual("\(Self.digest(of: content))\n".utf8),
-      let record = try? JSONDecoder().decode(PartRecord.self, from: content), record.version == Self.currentVersion
-    else { return nil }
-    self = record
-  }
-
-  /// Writes the record in one step. Returns `false` if that is not possible.
-  func write(to path: String) -> Bool {
-    guard let content = try? JSONEncoder().encode(self) else { return false }
-    let bytes = Data("\(Self.digest(of: content))\n".utf8) + content
-    guard bytes.count <= Self.largestSize else { return false }
-    let draft = PartNames.unique(beside: path)
-    let descriptor = openFile(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { return false }
-    let count = bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
-    // The count of flushed bytes must not appear after a crash of the system without the record that belongs to it.
-    let isWritten = count == bytes.count && (flushed == 0 || fsync(descriptor) == 0)
-    closeFile(descriptor)
-    guard isWritten, moveFile(draft, path) else {
-      unlink(draft)
-      return false
+    let file = PartRecordFile(descriptor, start: Int64(bytes.count))
+    guard bytes.withUnsafeBytes({ FileSystemCalls.system.writeAll(descriptor, $0, at: 0) }) == nil else {
+      unlink(path)
+      return nil
     }
-    return true
+    return file
   }
 
-  private static func digest(of content: Data) -> String {
-    let (high, low) = SipHash.digest(Array(content), key: key)
-    return Revision(high: high, low: low).description
+  /// Opens the file at a path. Returns `nil` if there is none, if the record is damaged or invalid, if the file is too large, or
+  /// if another user may have written it.
+  static func open(_ path: String) -> (record: PartRecord, file: PartRecordFile)? {
+    let descriptor = openFile(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    guard let status = FileStatus.own(descriptor), status.st_size <= largestSize, let (record, start) = read(descriptor) else {
+      closeFile(descriptor)
+      return nil
+    }
+    return (record, PartRecordFile(descriptor, start: start))
+  }
+
+  /// Returns the record, and the offset after the line and its checksum.
+  private static func read(_ descriptor: Int32) -> (PartRecord, start: Int64)? {
+    var bytes = Data(count: longestLine + 4)
+    bytes.count = bytes.withUnsafeMutableBytes { readFile(descriptor, $0, at: 0) }
+    guard let newline = bytes.firstIndex(of: newline), bytes.count >= newline + 5 else { return nil }
+    let isIntact = bytes.withUnsafeBytes { bytes in
+      Checksum.of(UnsafeRawBufferPointer(rebasing: bytes[...newline])) == checksum(in: bytes, at: newline + 1)
+    }
+    guard isIntact, let record = try? JSONDecoder().decode(PartRecord.self, from: bytes[..<newline]), record.isValid else {
+      return nil
+    }
+    return (record, Int64(newline + 5))
+  }
+
+  /// Returns the checksum of a block of the part, or `nil` if it has none.
+  func checksum(ofBlock block: Int64) -> UInt32? {
+    guard let offset = offset(ofBlock: block) else { return nil }
+    return withUnsafeTemporaryAllocation(byteCount: 4, alignment: 4) { bytes in
+      guard readFile(descriptor, bytes, at: offset) == 4 else { return nil }
+      return Self.checksum(in: UnsafeRawBufferPointer(bytes), at: 0)
+    }
+  }
+
+  /// Writes the checksum of a block of the part. If that fails, a later load requests the block again.
+  func write(_ checksum: UInt32, ofBlock block: Int64) {
+    guard let offset = offset(ofBlock: block) else { return }
+    _ = withUnsafeBytes(of: checksum.littleEndian) { FileSystemCalls.system.writeAll(descriptor, $0, at: offset) }
+  }
+
+  private func offset(ofBlock block: Int64) -> Int64? {
+    let offset = start + 4 * block
+    return offset + 4 <= Self.largestSize ? offset : nil
+  }
+
+  private static func checksum(in bytes: UnsafeRawBufferPointer, at offset: Int) -> UInt32 {
+    UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
   }
 }

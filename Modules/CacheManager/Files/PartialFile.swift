@@ -21,7 +21,7 @@ internal import Musl
 /// a later load can continue it: see ``PartRecord``. If another load uses that name, the partial file has a unique name, and
 /// cannot be continued. Only one task at a time uses a partial file, except for the members that state otherwise.
 ///
-/// All writes run in one queue in the order of their offsets, so a killed process leaves a file without gaps.
+/// All writes run in one queue in the order of their offsets.
 final class PartialFile: Sendable {
   /// The bytes of an earlier load, with which the body begins.
   struct Part: Sendable {
@@ -47,10 +47,8 @@ final class PartialFile: Sendable {
     var pending = Data()
     /// The position in the current body up to which bytes were written or were already in the file.
     var written: Int64 = 0
-    /// The record of the bytes in the file, or `nil` if they cannot be continued.
-    var record: PartRecord?
-    /// The number of bytes of the recorded body in the file.
-    var recordedCount: Int64 = 0
+    /// The bytes in the file and their record, or `nil` if they cannot be continued. They change only in the queue.
+    var recorded: RecordedBytes?
     /// Whether the file may have bytes that are not of the current body. They are removed before the first write.
     var isOutdated = false
     /// Whether the file may have bytes.
@@ -66,14 +64,15 @@ final class PartialFile: Sendable {
     var claim: OpenParts.Claim?
 
     var position: Int64 { written + Int64(pending.count) }
-
-    var isContinuable: Bool { record != nil && recordedCount > 0 && failure == nil }
+    /// The number of bytes of the recorded body that the file certainly has.
+    var recordedCount: Int64 { recorded?.count ?? 0 }
+    var isContinuable: Bool { (recordedCount > 0 || recorded?.unverifiedSize != nil) && failure == nil }
   }
 
   /// The number of buffered bytes at which a write waits. As many may be on their way to the file.
   private static let batch = 128 << 10
-  /// The number of bytes after which they are flushed to the disk, so that a crash of the system loses no more.
-  private static let flushInterval: Int64 = 64 << 20
+  /// The number of blocks of a part that are verified at once. Other files share the queue.
+  private static let verifiedBlocks = 8
 
   /// The path of the destination.
   let target: String
@@ -92,20 +91,20 @@ final class PartialFile: Sendable {
     calls = destination.calls
     let file = OpenFile(
       path: path, recordPath: recordPath, descriptor: opened.descriptor, permissions: opened.permissions)
-    var state = State(file: file, record: opened.record, recordedCount: opened.count, claim: claim)
-    state.hasBytes = opened.count > 0
-    self.state = Lock(state)
+    state = Lock(State(file: file, recorded: opened.recorded, hasBytes: opened.recorded != nil, claim: claim))
   }
 
   deinit {
     // The last reference may be released on any thread, including the main thread, and both calls may wait for the disk.
-    let (file, isUnused) = state.withLock { ($0.file, $0.isNamed && !$0.isContinuable) }
+    let (file, isUnused, recorded) = state.withLock { ($0.file, $0.isNamed && !$0.isContinuable, $0.recorded.take()) }
     queue.async { [calls] in
       if isUnused {
         unlink(file.path)
         if let recordPath = file.recordPath { unlink(recordPath) }
       }
       calls.close(file.descriptor)
+      // Closes the record.
+      _ = recorded
     }
   }
 
@@ -156,90 +155,77 @@ final class PartialFile: Sendable {
 
   // MARK: Continuing
 
-  /// The bytes that a load may continue, or `nil` if there are none.
-  var part: Part? {
-    get async {
-      try? await queue.perform { [self] () throws(CacheError) in
-        if !state.withLock({ $0.isOutdated }) { drain() }
-        return state.withLock { state in
-          guard !state.isSealed, state.failure == nil, let record = state.record, let plan = record.plan else { return nil }
-          let count = min(state.recordedCount, plan.length - 1)
-          return count > 0 ? Part(record: record, plan: plan, count: count) : nil
-        }
+  /// Returns the bytes that a load may continue, or `nil` if there are none. Reads those of an earlier load, to verify them.
+  ///
+  /// - Parameter isWanted: Whether the bytes with this record are those of the requested response.
+  /// - Throws: A cancellation of the task. The part is then left as it is.
+  func part(where isWanted: (PartRecord) -> Bool) async throws(CacheError) -> Part? {
+    guard let record = state.withLock({ $0.recorded?.record }), let plan = record.plan, isWanted(record) else { return nil }
+    while try await queue.perform({ [self] () throws(CacheError) in verify() }) {
+      if Task.isCancelled { throw .cancelled }
+    }
+    return try await queue.perform { [self] () throws(CacheError) -> Part? in
+      if !state.withLock({ $0.isOutdated }) { drain() }
+      return state.withLock { state in
+        guard !state.isSealed, state.failure == nil else { return nil }
+        state.recorded?.removeLastBlockIfComplete()
+        return state.recordedCount > 0 ? Part(record: record, plan: plan, count: state.recordedCount) : nil
       }
     }
   }
 
+  /// Verifies the next blocks of a part. After the last one that matches, the file is cut off.
+  ///
+  /// - Returns: Whether there are more blocks.
+  private func verify() -> Bool {
+    // A file that is sealed can already belong to another load.
+    let (file, recorded) = state.withLock { ($0.file, $0.isSealed ? nil : $0.recorded) }
+    guard var recorded, let size = recorded.unverifiedSize else { return false }
+    recorded.verify(file.descriptor, limit: Self.verifiedBlocks)
+    let isIncomplete = recorded.unverifiedSize != nil
+    let isUsable = isIncomplete || recorded.count == size || ftruncate(file.descriptor, off_t(recorded.count)) == 0
+    state.withLock { $0.recorded = isUsable ? recorded : nil }
+    return isIncomplete
+  }
+
   /// Returns the progress of the current body. The bytes of an earlier load are included from the start.
   func completed(_ progress: LoadProgress) -> LoadProgress {
-    let count = state.withLock { $0.record == nil || $0.isOutdated ? 0 : max($0.recordedCount, $0.position) }
+    let count = state.withLock { $0.recorded == nil || $0.isOutdated ? 0 : max($0.recordedCount, $0.position) }
     return progress.received < count ? LoadProgress(received: count, expected: progress.expected) : progress
   }
 
-  /// Uses the bytes of a part as the beginning of the current body. Its bytes are passed to ``write(_:)`` again, which skips
-  /// them.
-  func resume(_ part: Part) async {
-    _ = try? await queue.perform { [self] () throws(CacheError) in
-      let isUsed = state.withLock { state in
-        guard !state.isSealed else { return false }
-        (state.isOutdated, state.written, state.recordedCount) = (false, 0, part.count)
-        return true
-      }
-      // Without the record of this boot, a later load uses only what was flushed.
-      if isUsed, part.record.boot != BootID.name { save(part.record.written(flushed: min(part.record.flushed, part.count))) }
+  /// Uses the bytes of the part as the beginning of the current body. They are passed to ``write(_:)`` again, which skips them.
+  func resume() {
+    state.withLock { state in
+      if !state.isSealed { (state.isOutdated, state.written) = (false, 0) }
     }
   }
 
   /// Removes the bytes of earlier bodies, and records how the body that begins now can be continued.
   func begin(_ record: PartRecord) async throws(CacheError) {
     try await queue.perform { [self] () throws(CacheError) in
-      let (file, isSealed) = state.withLock { ($0.file, $0.isSealed) }
-      guard file.recordPath != nil, !isSealed else { return }
+      let (file, isSealed, isNamed) = state.withLock { ($0.file, $0.isSealed, $0.isNamed) }
+      guard let recordPath = file.recordPath, !isSealed else { return }
       try removeContent()
       var record = record
       if let permissions = file.permissions { record.permissions = UInt32(permissions) }
-      save(record.written(flushed: 0))
+      // Without a name, only this load continues the part, and the record file may belong to another load.
+      let recordFile = isNamed ? PartRecordFile.create(recordPath, record) : nil
+      let recorded = RecordedBytes(record, recordFile)
+      // Without its record, the part cannot be continued.
+      state.withLock { $0.recorded = isNamed && recordFile == nil ? nil : recorded }
     }
   }
 
-  /// Writes the record. If that fails, the part cannot be continued.
-  ///
-  /// Without a name, only this load continues the part, and the record file may belong to another load.
-  private func save(_ record: PartRecord) {
-    let (file, isNamed) = state.withLock { ($0.file, $0.isNamed) }
-    guard let recordPath = file.recordPath else { return }
-    guard isNamed else { return state.withLock { $0.record = record } }
-    let isSaved = record.write(to: recordPath)
-    if !isSaved { unlink(recordPath) }
-    state.withLock { $0.record = isSaved ? record : nil }
-  }
-
-  /// Flushes the part to the disk and records its length, so that a crash of the system does not lose it.
-  private func flushPart() {
-    let (file, record, count) = state.withLock { ($0.file, $0.isNamed ? $0.record : nil, $0.recordedCount) }
-    guard let record, count > record.flushed, calls.sync(file.descriptor) == nil else { return }
-    save(record.written(flushed: count))
-  }
-
-  /// Removes all bytes and their record. The record is removed first, because it must never describe other bytes.
+  /// Removes all bytes. A record file that describes them does no harm, because its checksums do not match other bytes.
   private func removeContent() throws(CacheError) {
-    let (file, record, hasBytes) = state.withLock { state in
-      defer { (state.record, state.recordedCount, state.isOutdated, state.hasBytes) = (nil, 0, false, false) }
-      return (state.file, state.isNamed ? state.record : nil, state.hasBytes)
+    let (file, hasBytes, recorded) = state.withLock { state in
+      defer { (state.isOutdated, state.hasBytes) = (false, false) }
+      return (state.file, state.hasBytes, state.recorded.take())
     }
-    if let record, let recordPath = file.recordPath {
-      unlink(recordPath)
-      // After a crash of the system, it must not reappear either.
-      if record.flushed > 0 { flushFolder(of: recordPath) }
-    }
+    // Closes the record outside the lock.
+    _ = recorded
     guard !hasBytes || ftruncate(file.descriptor, 0) == 0 else { throw Self.error(errno, "empty its temporary file", target) }
-  }
-
-  private func flushFolder(of path: String) {
-    let folder = openFile(PartNames(target: path).folder + ".", O_RDONLY | O_CLOEXEC)
-    guard folder >= 0 else { return }
-    fsync(folder)
-    closeFile(folder)
   }
 
   // MARK: Writing
@@ -292,7 +278,6 @@ final class PartialFile: Sendable {
 
   /// Writes the buffered bytes, until none is left or a write fails.
   private func drain() {
-    var unflushed: Int64 = 0
     while let next = nextBatch() {
       guard case .bytes(let batch, let offset) = next else {
         do throws(CacheError) {
@@ -302,16 +287,19 @@ final class PartialFile: Sendable {
         }
         continue
       }
-      let failure = batch.withUnsafeBytes { calls.writeAll(file.descriptor, $0, at: offset) }
-      unflushed = state.withLock { state in
+      let (file, recorded) = state.withLock { ($0.file, $0.recorded) }
+      var added = recorded
+      let failure = batch.withUnsafeBytes { bytes in
+        added?.add(bytes)
+        return calls.writeAll(file.descriptor, bytes, at: offset)
+      }
+      state.withLock { state in
         if let failure {
           state.failure = Self.error(failure.number, "write the file", target)
-        } else if state.record != nil {
-          state.recordedCount = offset + Int64(batch.count)
+        } else {
+          state.recorded = added
         }
-        return state.record.map { state.recordedCount - $0.flushed } ?? 0
       }
-      if failure == nil, unflushed >= Self.flushInterval { flushPart() }
     }
   }
 
@@ -399,12 +387,12 @@ final class PartialFile: Sendable {
     guard !isAwaited(), !Self.removing.contains(error.code) else { return await discard() }
     _ = try? await queue.perform { [self] () throws(CacheError) in
       if !state.withLock({ $0.isOutdated }) { drain() }
-      let isContinuable = state.withLock { state in
+      let (isNamed, isContinuable, recorded) = state.withLock { state in
         // The task that writes the file may not have noticed its cancellation yet.
         (state.isSealed, state.pending) = (true, Data())
-        return state.isNamed && state.isContinuable
+        return (state.isNamed, state.isNamed && state.isContinuable, state.recorded)
       }
-      if isContinuable { flushPart() } else if state.withLock({ $0.isNamed }) { unlink(file.path) }
+      if isContinuable { recorded?.writeLastChecksum() } else if isNamed { unlink(file.path) }
       leave(keepsPart: isContinuable)
     }
   }
@@ -419,15 +407,17 @@ final class PartialFile: Sendable {
     guard error.map({ !Self.removing.contains($0.code) }) ?? true else { return }
     _ = try? await queue.perform { [self] () throws(CacheError) in
       if !state.withLock({ $0.isOutdated }) { drain() }
-      let (file, isContinuable) = state.withLock { ($0.file, $0.isNamed && !$0.isSealed && $0.isContinuable) }
+      let (file, isContinuable, recorded) = state.withLock { state in
+        (state.file, state.isNamed && !state.isSealed && state.isContinuable, state.recorded)
+      }
       let path = PartNames.unique(beside: target)
       guard isContinuable, let opened = OpenedPart(unique: path, file.permissions) else { return }
-      flushPart()
+      recorded?.writeLastChecksum()
       leave(keepsPart: true)
       calls.close(file.descriptor)
       state.withLock { state in
         state.file = OpenFile(path: path, recordPath: nil, descriptor: opened.descriptor, permissions: opened.permissions)
-        (state.record, state.recordedCount, state.isNamed) = (nil, 0, true)
+        (state.recorded, state.isNamed) = (nil, true)
         (state.pending, state.written, state.hasBytes, state.isOutdated) = (Data(), 0, false, false)
       }
     }
