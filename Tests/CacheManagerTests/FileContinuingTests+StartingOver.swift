@@ -91,6 +91,20 @@ extension FileContinuingTests {
     #expect(folder.content() == Self.bytes && folder.names == ["film.mp4"])
   }
 
+  @Test("bytes of another body are not left with the record of a body that had no bytes")
+  func recordWithoutBytes() async throws {
+    try await leavePart(Origin(), file: "other.mp4")
+    let record = try #require(PartRecordFile.open(folder.file(".other.mp4.etagere-record").path)).record
+    let file = try await PartialFile.open(destination, in: OpenParts())
+    try await file.begin(record)
+
+    file.restart()
+    try await file.write(Data("another body".utf8))
+    await file.leave(after: .cancelled)
+
+    #expect(folder.names == [".other.mp4.etagere-part", ".other.mp4.etagere-record"])
+  }
+
   /// A change of the files that a load has left.
   struct Change: Sendable, CustomTestStringConvertible {
     var testDescription: String

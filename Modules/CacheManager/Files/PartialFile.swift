@@ -49,7 +49,7 @@ final class PartialFile: Sendable {
     var written: Int64 = 0
     /// The bytes in the file and their record, or `nil` if they cannot be continued. They change only in the queue.
     var recorded: RecordedBytes?
-    /// Whether the file may have bytes that are not of the current body. They are removed before the first write.
+    /// Whether the file may have bytes or a record that are not of the current body. They are removed before the first write.
     var isOutdated = false
     /// Whether the file may have bytes.
     var hasBytes = false
@@ -243,7 +243,7 @@ final class PartialFile: Sendable {
   func restart() {
     state.withLock { state in
       guard !state.isSealed else { return }
-      (state.pending, state.written, state.isOutdated) = (Data(), 0, state.hasBytes)
+      (state.pending, state.written, state.isOutdated) = (Data(), 0, state.hasBytes || state.recorded != nil)
     }
   }
 
