@@ -155,6 +155,24 @@ struct CoalescingWaitTests {
     _ = try await exchanges.value
   }
 
+  @Test("the two minutes are over in time, even if the clock is set back")
+  func marksAndClock() async throws {
+    let fixture = try ManagerFixture()
+    let gate = Gate()
+    fixture.network.serve(fixture.url) { _ in .ok("mine", cacheControl: "no-store").held(by: gate) }
+    gate.letThrough(1)
+    _ = try await fixture.send()
+
+    fixture.clock.setNow(fixture.clock.now - .seconds(3_600))
+    fixture.clock.advance(by: .seconds(121))
+    let exchanges = fixture.send(times: 2)
+    // One request waits for the other, or both are sent.
+    try await Turns.until { gate.held == 2 || (gate.held == 1 && fixture.clock.pendingSleeps == 1) }
+    #expect(gate.held == 1)
+    gate.open()
+    _ = try await exchanges.value
+  }
+
   @Test("a response to a request with credentials is shared only by requests with equal credentials")
   func credentials() async throws {
     let fixture = try ManagerFixture { $0.validator = ETagValidator(mode: .shared) }

@@ -44,9 +44,9 @@ final class ResponseCoalescer: Sendable {
 
   private struct State {
     var open: [CoalescingKey: Open] = [:]
-    /// The marks of requests whose responses other requests cannot use, by hash. Until the time of its mark, such requests do not
-    /// wait for each other. The keys are hashes, because a ``CoalescingKey`` contains credentials.
-    var marks: [Int: Timestamp] = [:]
+    /// The marks of requests whose responses other requests cannot use, by hash. Until the uptime of its mark, such requests do
+    /// not wait for each other. The keys are hashes, because a ``CoalescingKey`` contains credentials.
+    var marks: [Int: Duration] = [:]
     /// The latest requests whose responses were stored, the oldest first.
     var ended: [Ended] = []
     /// The number of responses that arrived, plus the number of those that were stored.
@@ -76,7 +76,7 @@ final class ResponseCoalescer: Sendable {
   ///   - cache: The view of the stores that the request has looked into.
   func assignRole(_ key: CoalescingKey, since count: Int, mayLead: Bool, _ cache: TieredCache) -> Role {
     let (load, hash) = (cache.request, key.hashValue)
-    let now = load.clock.now
+    let (now, uptime) = (load.clock.now, load.clock.uptime)
     return state.withLock { state in
       // A response that was requested before a purge is not for a request that arrives after it.
       if let open = state.open[key], !load.invalidations.mayHaveMatched(cache.resource, since: open.request.logPosition) {
@@ -88,7 +88,7 @@ final class ResponseCoalescer: Sendable {
       guard mayLead else { return .alone }
       let request = PendingRequest(cache)
       // Requests do not wait for a marked one. Its outcome removes or renews the mark.
-      if state.marks[hash].map({ $0 <= now }) ?? true { state.open[key] = Open(request: request) }
+      if state.marks[hash].map({ $0 <= uptime }) ?? true { state.open[key] = Open(request: request) }
       return .leading(CoalescingLeader(request, key, self, load.clock))
     }
   }
@@ -135,13 +135,15 @@ final class ResponseCoalescer: Sendable {
     }
   }
 
-  func mark(_ key: CoalescingKey, at now: Timestamp) {
+  /// - Parameter uptime: The current uptime. A mark that ended at a wall-clock time would outlive its time if the clock was set
+  ///   back.
+  func mark(_ key: CoalescingKey, at uptime: Duration) {
     let hash = key.hashValue
     state.withLock { state in
-      if state.marks.count >= Self.markLimit { state.marks = state.marks.filter { now < $0.value } }
+      if state.marks.count >= Self.markLimit { state.marks = state.marks.filter { uptime < $0.value } }
       // No mark has expired. All are removed, because a wait in vain costs less than an unlimited table.
       if state.marks.count >= Self.markLimit { state.marks = [:] }
-      state.marks[hash] = now + Self.markLifetime
+      state.marks[hash] = uptime + Self.markLifetime
     }
   }
 
@@ -276,7 +278,7 @@ final class CoalescingLeader: Sendable {
   ///   while.
   func endWithoutSharing(_ result: Result<HTTPResponse, CacheError>, isTypical: Bool) {
     guard end() else { return }
-    if isTypical { table.mark(key, at: clock.now) }
+    if isTypical { table.mark(key, at: clock.uptime) }
     table.end(request, key, storing: nil)
     request.tell(.unshared(result))
   }
