@@ -366,6 +366,40 @@ struct CoalescingWaitTests {
     #expect(try await fixture.send().text == "new")
   }
 
+  @Test("a request whose lookup lasts while many other responses are stored looks up again once, and later requests join it")
+  func slowLookup() async throws {
+    let (fixture, store) = try ManagerFixture.held()
+    let gate = Gate()
+    fixture.network.serve(fixture.url) { _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }
+    var look = store.hold(.look)
+    let slow = Task { try await fixture.send() }
+    var lookups = 0
+    for round in 0..<4 {
+      await look.arrived()
+      lookups += 1
+      for number in 0..<64 {
+        let path = "/\(round)/\(number)"
+        fixture.network.respond(to: try fixture.url(path), with: .ok("other", cacheControl: "max-age=60"))
+        _ = try await fixture.send(path: path)
+      }
+      let next = store.hold(.look)
+      look.open()
+      try await Turns.until { gate.held == 1 || next.held == 1 }
+      look = next
+      if gate.held == 1 { break }
+    }
+    look.open()
+    try #require(lookups <= 2)
+
+    let joining = Task { try await fixture.send() }
+    await fixture.observer.joined()
+    gate.open()
+
+    #expect(try await slow.value.text == "text")
+    #expect(try await joining.value.cache == ManagerFixture.collapsed)
+    #expect(fixture.network.requests(for: fixture.url).count == 1)
+  }
+
   @Test("a request that looked into the stores too early finds the response that was stored since")
   func late() async throws {
     let (fixture, store) = try ManagerFixture.held()

@@ -14,7 +14,7 @@ final class ResponseCoalescer: Sendable {
     case following(PendingRequest, isEarly: Bool)
     /// The request is sent to the origin, and no other request waits for it.
     case alone
-    /// The response to an equal request was stored after this request looked it up in the stores.
+    /// The response to an equal request was stored, or may have been stored, after this request looked it up in the stores.
     ///
     /// - Parameter coalescedResponse: That response if it is not fresh and this request arrived before it, otherwise `nil`.
     case late(_ coalescedResponse: PendingRequest.CoalescedResponse?)
@@ -49,6 +49,9 @@ final class ResponseCoalescer: Sendable {
     var marks: [Int: Duration] = [:]
     /// The latest requests whose responses were stored, the oldest first.
     var ended: [Ended] = []
+    /// The values of ``count`` when responses were last stored, by the hashes of their requests. They include the requests that
+    /// ``ended`` has forgotten.
+    var stored = StripedPositions()
     /// The number of responses that arrived, plus the number of those that were stored.
     var count = 0
   }
@@ -72,9 +75,13 @@ final class ResponseCoalescer: Sendable {
   /// - Parameters:
   ///   - key: The key that is equal for requests that may share one response.
   ///   - count: The value of ``count`` when the request arrived.
+  ///   - isRepeated: Whether the request has looked into the stores again because it was late. If it may be late once more, it
+  ///     relies on its lookup. Otherwise requests would not wait for each other while a slow store stores many responses.
   ///   - mayLead: Whether other requests may be able to use its response.
   ///   - cache: The view of the stores that the request has looked into.
-  func assignRole(_ key: CoalescingKey, since count: Int, mayLead: Bool, _ cache: TieredCache) -> Role {
+  func assignRole(
+    _ key: CoalescingKey, since count: Int, isRepeated: Bool, mayLead: Bool, _ cache: TieredCache
+  ) -> Role {
     let (load, hash) = (cache.request, key.hashValue)
     let (now, uptime) = (load.clock.now, load.clock.uptime)
     return state.withLock { state in
@@ -84,7 +91,7 @@ final class ResponseCoalescer: Sendable {
         // Otherwise this request is sent to the origin, and later requests may wait for it.
         if isEarly || open.response?.freshness.isFresh(at: now) == true { return .following(open.request, isEarly: isEarly) }
       }
-      if let late = Self.late(key, since: count, state, now) { return late }
+      if let late = Self.late(key, since: count, isRepeated: isRepeated, state, now) { return late }
       guard mayLead else { return .alone }
       let request = PendingRequest(cache)
       // Requests do not wait for a marked one. Its outcome removes or renews the mark.
@@ -94,17 +101,18 @@ final class ResponseCoalescer: Sendable {
   }
 
   /// Returns ``Role/late(_:)`` if the response to an equal request was stored since the request arrived, otherwise `nil`.
-  private static func late(_ key: CoalescingKey, since count: Int, _ state: State, _ now: Timestamp) -> Role? {
+  private static func late(
+    _ key: CoalescingKey, since count: Int, isRepeated: Bool, _ state: State, _ now: Timestamp
+  ) -> Role? {
     let hash = key.hashValue
-    for ended in state.ended.reversed() {
-      guard ended.stored > count else { return nil }
-      guard ended.hash == hash else { continue }
+    guard state.stored.latest(for: hash) > count else { return nil }
+    for ended in state.ended.reversed() where ended.stored > count && ended.hash == hash {
       // The stores contain a fresh response, so it need not be passed on.
       let isWanted = ended.respondedAt > count && !ended.coalescedResponse.candidate.metadata.freshness.isFresh(at: now)
       return .late(isWanted && ended.digest == key.digest ? ended.coalescedResponse : nil)
     }
-    // An older request whose response was stored since then may have been forgotten.
-    return state.ended.count == memory ? .late(nil) : nil
+    // The request that was stored has been forgotten, or it shares its position with this one.
+    return isRepeated ? nil : .late(nil)
   }
 
   /// Records that the request got its response. A request that arrives after this may use the response only if it is fresh.
@@ -120,6 +128,7 @@ final class ResponseCoalescer: Sendable {
   ///
   /// - Parameter coalescedResponse: The response if it is stored, otherwise `nil`.
   func end(_ request: PendingRequest, _ key: CoalescingKey, storing coalescedResponse: PendingRequest.CoalescedResponse?) {
+    let hash = key.hashValue
     // The forgotten request is released outside the lock.
     _ = state.withLock { state -> Ended? in
       guard let open = state.open[key], open.request === request else { return nil }
@@ -127,9 +136,10 @@ final class ResponseCoalescer: Sendable {
       guard let coalescedResponse else { return nil }
       let forgotten = state.ended.count == Self.memory ? state.ended.removeFirst() : nil
       state.count += 1
+      state.stored.record(state.count, for: hash)
       state.ended.append(
         Ended(
-          hash: key.hashValue, digest: key.digest, respondedAt: open.response?.count ?? 0, stored: state.count,
+          hash: hash, digest: key.digest, respondedAt: open.response?.count ?? 0, stored: state.count,
           coalescedResponse: coalescedResponse))
       return forgotten
     }

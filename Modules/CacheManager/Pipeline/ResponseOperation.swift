@@ -174,9 +174,11 @@ extension ResponseOperation {
       return try await send(originRequest, sent, body)
     }
     let key = wait.key(of: request, originRequest.candidates)
-    switch core.responseCoalescer.assignRole(key, since: arrival, mayLead: mayLead(originRequest.reason), transaction.cache) {
+    let role = core.responseCoalescer.assignRole(
+      key, since: arrival, isRepeated: wait.hasRepeatedLookup, mayLead: mayLead(originRequest.reason), transaction.cache)
+    switch role {
     case .alone: return try await send(originRequest, sent, nil)
-    case .late(nil): return try await again(wait.again())
+    case .late(nil): return try await again(wait.repeatingLookup())
     case .late(let coalescedResponse?):
       return try await follow(originRequest, sent, wait, coalescedResponse, isEarly: true) { () throws(CacheError) in
         try await transaction.stored(coalescedResponse.candidate)
@@ -293,6 +295,8 @@ struct CoalescingWait: Sendable {
   private var selecting: Set<HTTPField.Name>? = Self.alwaysSelecting
   /// The number of times that the request has started again.
   private var rounds = 0
+  /// Whether the request has started again because its lookup was too early, or may have been.
+  private(set) var hasRepeatedLookup = false
 
   /// All requests share one set, because most have no other fields, and many do not read the set.
   private static let alwaysSelecting: Set<HTTPField.Name> = [.authorization]
@@ -317,6 +321,13 @@ struct CoalescingWait: Sendable {
     var next = self
     next.learn(fields)
     if counts { next.rounds += 1 }
+    return next
+  }
+
+  /// Returns the state of the same request after a lookup that was too early, or may have been.
+  func repeatingLookup() -> CoalescingWait {
+    var next = again()
+    next.hasRepeatedLookup = true
     return next
   }
 
