@@ -143,16 +143,16 @@ struct PurgeRaceTests {
     #expect(try await fixture.manager.load(fixture.url).text == "new")
   }
 
-  @Test("a response is not stored if more purges than a manager remembers followed its request")
+  @Test("a response is not stored if more purges by tag than a manager remembers followed its request")
   func many() async throws {
     let fixture = try ManagerFixture()
     let gate = Gate()
-    fixture.network.respond(to: fixture.url, with: .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate))
+    fixture.network.respond(to: fixture.url, with: .ok("old", cacheControl: "max-age=600", fields: tagged).bodyHeld(by: gate))
     let late = Task { try await fixture.manager.load(fixture.url).text }
     await gate.arrived()
 
-    try await fixture.manager.purge(.url(fixture.url))
-    for index in 0..<2_000 { try await fixture.manager.purge(.key("\(index)")) }
+    try await fixture.manager.purge(.tag("t"))
+    for index in 0..<2_000 { try await fixture.manager.purge(.tag("\(index)")) }
     gate.open()
 
     #expect(try await late.value == "old")

@@ -126,12 +126,16 @@ extension ResourceManager {
   /// Empties the manager's stores. If all layers are cleared, a response that was requested before the call still reaches its
   /// waiters, but it is not stored.
   public func clear(_ layers: CacheLayers = .all) async throws(CacheError) {
-    if layers == .all { core.invalidations.advance(with: .everything) } else { core.invalidations.advance() }
+    if layers == .all {
+      core.invalidations.advance(with: .everything)
+    } else {
+      core.invalidations.advance(afterRemovalOf: nil)
+    }
     if layers.contains(.memory) { configuration.memory?.removeAll() }
     guard layers.contains(.disk), let store = configuration.store else { return }
     defer {
       // A load that began after the first advance may have put an entry into memory that was still on disk.
-      core.invalidations.advance()
+      core.invalidations.advance(afterRemovalOf: nil)
       if layers.contains(.memory) { configuration.memory?.removeAll() }
     }
     try await store.removeAll()

@@ -35,7 +35,7 @@ struct Purger: Sendable {
     if let own = shared == nil ? store : await store?.unsharedPart() { await purge(own, after: purged, &met, &failure) }
     var results = [await metInMemory]
     if store != nil {
-      invalidations.advance()
+      invalidations.advance(afterRemovalOf: purge.resource)
       results.append(purgedInMemory())
     }
     let failed = await failureOfOthers
@@ -224,7 +224,7 @@ extension TieredCache {
     }
     let revision = candidate.metadata.revision
     if let store = request.store { _ = await refresh(survivor, on: store) }
-    request.invalidations.advance()
+    request.invalidations.advance(afterRemovalOf: resource)
     // A transform's entry has the length of the encoded value, and not that of the original.
     guard candidate.key.transform.isEmpty, let memory = request.memory else { return }
     _ = MemoryTier(store: memory).record(survivor.metadata, candidate.key, by: request.validator) { $0?.revision == revision }

@@ -6,21 +6,67 @@ internal import CacheCore
 /// The count rises before anything is removed. A load that still sees the old count writes before the removal, so its entry is
 /// removed with the rest.
 final class InvalidationLog: Sendable {
-  private struct State {
-    var count = 0
-    /// The latest purges, each with the count that it set.
-    var purges: [(count: Int, purge: Purge)] = []
-    /// The resources that were removed or invalidated, each with the latest count. Each unsafe request may add one, so they are
-    /// looked up by name and not searched.
-    var resources: [String: Int] = [:]
-    /// The count of the latest purge or removal that is no longer remembered.
-    var forgotten = 0
-    var hasSeenTransforms = false
+  /// The latest counts at which the responses of one resource became outdated, or 0.
+  private struct ResourceEvents {
+    var hard = 0
+    var soft = 0
   }
 
-  /// The minimum number of purges, and of removals, to remember. If more of them followed the request of a response, the response
-  /// is treated as purged.
-  static let memory = 1_000
+  private struct State {
+    var count = 0
+    /// The latest purges of several resources, each with the count that it set.
+    var purges: [(count: Int, purge: Purge)] = []
+    /// The resources that were purged, removed or changed, by the hashes of their names. Each unsafe request may add one, so they
+    /// are looked up and not searched. Equal hashes only prevent a response from being stored.
+    var recent: [Int: ResourceEvents] = [:]
+    /// The resources that ``recent`` had when it was last full, and the count at that time.
+    var earlier: (resources: [Int: ResourceEvents], count: Int) = ([:], 0)
+    /// The count of the latest event that is no longer remembered.
+    var forgotten = 0
+    /// The counts at which entries last left the stores, by the hashes of their resources.
+    var removals = StripedPositions()
+    /// The count of the latest event that may have removed entries of any resource.
+    var generalRemoval = 0
+    var hasSeenTransforms = false
+
+    /// Returns the next count.
+    mutating func next() -> Int {
+      count += 1
+      return count
+    }
+
+    func events(of hash: Int) -> ResourceEvents { recent[hash] ?? earlier.resources[hash] ?? ResourceEvents() }
+
+    mutating func outdate(_ hash: Int, _ mode: PurgeMode) {
+      let count = next()
+      removals.record(count, for: hash)
+      var events = events(of: hash)
+      switch mode {
+      case .hard: events.hard = count
+      case .soft: events.soft = count
+      }
+      recent[hash] = events
+      guard recent.count >= InvalidationLog.resourceMemory else { return }
+      forgotten = max(forgotten, earlier.count)
+      earlier = (recent, count)
+      recent = [:]
+    }
+
+    mutating func add(_ purge: Purge) {
+      let count = next()
+      generalRemoval = count
+      purges.append((count, purge))
+      guard purges.count >= 2 * InvalidationLog.purgeMemory else { return }
+      forgotten = max(forgotten, purges[InvalidationLog.purgeMemory - 1].count)
+      purges.removeFirst(InvalidationLog.purgeMemory)
+    }
+  }
+
+  /// The minimum number of purges of several resources to remember. If more of them followed the request of a response, the
+  /// response is treated as purged.
+  static let purgeMemory = 1_000
+  /// The minimum number of resources to remember that were purged, removed or changed.
+  static let resourceMemory = 1 << 15
 
   private let state = Lock(State())
 
@@ -32,53 +78,71 @@ final class InvalidationLog: Sendable {
 
   var current: Int { state.withLock { $0.count } }
 
-  func advance() { state.withLock { $0.count += 1 } }
+  private static func hash(of resource: String) -> Int { CacheKey(resource: resource).fingerprint }
 
+  // MARK: Events
+
+  /// Records a purge, before anything is removed.
   func advance(with purge: Purge) {
+    let hash = purge.resource.map(Self.hash)
     state.withLock { state in
-      state.count += 1
-      state.purges.append((state.count, purge))
-      guard state.purges.count >= 2 * Self.memory else { return }
-      state.forgotten = max(state.forgotten, state.purges[Self.memory - 1].count)
-      state.purges.removeFirst(Self.memory)
+      if let hash { state.outdate(hash, purge.mode) } else { state.add(purge) }
     }
   }
 
   /// Records the removal of a resource, also by an unsafe request that has changed the resource (RFC 9111 §4.4).
   func advance(removing resource: String) {
+    let hash = Self.hash(of: resource)
+    state.withLock { $0.outdate(hash, .hard) }
+  }
+
+  /// Records that entries of a resource have left the durable store. What was read from it before is not put into memory.
+  ///
+  /// - Parameter resource: The resource, or `nil` for any resource.
+  func advance(afterRemovalOf resource: String?) {
+    let hash = resource.map(Self.hash)
     state.withLock { state in
-      state.count += 1
-      state.resources[resource] = state.count
-      guard state.resources.count >= 2 * Self.memory else { return }
-      let last = state.resources.values.sorted()[Self.memory - 1]
-      state.forgotten = max(state.forgotten, last)
-      state.resources = state.resources.filter { $0.value > last }
+      let count = state.next()
+      if let hash { state.removals.record(count, for: hash) } else { state.generalRemoval = count }
     }
   }
 
-  /// Returns the purges since `logPosition`. Returns `nil` if the resource was removed since then, or if earlier events have been
-  /// forgotten.
-  private func purges(since logPosition: Int, sparing resource: String) -> [Purge]? {
-    state.withLock { state in
-      guard state.count > logPosition else { return [] }
-      guard state.forgotten <= logPosition, state.resources[resource] ?? 0 <= logPosition else { return nil }
-      guard let last = state.purges.last, last.count > logPosition else { return [] }
+  // MARK: Queries
+
+  /// Whether entries of a resource may have left the stores since `logPosition`. Removals of other resources seldom count.
+  func mayHaveRemoved(_ resource: String, since logPosition: Int) -> Bool {
+    // Usually nothing has happened, and the hash is not needed.
+    guard current > logPosition else { return false }
+    let hash = Self.hash(of: resource)
+    return state.withLock { max($0.generalRemoval, $0.removals.latest(for: hash)) > logPosition }
+  }
+
+  /// Returns the effect of the purges and removals of this resource alone since `logPosition`, and the purges of several
+  /// resources since then. The effect is a hard purge if earlier events have been forgotten.
+  private func events(of resource: String, since logPosition: Int) -> (own: PurgeMode?, purges: [Purge]) {
+    guard current > logPosition else { return (nil, []) }
+    let hash = Self.hash(of: resource)
+    return state.withLock { state in
+      let own = state.events(of: hash)
+      guard state.forgotten <= logPosition, own.hard <= logPosition else { return (.hard, []) }
+      let mode: PurgeMode? = own.soft > logPosition ? .soft : nil
+      guard let last = state.purges.last, last.count > logPosition else { return (mode, []) }
       let first = state.purges.lastIndex { $0.count <= logPosition }.map { $0 + 1 } ?? 0
-      return state.purges[first...].map(\.purge)
+      return (mode, state.purges[first...].map(\.purge))
     }
   }
 
   /// Whether a purge or a removal since `logPosition` may have affected a response of the resource.
   func mayHaveMatched(_ resource: String, since logPosition: Int) -> Bool {
-    guard let purges = purges(since: logPosition, sparing: resource) else { return true }
-    return purges.contains { $0.mayMatch(resource) }
+    let (own, purges) = events(of: resource, since: logPosition)
+    return own != nil || purges.contains { $0.mayMatch(resource) }
   }
 
   /// Returns the effect of the purges and removals since `logPosition` on a response that was requested before them. Returns
   /// `nil` if none affects it.
   func outcome(for key: CacheKey, _ metadata: StoredMetadata, since logPosition: Int) -> PurgeMode? {
-    guard let purges = purges(since: logPosition, sparing: key.resource) else { return .hard }
-    var outcome: PurgeMode?
+    var (outcome, purges) = events(of: key.resource, since: logPosition)
+    if outcome == .hard { return .hard }
     for purge in purges where purge.matches(key, metadata) {
       if purge.mode == .hard { return .hard }
       outcome = .soft

@@ -32,8 +32,8 @@ extension TieredCache {
     return await request.writeDeadline.wait(request, for: change)
   }
 
-  /// Whether anything was removed since the request began its lookup.
-  var isBehindRemovals: Bool { request.invalidations.current != logPosition }
+  /// Whether entries of the resource may have been removed since the request began its lookup.
+  var isBehindRemovals: Bool { request.invalidations.mayHaveRemoved(resource, since: logPosition) }
 
   /// Puts content that was read from disk into memory.
   func promote(_ content: Content, _ candidate: Candidate) {
@@ -274,7 +274,7 @@ extension TieredCache {
       for candidate in outdated { await remove(candidate.key, ifRevision: candidate.metadata.revision, from: store) }
       await dropTransforms(of: outdated)
       // A request that read the disk earlier must not promote its result.
-      request.invalidations.advance()
+      request.invalidations.advance(afterRemovalOf: resource)
       forgetInMemory(outdated)
     }
   }
@@ -347,12 +347,16 @@ extension TieredCache {
   ///
   /// - Throws: The error of the durable store, after it has removed the entries that it can list and remove.
   func removeAll(from layers: CacheLayers) async throws(CacheError) {
-    if layers == .all { request.invalidations.advance(removing: resource) } else { request.invalidations.advance() }
+    if layers == .all {
+      request.invalidations.advance(removing: resource)
+    } else {
+      request.invalidations.advance(afterRemovalOf: resource)
+    }
     if layers.contains(.memory), let memory = request.memory { MemoryTier(store: memory).remove(resource) }
     guard layers.contains(.disk), let store = request.store else { return }
     defer {
       // A request that began after the first step may have promoted an entry that was still on disk.
-      request.invalidations.advance()
+      request.invalidations.advance(afterRemovalOf: resource)
       if layers.contains(.memory), let memory = request.memory { MemoryTier(store: memory).remove(resource) }
     }
     var failure: CacheError?
