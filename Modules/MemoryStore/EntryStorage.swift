@@ -31,10 +31,11 @@ final class TTLPolicy: Sendable {
 
   var sliding: Expiration? { slidesOnRead ? usual : nil }
 
-  func deadline(of entry: MemoryEntry) -> Timestamp {
+  /// - Parameter now: The current time, which is evaluated only if the deadline depends on it.
+  func deadline(of entry: MemoryEntry, from now: @autoclosure () -> Timestamp) -> Timestamp {
     switch entry.expiration ?? usual {
     case .never: .distantFuture
-    case let expiration: expiration.deadline(from: clock.now)
+    case let expiration: expiration.deadline(from: now())
     }
   }
 }

@@ -2,9 +2,9 @@ public import CacheCore
 
 /// A bounded memory store.
 ///
-/// It is synchronous and thread-safe. A hit is one critical section, allocates nothing and calls no user code. The limits hold at
-/// every instant. An insertion evicts other entries and never its own. A value that a caller references stays valid after its
-/// eviction.
+/// It is synchronous and thread-safe. A hit is one critical section, or two for an entry with a time to live. It allocates
+/// nothing, and calls no user code but the clock and a custom eviction policy. The limits hold at every instant. An insertion
+/// evicts other entries and never its own. A value that a caller references stays valid after its eviction.
 ///
 /// ```swift
 /// let cache = MemoryCache(limits: .init(cost: 64 << 20, count: 10_000))

@@ -33,27 +33,37 @@ struct Shard<Policy: EvictionPolicy> {
   enum LookupResult {
     case entry(MemoryEntry)
     case nothing
-    /// The entry has expired and must leave with ``removeExpired(_:at:left:)``. A lookup itself has no place to hold it until the
-    /// lock is released.
-    case expired(Timestamp)
+    /// The entry has a time to live, so ``entry(for:at:sliding:left:)`` must look it up.
+    case timed
   }
 
-  mutating func entry(for key: CacheKey, ttl: TTLPolicy) -> LookupResult {
+  mutating func entry(for key: CacheKey) -> LookupResult {
     guard let slot = slot(of: key), let entry = residents[slot].entry else {
       counters.misses += 1
       return .nothing
     }
-    if isTimed[slot] {
-      let now = ttl.clock.now
-      guard now < limits[slot].deadline else {
-        counters.misses += 1
-        return .expired(now)
-      }
-      if let sliding = ttl.sliding { slide(slot, (entry.expiration ?? sliding).deadline(from: now)) }
-    }
+    if isTimed[slot] { return .timed }
     counters.hits += 1
     policy.access(slot)
     return .entry(entry)
+  }
+
+  /// Returns the entry of a key, unless it has expired by `now`. An expired entry leaves.
+  ///
+  /// - Parameter sliding: The time to live that a lookup restarts, unless the entry states its own, or `nil` if lookups restart
+  ///   none.
+  mutating func entry(
+    for key: CacheKey, at now: Timestamp, sliding: Expiration?, left: inout EvictedEntries
+  ) -> (entry: MemoryEntry?, freed: Weight) {
+    let freed = removeExpired(key, at: now, left: &left)
+    guard let slot = slot(of: key), let entry = residents[slot].entry else {
+      counters.misses += 1
+      return (nil, freed)
+    }
+    if isTimed[slot], let sliding { slide(slot, (entry.expiration ?? sliding).deadline(from: now)) }
+    counters.hits += 1
+    policy.access(slot)
+    return (entry, freed)
   }
 
   private mutating func slide(_ slot: Int, _ deadline: Timestamp) {
@@ -61,9 +71,9 @@ struct Shard<Policy: EvictionPolicy> {
   }
 
   /// Returns the entry unless it has expired. It counts neither as a hit nor as a miss.
-  func resident(for key: CacheKey, ttl: TTLPolicy) -> MemoryEntry? {
+  func resident(for key: CacheKey, at now: Timestamp) -> MemoryEntry? {
     guard let slot = slot(of: key) else { return nil }
-    return !isTimed[slot] || ttl.clock.now < limits[slot].deadline ? residents[slot].entry : nil
+    return !isTimed[slot] || now < limits[slot].deadline ? residents[slot].entry : nil
   }
 
   /// Returns the keys of the entries that have not expired.
@@ -153,7 +163,7 @@ struct Shard<Policy: EvictionPolicy> {
   }
 
   /// Removes the entry of a key if it has expired by `now`.
-  mutating func removeExpired(_ key: CacheKey, at now: Timestamp, left: inout EvictedEntries) -> Weight {
+  private mutating func removeExpired(_ key: CacheKey, at now: Timestamp, left: inout EvictedEntries) -> Weight {
     guard let slot = slot(of: key), limits[slot].deadline <= now else { return Weight() }
     return take(slot, .expired, &left)
   }

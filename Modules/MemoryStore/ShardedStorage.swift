@@ -60,18 +60,28 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
   @specialized(where Policy == LeastFrequentlyUsed)
   #endif
   func entry(for key: CacheKey) -> MemoryEntry? {
-    switch withShard(number(of: key), { $0.entry(for: key, ttl: ttl) }) {
+    switch withShard(number(of: key), { $0.entry(for: key) }) {
     case .entry(let entry): return entry
     case .nothing: return nil
-    case .expired(let now):
-      removeExpired(key, at: now)
-      return nil
+    case .timed: return timedEntry(for: key)
     }
   }
 
-  private func removeExpired(_ key: CacheKey, at now: Timestamp) {
+  /// Looks up an entry with a time to live. The clock is user code, so it is read between two critical sections.
+  #if compiler(>=6.3)
+  @specialized(where Policy == S3FIFO)
+  @specialized(where Policy == LeastRecentlyUsed)
+  @specialized(where Policy == LeastFrequentlyUsed)
+  #endif
+  @inline(never)
+  private func timedEntry(for key: CacheKey) -> MemoryEntry? {
+    let now = ttl.clock.now
     var left = EvictedEntries()
-    withShard(number(of: key)) { budget.release($0.removeExpired(key, at: now, left: &left)) }
+    return withShard(number(of: key)) { shard in
+      let (entry, freed) = shard.entry(for: key, at: now, sliding: ttl.sliding, left: &left)
+      budget.release(freed)
+      return entry
+    }
   }
 
   func keys() -> [CacheKey] {
@@ -97,7 +107,7 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
   #endif
   func insert(_ entry: MemoryEntry, for key: CacheKey) -> Bool {
     var left = EvictedEntries()
-    let newEntry = newEntry(entry, key)
+    let newEntry = newEntry(entry, key, at: ttl.clock.now)
     let number = number(of: key)
     return withShard(number) { insert(entry, for: key, newEntry, into: &$0, number, &left) }
   }
@@ -110,19 +120,22 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
   func update(_ key: CacheKey, _ change: (MemoryEntry?) -> MemoryUpdate) -> Bool {
     var left = EvictedEntries()
     let number = number(of: key)
+    // The clock is user code, so it is not read inside the lock.
+    let now = ttl.clock.now
     return withShard(number) { shard in
-      switch change(shard.resident(for: key, ttl: ttl)) {
+      switch change(shard.resident(for: key, at: now)) {
       case .keep: return false
       case .remove:
         budget.release(shard.remove(key, .removed, left: &left))
         return true
-      case .replace(let entry): return insert(entry, for: key, newEntry(entry, key), into: &shard, number, &left)
+      case .replace(let entry): return insert(entry, for: key, newEntry(entry, key, at: now), into: &shard, number, &left)
       }
     }
   }
 
-  private func newEntry(_ entry: MemoryEntry, _ key: CacheKey) -> NewEntry {
-    NewEntry(fingerprint: key.fingerprint, cost: budget.limits.cost(of: entry, key), deadline: ttl.deadline(of: entry))
+  private func newEntry(_ entry: MemoryEntry, _ key: CacheKey, at now: @autoclosure () -> Timestamp) -> NewEntry {
+    NewEntry(
+      fingerprint: key.fingerprint, cost: budget.limits.cost(of: entry, key), deadline: ttl.deadline(of: entry, from: now()))
   }
 
   // MARK: Removing

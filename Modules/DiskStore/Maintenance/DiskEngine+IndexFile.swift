@@ -27,8 +27,9 @@ extension DiskEngine {
       return
     }
     if index.hasDoubts || !index.knowsSizes(folder.foreignUses), (try? list()) == nil { return }
+    let uptime = clock.uptime
     // Noted before the entries are copied. A later change withdraws the note, and then the file must not stay.
-    indexFile.withLock { $0.writes(stamp, at: clock.uptime) }
+    indexFile.withLock { $0.writes(stamp, at: uptime) }
     let isWritten =
       index.snapshot(folder.foreignChanges).map { entries in
         folder.indexStamp == stamp && folder.writeIndex(IndexFile.encoded(entries, stamp))
@@ -64,8 +65,8 @@ extension DiskEngine {
 
   /// Returns `false` if it is too early.
   private func saveIndexIfQuiet() -> Bool {
-    let count = index.known.count
-    guard indexFile.withLock({ $0.endsWatch(at: clock.uptime, entries: count) }) else { return false }
+    let (count, uptime) = (index.known.count, clock.uptime)
+    guard indexFile.withLock({ $0.endsWatch(at: uptime, entries: count) }) else { return false }
     executor.start(.maintenance) { [self] in saveIndex() }
     return true
   }
