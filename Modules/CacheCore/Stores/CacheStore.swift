@@ -54,6 +54,12 @@ public struct ListedEntry: Sendable {
 public protocol EntryWriter: AnyObject, Sendable {
   /// Appends bytes to the body.
   func write(_ chunk: Data) async throws(CacheError)
+  /// Appends bytes to the body if that requires neither I/O nor waiting, for example because they stay in memory for now.
+  ///
+  /// A load calls this first for each chunk, on its own thread. The default implementation returns `false`.
+  ///
+  /// - Returns: Whether the bytes were appended. If not, the load passes the same bytes to ``write(_:)``.
+  func writeWithoutWaiting(_ chunk: Data) throws(CacheError) -> Bool
   /// Returns a body that follows the writer from the first byte. It waits for more bytes, ends with the commit, and throws if the
   /// writer is aborted.
   func reader() throws(CacheError) -> ResourceBody
@@ -68,6 +74,10 @@ public protocol EntryWriter: AnyObject, Sendable {
   ///
   /// May be called from another thread while ``write(_:)`` is running. That write may then throw.
   func abort()
+}
+
+extension EntryWriter {
+  public func writeWithoutWaiting(_ chunk: Data) throws(CacheError) -> Bool { false }
 }
 
 /// A durable store. It reads and writes bodies as streams and makes changes conditional on the entry's revision.

@@ -48,6 +48,11 @@ public final class CollectingWriter: EntryWriter {
 
   public func write(_ chunk: Data) async throws(CacheError) { try collected.append(chunk, upTo: sizeLimit) }
 
+  public func writeWithoutWaiting(_ chunk: Data) throws(CacheError) -> Bool {
+    try collected.append(chunk, upTo: sizeLimit)
+    return true
+  }
+
   public func reader() throws(CacheError) -> ResourceBody { collected.reader() }
 
   public func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {

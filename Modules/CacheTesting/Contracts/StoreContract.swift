@@ -152,6 +152,19 @@ extension StoreContract {
   ]
 
   private static let writing: [Case] = [
+    Case(name: "bytes that a writer takes without waiting and others are stored in their order") { store in
+      let key = CacheKey(resource: "https://example.com/chunks")
+      let data = bytes(400_000)
+      let writer = try await store.makeWriter(for: key, metadata: metadata(key.resource))
+      var offset = 0
+      for size in [0, 1, 30_000, 30_000, 10_000, 100_000, 0, 60_000, 20_000, 149_000, 999] {
+        let chunk = Data(data[offset..<offset + size])
+        if try !writer.writeWithoutWaiting(chunk) { try await writer.write(chunk) }
+        offset += size
+      }
+      _ = try await writer.commit(trailers: nil)
+      try ContractViolation.expect(try await body(of: key, in: store) == data, "the stored bytes differ")
+    },
     Case(name: "an entry is not visible before its commit") { store in
       let key = CacheKey(resource: "https://example.com/pending")
       let writer = try await store.makeWriter(for: key, metadata: metadata(key.resource))

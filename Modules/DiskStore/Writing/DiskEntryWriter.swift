@@ -63,16 +63,27 @@ final class DiskEntryWriter: EntryWriter {
 
   // MARK: Writing
 
-  func write(_ chunk: Data) async throws(CacheError) {
+  func writeWithoutWaiting(_ chunk: Data) throws(CacheError) -> Bool {
+    guard spool.pending.count + chunk.count < Spool.pendingLimit else { return false }
     try enter()
     do throws(CacheError) {
       try requireAllowedSize(spool.length + Int64(chunk.count))
-      if spool.pending.count + chunk.count < Spool.pendingLimit {
-        if !chunk.isEmpty { spool.append(chunk) }
-      } else {
-        try await engine.executor.run(storing(spool.pending.count + chunk.count)) { [self] () throws(CacheError) in
-          try flush(chunk)
-        }
+      if !chunk.isEmpty { spool.append(chunk) }
+    } catch {
+      fail(error)
+      throw error
+    }
+    try leave()
+    return true
+  }
+
+  func write(_ chunk: Data) async throws(CacheError) {
+    if try writeWithoutWaiting(chunk) { return }
+    try enter()
+    do throws(CacheError) {
+      try requireAllowedSize(spool.length + Int64(chunk.count))
+      try await engine.executor.run(storing(spool.pending.count + chunk.count)) { [self] () throws(CacheError) in
+        try flush(chunk)
       }
     } catch {
       fail(error)

@@ -35,7 +35,22 @@ package final class SpooledWriter<Storage: SpoolStorage>: EntryWriter {
 
   // MARK: Writing
 
+  package func writeWithoutWaiting(_ chunk: Data) throws(CacheError) -> Bool {
+    guard spool.pending.count + chunk.count < Self.pendingLimit else { return false }
+    try enter()
+    do throws(CacheError) {
+      try storage.requireAllowedSize(spool.length + Int64(chunk.count))
+      if !chunk.isEmpty { spool.append(chunk) }
+    } catch {
+      fail(error)
+      throw error
+    }
+    try leave()
+    return true
+  }
+
   package func write(_ chunk: Data) async throws(CacheError) {
+    if try writeWithoutWaiting(chunk) { return }
     try enter()
     do throws(CacheError) {
       try storage.requireAllowedSize(spool.length + Int64(chunk.count))
