@@ -100,6 +100,27 @@ struct PolicyTests {
     #expect(cache.load(.page(), policy, from: Self.confirming).source == .revalidated)
   }
 
+  @Test(
+    "revalidate uses a response that is fresh and immutable (RFC 8246), unless the request refuses it or anyone could forge it",
+    arguments: [
+      // response, request, scheme, elapsed seconds, use of the stored response
+      ("max-age=60, immutable", "x", "https", 59, .fullyCached),
+      ("max-age=60, immutable", "x", "https", 60, .conditionallyCached),
+      ("max-age=60, immutable", "x", "http", 0, .conditionallyCached),
+      ("max-age=60, immutable, no-cache", "x", "https", 0, .conditionallyCached),
+      ("max-age=60", "x", "https", 0, .conditionallyCached), ("immutable", "x", "https", 0, .conditionallyCached),
+      ("max-age=60, immutable", "no-cache", "https", 0, .conditionallyCached),
+      ("max-age=60, immutable", "max-age=0", "https", 0, .conditionallyCached),
+      ("max-age=60, immutable", "max-age=10", "https", 11, .conditionallyCached),
+    ] as [(String, String, String, Int64, CacheUse)])
+  func immutable(response: String, request: String, scheme: String, seconds: Int64, expected: CacheUse) {
+    var page = HTTPRequest.page(.get, "Cache-Control: \(request)")
+    page.scheme = scheme
+    let stored = HTTPResponse.ok("Cache-Control: \(response)", "ETag: \"a\"")
+    #expect(cacheUse(of: stored, page, after: seconds, .revalidate()) == expected)
+    #expect(cacheUse(of: stored, page, after: seconds, .reload) == .notCached)
+  }
+
   @Test("reload bypasses intermediate caches, unless the caller sets Cache-Control")
   func reload() {
     var cache = cache(.fresh)

@@ -5,7 +5,8 @@ public enum LoadPolicy: Hashable, Sendable {
   case standard
   /// Uses any cached response that has not reached the store's own time to live. Otherwise the load sends a request.
   case cacheFirst
-  /// Sends a conditional request if a response is stored.
+  /// Sends a conditional request if a response is stored. A fresh response whose origin states that it does not change
+  /// (`immutable`, RFC 8246) is used without a request.
   ///
   /// - Parameters:
   ///   - atMostEvery: The minimum interval between requests, at least zero. A response that was stored or revalidated more

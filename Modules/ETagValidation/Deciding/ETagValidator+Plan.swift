@@ -34,6 +34,7 @@ extension ETagValidator {
     case .cacheFirst, .memoryElseReload, .cacheOnly:
       return .use(match, thenRevalidate: nil)
     case .revalidate(let floor, _):
+      if use.isFresh, isImmutable(metadata) { return .use(match, thenRevalidate: nil) }
       // If the clock was set back, the elapsed time is unknown.
       if let floor, use.isAcceptable, now >= metadata.responseTime, now - metadata.responseTime < floor {
         return .use(match, thenRevalidate: nil)
@@ -50,6 +51,12 @@ extension ETagValidator {
     return .fetch(
       request.revalidating(stored[match], and: otherResponses(besides: match, of: stored, for: request), directives),
       fallback: use.mayBeFallback ? match : nil, reason: metadata.freshness.isFresh(at: now) ? .request : .stale)
+  }
+
+  /// Whether the origin states that the response does not change while it is fresh, so that a revalidation would be useless
+  /// (RFC 8246 §2). Over `http`, another party may have added the directive, so it has no effect (§3).
+  private func isImmutable(_ metadata: StoredMetadata) -> Bool {
+    metadata.request.scheme == "https" && ResponseDirectives(metadata.response.headerFields, rules).stated.immutable
   }
 
   /// Returns the stored response that can serve a request: the one that it selects or, for a range, a stored part that contains
