@@ -193,7 +193,8 @@ public final class ImageService: Sendable {
     guard !directives.noStore, !directives.noCache else { return }
     let isPrivate = directives.isPrivate || !directives.privateFields.isEmpty
     let lifetime = max(.zero, min(status.lifetimeLeft ?? .zero, expiry))
-    fields[.cacheControl] = "\(isPrivate ? "private, " : "")max-age=\(lifetime.components.seconds), must-revalidate"
+    let restrictions = (isPrivate ? "private, " : "") + (directives.noTransform ? "no-transform, " : "")
+    fields[.cacheControl] = "\(restrictions)max-age=\(lifetime.components.seconds), must-revalidate"
     (fields[.expires], fields[.age]) = (nil, nil)
     for name in ImageRenderer.targetedFields { fields[name] = nil }
   }

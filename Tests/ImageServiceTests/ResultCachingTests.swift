@@ -140,6 +140,7 @@ struct ResultCachingTests {
       ("max-age=31536000, immutable", "max-age=60, must-revalidate"), ("public, s-maxage=30", "max-age=30, must-revalidate"),
       ("No-Cache, max-age=90", "No-Cache, max-age=90"), ("no-store", "no-store"),
       ("private=\"set-cookie\", max-age=90", "private, max-age=60, must-revalidate"),
+      ("max-age=90, no-transform", "no-transform, max-age=60, must-revalidate"),
     ])
   func expiry(_ cacheControl: String, _ expected: String) async throws {
     try fixture.serve(try DrawnImage.png(40, 30), cacheControl: cacheControl)
@@ -158,6 +159,38 @@ struct ResultCachingTests {
     let other = try ServiceFixture()
     try other.serve(try DrawnImage.png(40, 30))
     #expect(try await other.get("width=20", [.ifNoneMatch: "\"a\", \(tag)"]).status == 304)
+  }
+
+  @Test("the result of a source with no-transform is the source itself (RFC 9111 §5.2.2.6)")
+  func noTransform() async throws {
+    let source = try DrawnImage.png(40, 30)
+    try fixture.serve(source, cacheControl: "max-age=60, no-transform")
+    for operations in ["width=20", "format=jpeg,gray"] {
+      let result = try await fixture.get(operations)
+      #expect(result.status == 200 && result.data == source)
+      #expect(result.fields[.contentType] == "image/png" && result.fields[.contentLength] == "\(source.count)")
+      #expect(result.fields[.cacheControl] == "max-age=60, no-transform")
+    }
+    #expect(try await fixture.get("width=20").response.servedFrom == .memory)
+  }
+
+  @Test("a source that adds or removes no-transform has another result, although its bytes and its tag are the same")
+  func noTransformChanges() async throws {
+    let source = try DrawnImage.png(40, 30)
+    try fixture.serve(source)
+    #expect(try await fixture.get("width=20").header.size == PixelSize(20, 15))
+    try fixture.serve(source, cacheControl: "max-age=60, no-transform")
+    fixture.clock.advance(by: .seconds(61))
+    #expect(try await fixture.get("width=20").data == source)
+    try fixture.serve(source)
+    fixture.clock.advance(by: .seconds(61))
+    #expect(try await fixture.get("width=20").header.size == PixelSize(20, 15))
+  }
+
+  @Test("a source with no-transform that is not an image is refused")
+  func noTransformOfText() async throws {
+    try fixture.serve(Data("<p>text</p>".utf8), cacheControl: "max-age=60, no-transform")
+    #expect(try await fixture.get("width=20").problem == "notAnImage")
   }
 
   @Test("a purge by tag removes the source and its results")

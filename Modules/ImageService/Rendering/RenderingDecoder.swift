@@ -11,7 +11,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A decoder that makes the result of the operations, unless its tag is known.
+/// A decoder that makes the result of the operations, unless its tag is known. The result of a source with `no-transform` is the
+/// source itself (RFC 9111 §5.2.2.6).
 struct RenderingDecoder: ResourceDecoder {
   /// The version of the steps. A change that makes other images of the same operations increases it.
   private static let version = 1
@@ -42,6 +43,10 @@ struct RenderingDecoder: ResourceDecoder {
   func decode(_ data: Data, _ metadata: StoredMetadata) throws(CacheError) -> RenderedImage {
     let tag = tag(of: data, metadata)
     if let known, EntityTagList(.ifNoneMatch, of: [.ifNoneMatch: known]).names(EntityTag(tag)) { return RenderedImage(tag: tag) }
+    if metadata.forbidsTransforming {
+      let type = try ImageHeader(of: data, limits: limits.image).format.mediaType
+      return RenderedImage(tag: tag, image: .init(data: data, mediaType: type))
+    }
     if operations.enlarges { try checkSizes(from: ImageHeader(of: data, limits: limits.image).size) }
     let image = try processor.process(decoder.decode(data, metadata))
     var encoder = operations.encoder(format)
@@ -63,7 +68,7 @@ struct RenderingDecoder: ResourceDecoder {
   func cost(of value: RenderedImage) -> Int { value.image?.data.count ?? 0 }
 
   func workingMemory(for data: Data, _ metadata: StoredMetadata) -> Int {
-    guard let (header, memory) = decoder.workingMemory(for: data) else { return 0 }
+    guard !metadata.forbidsTransforming, let (header, memory) = decoder.workingMemory(for: data) else { return 0 }
     let size = header.size
     // Each step has its input and its output, and the encoder has a copy of the last one. The decoder does the first resizing.
     let isShrinking = operations.steps.first.map { if case .resize = $0 { true } else { false } } ?? false
@@ -93,8 +98,14 @@ struct RenderingDecoder: ResourceDecoder {
     } else {
       digest.update(data: data)
     }
+    // A source that adds or removes the directive has another result, even if its bytes are the same.
+    let name = metadata.forbidsTransforming ? "no-transform" : name
     digest.update(data: Data("\(Self.version) \(name) \(ImageEncoder.codecVersion)".utf8))
     return "W/\"\(Base64URL.text(Data(digest.finalize().prefix(16))))\""
   }
+}
+
+extension StoredMetadata {
+  fileprivate var forbidsTransforming: Bool { CacheControl(response.headerFields).noTransform }
 }
 #endif
