@@ -69,6 +69,38 @@ struct BackgroundRevalidationTests {
     try fixture.network.verify()
   }
 
+  @Test("beyond a number of background revalidations, a stale response is used without one, and a later request revalidates it")
+  func limited() async throws {
+    let limit = 64
+    let fixture = try ManagerFixture()
+    let gate = Gate(isOpen: true)
+    let paths = (0...limit).map { "/\($0)" }
+    for path in paths {
+      fixture.network.serve(try fixture.url(path)) { _ in .ok("text", etag: "\"1\"", cacheControl: Self.stale).held(by: gate) }
+      _ = try await fixture.send(path: path)
+    }
+    fixture.clock.advance(by: .seconds(2))
+    gate.close()
+    let before = gate.arrivals
+    for path in paths.dropLast() { #expect(try await fixture.send(path: path).cache == "Etagere;hit;ttl=-1") }
+    await gate.arrived(before + limit)
+
+    let (last, mark) = (try fixture.url(paths[limit]), try #require(HTTPField.Name("X-Mark")))
+    #expect(try await fixture.send(path: paths[limit]).cache == "Etagere;hit;ttl=-1")
+    // The load would wait for a revalidation in the background.
+    #expect(try await fixture.manager.load(ResourceRequest(last, headerFields: [mark: "load"])).text == "text")
+    await gate.arrived(before + limit + 1)
+    #expect(fixture.network.requests(for: last).map { $0.headerFields[mark] } == [nil, "load"])
+
+    gate.open()
+    try await Turns.until { fixture.manager.cachedInMemory(ResourceRequest(last), as: .bytes) != nil }
+    fixture.clock.advance(by: .seconds(2))
+    try await Turns.until {
+      _ = try await fixture.send(path: paths[limit])
+      return fixture.network.requests(for: last).count == 3
+    }
+  }
+
   @Test("only one of two stale variants is revalidated at a time")
   func variants() async throws {
     let fixture = try ManagerFixture()

@@ -45,6 +45,16 @@ final class ClosingRaceTests: Sendable {
     await closing?.value
   }
 
+  @Test("a flight has its first waiter from its creation, so closing does not end it before that waiter is linked")
+  func created() async throws {
+    let flight = try join { flight in
+      flight.retire()
+      #expect(flight.isAwaited)
+    }
+    #expect(await code() == .offline)
+    #expect(!flight.isAwaited)
+  }
+
   @Test("a flight whose waiters are dismissed before it has started ends without work")
   func dismissed() async throws {
     _ = try join { _ in flights.dismissWaiters(CacheError(.closed, reason: "closed")) }

@@ -55,7 +55,7 @@ struct FlightTableTests {
 
   private func key(_ name: String) -> FlightKey { .revalidation(CacheKey(resource: name), stores: []) }
 
-  @Test("at most 256 revalidations run in the background, and a later one starts when one of them has ended")
+  @Test("at most 64 revalidations run in the background, and a later one starts when one of them has ended")
   func revalidationLimit() async throws {
     let (gate, started) = (Gate(), Counter())
     for number in 0...Flights.maximumRevalidations {
@@ -100,27 +100,5 @@ struct FlightTableTests {
 
     flight.end(.failure(.cancelled))
     #expect(flights.endPosition > position)
-  }
-}
-
-/// An executor that holds jobs until a test runs them.
-private final class SteppedExecutor: TaskExecutor {
-  private let waiting = Lock<[UnownedJob]>([])
-
-  /// The number of jobs that can run now.
-  var jobs: Int { waiting.withLock { $0.count } }
-
-  func enqueue(_ job: consuming ExecutorJob) {
-    let job = UnownedJob(job)
-    waiting.withLock { $0.append(job) }
-  }
-
-  /// Runs the waiting jobs. Jobs that these add wait for the next call.
-  func run() {
-    let jobs = waiting.withLock { jobs in
-      defer { jobs = [] }
-      return jobs
-    }
-    for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
   }
 }

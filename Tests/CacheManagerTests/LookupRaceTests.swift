@@ -26,6 +26,30 @@ struct LookupRaceTests {
     #expect(fixture.network.requests.count == 1)
   }
 
+  @Test("a load whose lookup found nothing uses the response of an earlier load that a purge has closed to it")
+  func closedLoad() async throws {
+    // Given
+    let fixture = try ManagerFixture { $0.store = nil }
+    let gate = Gate()
+    fixture.network.respond(to: fixture.url, with: .ok("bytes", cacheControl: "max-age=60").held(by: gate))
+    let first = Task { try await fixture.manager.load(fixture.url).source }
+    await gate.arrived()
+    try await fixture.manager.purge(.url(try fixture.url("/other")))
+    guard case .underWay(let load, let known) = try fixture.manager.core.begin(ResourceRequest(fixture.url), .bytes) else {
+      return #expect(Bool(false), "the lookup found a response")
+    }
+    #expect(known != nil)
+
+    // When
+    gate.open()
+    #expect(try await first.value == .network)
+    let second = try await fixture.manager.core.outcome(of: load, known: known, ResourceTransform.bytes).get()
+
+    // Then
+    #expect(second.source == .memory)
+    #expect(fixture.network.requests.count == 1)
+  }
+
   @Test("a load whose lookup found a stale response does not revalidate what an equal load has revalidated since")
   func overtakenRevalidation() async throws {
     // Given

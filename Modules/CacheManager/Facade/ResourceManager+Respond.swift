@@ -22,6 +22,10 @@ extension ResourceManager {
   /// ``Configuration/collapseTimeout``. A response with `no-cache`, or without a lifetime, is shared only by requests with equal
   /// fields.
   ///
+  /// A stale response within `stale-while-revalidate` is returned at once and revalidated in the background, even if the caller
+  /// leaves. At most 64 such revalidations run at the same time. A further one is skipped, and the next request for its resource
+  /// tries again.
+  ///
   /// The options about values have no effect: executor, callback queue, accepted statuses, redirects and alternatives.
   ///
   /// - Parameters:

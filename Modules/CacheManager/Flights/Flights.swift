@@ -44,8 +44,6 @@ enum FlightKey: Hashable, Sendable {
   }
 
   fileprivate var isStore: Bool { if case .store = self { true } else { false } }
-
-  fileprivate var isRevalidation: Bool { if case .revalidation = self { true } else { false } }
 }
 
 /// The work of a manager that is running, by its identity. This one table knows whether equal work is already running: for bytes,
@@ -71,7 +69,7 @@ final class Flights: Sendable {
   }
 
   /// The maximum number of revalidations in the background. Beyond it, the next request for the resource tries again.
-  static let maximumRevalidations = 256
+  static let maximumRevalidations = 64
 
   private let state = Lock(State())
   private let invalidations: InvalidationLog
@@ -240,10 +238,12 @@ final class Flights: Sendable {
   func startRevalidation(_ key: FlightKey, id: LoadID, _ priority: LoadPriority, _ work: @escaping @Sendable () async -> Void) {
     let flight = state.withLock { state -> Flight<Done>? in
       guard !isClosed, state.open[key] == nil, state.revalidations < Self.maximumRevalidations else { return nil }
+      state.revalidations += 1
       return create(key, &state, id: id, priority: priority, first: nil)
     }
-    flight?.start { _ in
+    flight?.start { [self] _ in
       await work()
+      state.withLock { $0.revalidations -= 1 }
       return .success(Done())
     }
   }
@@ -272,7 +272,6 @@ final class Flights: Sendable {
       if key.isStore, state.open[key] == nil { state.storing += 1 }
       state.open[key] = flight
     }
-    if key?.isRevalidation == true { state.revalidations += 1 }
     state.running[ObjectIdentifier(flight)] = flight
     return flight
   }
@@ -299,9 +298,7 @@ final class Flights: Sendable {
   /// Removes a flight whose work has ended and whose waiters have received the output.
   func remove(_ flight: any AnyFlight) {
     let closers = state.withLock { state in
-      if state.running.removeValue(forKey: ObjectIdentifier(flight)) != nil, flight.key?.isRevalidation == true {
-        state.revalidations -= 1
-      }
+      state.running[ObjectIdentifier(flight)] = nil
       return closersIfIdle(&state)
     }
     for closer in closers { closer.resume() }

@@ -180,12 +180,11 @@ final class StoreDeadline: Sendable {
       }
     }
     timer?.cancel()
-    state.withLock { state in
+    let watch = state.withLock { state in
       // Work that began since then still needs the watch.
-      guard state.running == 0 else { return }
-      state.watch?.cancel()
-      state.watch = nil
+      state.running == 0 ? state.watch.take() : nil
     }
+    watch?.cancel()
     return isIdle
   }
 }
