@@ -125,7 +125,7 @@ public final class AsyncHTTPDownloader: Downloader {
     owner.client.eventLoopGroup === MultiThreadedEventLoopGroup.singleton ? LoopExecutors.shared.next() : nil
   }
 
-  /// Sends the request and returns at the head of the response.
+  /// Sends the request and returns at the head of the response, or with the whole body (`DownloadRequest.collectUpTo`).
   ///
   /// Cancelling the calling task, or releasing the body, stops the transfer.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
@@ -169,17 +169,20 @@ public final class AsyncHTTPDownloader: Downloader {
       on: owner.client.eventLoopGroup.any())
     let limits = TransferLimits(
       idle: TimeAmount(request.idleTimeout ?? configuration.idleTimeout), total: request.timeout.map { TimeAmount($0) },
+      collectUpTo: request.collectUpTo,
       attempts: configuration.resendsLostRequests ? min(max(configuration.connectionsPerHost, 1), 100) + 1 : 1)
-    let body = try enter(outgoing, request.body, TransferState(limits: limits, calledAt: calledAt, nameLookup: nameLookup))
-    let head = try await body.head()
+    let transfer = try enter(
+      outgoing, request.body, TransferState(limits: limits, calledAt: calledAt, nameLookup: nameLookup))
+    let (head, data) = try await transfer.response()
     if head.protocolName == "h2" { queue.noteMultiplexing(outgoing.hostAndPort) }
-    return DownloadResponse(
-      head: head.response, body: ResourceBody(length: head.bodyLength, source: body), metrics: body.meter)
+    let body = data.map { ResourceBody($0) } ?? ResourceBody(length: head.bodyLength, source: TransferBody(transfer))
+    // Without the body, so that a logger does not hold a connection open.
+    return DownloadResponse(head: head.response, body: body, metrics: { transfer.metrics })
   }
 
   private func enter(
     _ outgoing: OutgoingRequest, _ body: ResourceBody?, _ state: sending TransferState
-  ) throws(CacheError) -> TransferBody {
+  ) throws(CacheError) -> Transfer {
     // Without `self`: transfers must complete after the downloader is released.
     let (owner, queue, client, connections) = (owner, queue, owner.client, connections)
     let tls = configuration.tls.trusts(outgoing.host) ? unverified : nil
@@ -203,7 +206,7 @@ public final class AsyncHTTPDownloader: Downloader {
         return Self.upload(body ?? ResourceBody(Data()), transfer, outgoing, client: owner.uploadClient, tls: tls)
       }
     }
-    return TransferBody(transfer)
+    return transfer
   }
 
   private static func upload(

@@ -36,10 +36,13 @@ final class Transfer: Sendable {
 
   // MARK: The reader's side
 
-  /// Waits for the head. Called once.
-  func head() async throws(CacheError) -> ReceivedHead {
+  /// Waits for the head. Called once. Returns the whole body too if it has arrived and may be collected.
+  func response() async throws(CacheError) -> (head: ReceivedHead, body: Data?) {
     while true {
-      if let response = state.withLock({ $0.response }) { return try response.get() }
+      if let response = state.withLock({ $0.takeResponse() }) {
+        let (head, body) = try response.get()
+        return (head, body?.data)
+      }
       await wait { state, waiter in (state.awaitHead(waiter), TransferState.Consequences()) }
     }
   }

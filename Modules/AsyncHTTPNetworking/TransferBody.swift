@@ -16,14 +16,9 @@ final class TransferBody: ResourceBody.Source {
 
   deinit { transfer.cancel() }
 
-  func head() async throws(CacheError) -> ReceivedHead { try await transfer.head() }
-
   func next() async throws(CacheError) -> Data? { try await transfer.next() }
 
   func cancel() { transfer.cancel() }
-
-  /// A closure that returns the metrics without retaining the body, so that a logger does not hold a connection open.
-  var meter: @Sendable () -> TransferMetrics { { [transfer] in transfer.metrics } }
 
   /// Always `nil`, because async-http-client does not expose trailers.
   var trailers: HTTPFields? { nil }

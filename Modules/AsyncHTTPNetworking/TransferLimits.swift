@@ -11,6 +11,9 @@ struct TransferLimits {
   /// The number of unread bytes at which the transfer stops requesting more. One more chunk of at most 64 KiB may be in transit.
   var unreadBytes = 256 * 1024
 
+  /// The largest body, in bytes, that the reader gets together with the head, or 0 to wake it at the head.
+  var collectUpTo = 0
+
   /// The maximum number of attempts for a request. Each reused connection to a host may already have been closed by the server.
   var attempts = 1
 

@@ -59,6 +59,8 @@ struct TransferState {
   /// The waiting reader: first for the head, then for bytes.
   private var waiter: Transfer.Waiter?
   private var unread = Chunk()
+  /// Whether the reader gets the head only with the whole body.
+  private var isCollecting = false
   /// The promise that the sender waits for while too many bytes are unread.
   private var demand: EventLoopPromise<Void>?
   private var stop: (@Sendable () -> Void)?
@@ -99,10 +101,21 @@ struct TransferState {
     return fail(.cancelled)
   }
 
-  /// The head or an error, or `nil` while there is neither.
+  /// Returns the head or an error, or `nil` while there is neither. The whole body comes with the head if it has arrived and may
+  /// be collected.
+  mutating func takeResponse() -> Result<(ReceivedHead, body: Chunk?), CacheError>? {
+    guard let response else { return nil }
+    guard case .complete = stage, limits.collectUpTo > 0, unread.count <= limits.collectUpTo else {
+      return response.map { ($0, body: nil) }
+    }
+    return response.map { ($0, body: takeUnread()) }
+  }
+
+  /// The head or an error, or `nil` while the reader must wait.
   var response: Result<ReceivedHead, CacheError>? {
     switch stage {
     case .queued, .awaitingHead: nil
+    case .receiving where isCollecting: nil
     // A body that failed before its first read still has a head.
     case .failed(let error): head.map { error.isCancellation ? .failure(error) : .success($0) } ?? .failure(error)
     case .receiving, .complete: head.map { .success($0) } ?? .failure(Self.headless)
@@ -209,7 +222,10 @@ struct TransferState {
     progress.expected = head.bodyLength
     metrics.protocolName = head.protocolName
     metrics.timeToHead = startedAt.map { Duration(now - $0) }
-    return Consequences(wake: releaseWaiter())
+    isCollecting = head.response.isCollected(upTo: limits.collectUpTo, length: head.bodyLength)
+    guard isCollecting else { return Consequences(wake: releaseWaiter()) }
+    unread = Chunk(collecting: Int(head.bodyLength ?? 0))
+    return Consequences(due: dueTime)
   }
 
   mutating func receive(
@@ -225,7 +241,7 @@ struct TransferState {
     }
     unread.append(bytes)
     // The end follows the last byte at once, so nothing waits and the reader is woken once for both.
-    guard progress.received != progress.expected else { return (nil, Consequences()) }
+    guard !isCollecting, progress.received != progress.expected else { return (nil, Consequences()) }
     var held: EventLoopFuture<Void>?
     if unread.count >= limits.unreadBytes {
       let promise = makePromise()
@@ -287,7 +303,7 @@ struct TransferState {
     case .queued: progressOfQueue != nil
     // Before the request is sent, the client's connect timeout applies.
     case .awaitingHead: isSent && !isProducing
-    case .receiving: waiter != nil
+    case .receiving: isCollecting || waiter != nil
     case .complete, .failed: false
     }
   }

@@ -145,6 +145,7 @@ struct ResponseAssembler {
       let late = ReceivedHead(platform, method: method, lacksBody: true)
     {
       head = late
+      timeToHead = uptime - startedAt
       endedAt = uptime
       return [tell(late), .end(nil)]
     }

@@ -91,7 +91,8 @@ extension SessionDataTask {
     switch event {
     case .head(let head):
       let wakeUp = state.withLock { state in
-        state.buffer.receive(head: head)
+        let isCollecting = head.isCollected(upTo: collectUpTo, length: state.assembler.bodyLength)
+        state.buffer.receive(head: head, isCollecting: isCollecting)
         return state.buffer.wakeUp()
       }
       wakeUp?()

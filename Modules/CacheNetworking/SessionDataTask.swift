@@ -57,6 +57,8 @@ public final class SessionDataTask: Sendable {
   let idleTimeout: Duration
   /// The maximum number of bytes buffered for a slow reader, or `nil` for no limit.
   let bufferLimit: Int?
+  /// The largest body, in bytes, that the reader gets together with the head.
+  let collectUpTo: Int
   /// The proxy of the transfer, or `nil` if there is none or it is unknown.
   let proxy: ProxySettings.Proxy?
   /// The body of the request, retained because the platform's task may read its file to the end.
@@ -80,6 +82,7 @@ public final class SessionDataTask: Sendable {
     proxy = plan.proxy
     body = plan.body
     self.bufferLimit = bufferLimit
+    collectUpTo = min(plan.collectUpTo, bufferLimit ?? .max)
     self.didEnd = didEnd
     let assembler = ResponseAssembler(
       method: plan.head.method, startedAt: startedAt, proxy: plan.proxy, tunnel: plan.isTunnelled)

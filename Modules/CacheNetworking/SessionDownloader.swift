@@ -144,14 +144,14 @@ public final class SessionDownloader: Downloader {
 
   // MARK: Downloads
 
-  /// Sends the request and returns at the head of the response.
+  /// Sends the request and returns at the head of the response, or with the whole body (`DownloadRequest.collectUpTo`).
   ///
   /// Cancelling the calling task, or releasing the body, stops the transfer.
   public func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     try await download(request, as: DownloadTask())
   }
 
-  /// Sends the request and returns at the head of the response.
+  /// Sends the request and returns at the head of the response, or with the whole body (`DownloadRequest.collectUpTo`).
   ///
   /// - Parameters:
   ///   - request: The request.
@@ -270,16 +270,8 @@ public final class SessionDownloader: Downloader {
     guard handle.link(transfer) else { throw .cancelled }
     handle.didStart()
     let head = try await source.head()
-    // Measured from the call, so it includes the hooks and the collecting of a body.
-    let timeToHead = clock.uptime - began
-    return DownloadResponse(
-      head: head, body: ResourceBody(length: transfer.bodyLength, source: source),
-      metrics: {
-        var metrics = transfer.metrics
-        metrics.timeToHead = timeToHead
-        metrics.total = transfer.endedAt.map { $0 - began }
-        return metrics
-      })
+    let received = transfer.takeCollected().map { ResourceBody($0) } ?? ResourceBody(length: transfer.bodyLength, source: source)
+    return DownloadResponse(head: head, body: received, metrics: { transfer.metrics })
   }
 
   private func transfer(
@@ -288,7 +280,7 @@ public final class SessionDownloader: Downloader {
     let (configuration, delegate) = (engine.configuration, engine.delegate)
     let plan = TransferPlan(
       head: request.head, url: url, body: body, idleTimeout: request.idleTimeout ?? configuration.idleTimeout,
-      networkAccess: request.networkAccess, proxy: try engine.routing.proxy(for: url))
+      networkAccess: request.networkAccess, proxy: try engine.routing.proxy(for: url), collectUpTo: request.collectUpTo)
     // Without `self`: transfers must complete after the downloader is released. The tables and the transfer retain each other
     // until the transfer ends.
     let (transfers, background, watch, clock) = (transfers, background, watch, clock)

@@ -30,6 +30,8 @@ struct TransferBuffer {
   /// The head, until the reader receives it.
   private var head: HTTPResponse?
   private var hasReceivedHead = false
+  /// Whether the reader gets the head only at the end of the transfer.
+  private var isCollecting = false
   /// The received chunks. Those before ``taken`` were read and are empty.
   private var chunks: [Data] = []
   private var taken = 0
@@ -42,9 +44,11 @@ struct TransferBuffer {
 
   // MARK: The transfer
 
-  mutating func receive(head: HTTPResponse) {
+  /// - Parameter isCollecting: Whether the reader gets the head only at the end of the transfer.
+  mutating func receive(head: HTTPResponse, isCollecting: Bool = false) {
     guard outcome == nil, !hasReceivedHead else { return }
     self.head = head
+    self.isCollecting = isCollecting
     hasReceivedHead = true
   }
 
@@ -73,6 +77,7 @@ struct TransferBuffer {
     case .reading: break
     }
     if let head {
+      guard !isCollecting || outcome != nil else { return nil }
       self.head = nil
       return .head(head)
     }
@@ -85,6 +90,20 @@ struct TransferBuffer {
 
   /// Returns the next event for a task that begins to read, or `nil` if there is none yet or another task waits for it.
   mutating func nextUnlessAwaited() -> Event? { waiting == nil ? next() : nil }
+
+  /// Returns the whole body after its head was received, and ends the reader. Returns `nil` if the body is incomplete, was read
+  /// in part, or has more than this number of bytes.
+  mutating func takeWhole(upTo limit: Int) -> Data? {
+    guard case .reading = reader, case .complete? = outcome, head == nil, taken == 0, limit > 0, retainedBytes <= limit else {
+      return nil
+    }
+    var whole = chunks.first ?? Data()
+    if chunks.count > 1 { whole.reserveCapacity(retainedBytes) }
+    for chunk in chunks.dropFirst() { whole.append(chunk) }
+    reader = .finished
+    (chunks, retainedBytes) = ([], 0)
+    return whole
+  }
 
   private mutating func take() -> Data {
     let data = chunks[taken]

@@ -12,6 +12,8 @@ struct TransferPlan: Sendable {
   var networkAccess: NetworkAccess
   /// The proxy of the request, or `nil` if there is none or it is unknown.
   var proxy: ProxySettings.Proxy?
+  /// The largest body, in bytes, that the reader gets together with the head, or 0 to wake it at the head.
+  var collectUpTo = 0
 
   /// Whether a proxy's response to CONNECT precedes the server's. Foundation on Linux reports both.
   var isTunnelled: Bool {

@@ -19,6 +19,9 @@ struct PreviewedDownloader: Downloader {
 
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
     previewer.restart()
+    var request = request
+    // A preview needs the bytes as they arrive.
+    request.collectUpTo = 0
     var response = try await base.download(request)
     // A body that has already arrived needs no preview.
     guard response.head.status == .ok, response.body.data == nil else { return response }

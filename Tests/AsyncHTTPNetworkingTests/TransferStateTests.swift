@@ -49,6 +49,79 @@ struct TransferStateTests {
     #expect(error(of: &cancelled)?.code == .truncatedBody)
   }
 
+  /// Returns a transfer whose reader permits it to collect up to 200 bytes, after the head.
+  private static func collecting(length: Int?, status: Int = 200) throws -> (TransferState, TransferState.Consequences) {
+    var state = TransferState(limits: TransferLimits(idle: .seconds(10), unreadBytes: 100, collectUpTo: 200), calledAt: at(0))
+    _ = state.start(at: at(0))
+    _ = state.sent(overReusedConnection: true, at: at(0))
+    let headers: HTTPHeaders = length.map { ["Content-Length": "\($0)"] } ?? [:]
+    let head = try ReceivedHead(status: status, version: .http1_1, headers: headers, method: .get)
+    let consequences = state.receive(head, at: at(1))
+    return (state, consequences)
+  }
+
+  @Test("the reader of a body that is collected is woken once, at the end")
+  func collectedBody() async throws {
+    var (state, _) = try Self.collecting(length: 200)
+    #expect(state.takeResponse() == nil)
+    await withUnsafeContinuation { (waiter: Transfer.Waiter) in
+      #expect(state.awaitHead(waiter) == .waiting)
+      // The sender never waits for a reader that waits for the end.
+      for _ in 0..<4 { #expect(Self.receive(50, at: Self.at(2), in: &state).wake == nil) }
+      state.finish(at: Self.at(3)).wake?.resume()
+    }
+    let (head, body) = try #require(try state.takeResponse()?.get())
+    #expect(head.bodyLength == 200 && body?.data == Data(repeating: 1, count: 200))
+    #expect(state.metrics.timeToHead == .seconds(1) && state.metrics.total == .seconds(3))
+  }
+
+  @Test(
+    "a body is not collected if it is too long, of unknown length, or that of an error",
+    arguments: [(201, 200), (nil, 200), (9, 503)] as [(Int?, Int)])
+  func streamedBody(length: Int?, status: Int) throws {
+    var (state, _) = try Self.collecting(length: length, status: status)
+    let (head, body) = try #require(try state.takeResponse()?.get())
+    #expect(head.response.status.code == status && body == nil)
+    _ = Self.receive(9, at: Self.at(2), in: &state)
+    #expect(try state.take(at: Self.at(2)).0?.get()?.count == 9)
+  }
+
+  @Test("a short body that has arrived before its head was read is returned with it")
+  func arrivedBody() throws {
+    var (state, _) = try Self.collecting(length: nil)
+    _ = Self.receive(200, at: Self.at(2), in: &state)
+    state.finish(at: Self.at(3)).demand?.succeed()
+    #expect(try state.takeResponse()?.get().body?.count == 200)
+    (state, _) = try Self.collecting(length: nil)
+    _ = Self.receive(201, at: Self.at(2), in: &state)
+    state.finish(at: Self.at(3)).demand?.succeed()
+    #expect(try #require(try state.takeResponse()?.get()).body == nil)
+  }
+
+  @Test("a body that fails while it is collected has its head and its bytes, and a cancelled one has neither")
+  func failedCollecting() throws {
+    var (state, _) = try Self.collecting(length: 200)
+    _ = Self.receive(50, at: Self.at(2), in: &state)
+    var cancelled = state
+    _ = state.finish(at: Self.at(3))
+    let (head, body) = try #require(try state.takeResponse()?.get())
+    #expect(head.bodyLength == 200 && body == nil)
+    #expect(try state.take(at: Self.at(3)).0?.get()?.data == Data(repeating: 1, count: 50))
+    #expect(error(of: &state)?.code == .truncatedBody)
+    _ = cancelled.cancel()
+    #expect(throws: CacheError.self) { _ = try cancelled.takeResponse()?.get() }
+  }
+
+  @Test("silence while a body is collected is limited, also if its reader does not wait yet")
+  func silentCollecting() throws {
+    var (state, consequences) = try Self.collecting(length: 200)
+    #expect(consequences.due == Self.at(11))
+    _ = Self.receive(50, at: Self.at(2), in: &state)
+    #expect(state.checkTimeouts(at: Self.at(11)).due == Self.at(12))
+    #expect(state.checkTimeouts(at: Self.at(12)).end != nil)
+    #expect(try state.takeResponse()?.get().body == nil)
+  }
+
   @Test("a server that is silent before the head fails at the idle timeout")
   func silentBeforeHead() throws {
     var state = Self.sent()

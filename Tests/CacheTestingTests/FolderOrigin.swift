@@ -15,6 +15,7 @@ struct FolderOrigin: ContractOrigin {
     "a body of any size arrives unchanged", "parallel requests for different URLs receive their own bodies",
     "method, target and fields are sent unchanged",
     "no field is added that would change the cached response", "a task that is already cancelled sends nothing",
+    "a body that may be collected can also be read as a stream, once",
     "a timeout that does not expire has no effect", "cancellation at any time ends a download once and affects no other",
   ]
 

@@ -19,11 +19,21 @@ public struct DownloadRequest: Sendable {
   public var networkAccess: NetworkAccess
   /// The number of this request for the resource, counted from 1.
   public var attempt: Int
+  /// The largest body, in bytes, that the downloader may collect before it returns, or 0 to return at the head.
+  ///
+  /// A caller that needs the whole body then waits once for both, and reads ``ResourceBody/data``. It is a permission, which a
+  /// downloader may ignore. A downloader that uses it still returns at the head in these cases:
+  /// - The length of the body is unknown or greater.
+  /// - The response is not successful (2xx) or is a part (206), because its reader may reject it at the head.
+  ///
+  /// It may also return a body of any response that has arrived completely. If a body fails while it is collected, the response
+  /// is returned with the bytes so far as a stream, which then throws the error.
+  public var collectUpTo: Int
 
   /// Creates a request.
   public init(
     head: HTTPRequest, body: ResourceBody? = nil, priority: LoadPriority = LoadPriority(), idleTimeout: Duration? = nil,
-    timeout: Duration? = nil, networkAccess: NetworkAccess = .all, attempt: Int = 1
+    timeout: Duration? = nil, networkAccess: NetworkAccess = .all, attempt: Int = 1, collectUpTo: Int = 0
   ) {
     self.head = head
     self.body = body
@@ -32,10 +42,24 @@ public struct DownloadRequest: Sendable {
     self.timeout = timeout
     self.networkAccess = networkAccess
     self.attempt = attempt
+    self.collectUpTo = collectUpTo
   }
 }
 
-/// A downloader's response, returned as soon as its header arrives. To reject it, cancel its body without reading it.
+extension HTTPResponse {
+  /// Whether a downloader that uses ``DownloadRequest/collectUpTo`` returns this response at the end of its body.
+  ///
+  /// - Parameters:
+  ///   - limit: The largest body, in bytes, that the downloader may collect.
+  ///   - length: The length of the body in bytes, or `nil` if it is unknown.
+  package func isCollected(upTo limit: Int, length: Int64?) -> Bool {
+    guard limit > 0, let length, length <= Int64(limit) else { return false }
+    return length == 0 || status.kind == .successful && status != .partialContent
+  }
+}
+
+/// A downloader's response, returned as soon as its header arrives, or with its whole body (``DownloadRequest/collectUpTo``). To
+/// reject it, cancel its body without reading it.
 public struct DownloadResponse: Sendable {
   /// The status and the fields. If the engine decoded the body (`Content-Encoding`), the fields describe the decoded bytes.
   public var head: HTTPResponse
@@ -60,7 +84,8 @@ public struct DownloadResponse: Sendable {
 /// A download ends with ``CacheError/cancelled`` when the calling task is cancelled. Its errors contain no URL, because the
 /// caller knows it.
 public protocol Downloader: Component {
-  /// Sends the request and returns when the header of the response has arrived.
+  /// Sends the request and returns when the header of the response has arrived, or when its body has
+  /// (``DownloadRequest/collectUpTo``).
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse
 
   /// The executor on which a load that uses this engine runs best, or `nil` for the cooperative pool. The default is `nil`.

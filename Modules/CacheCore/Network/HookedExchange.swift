@@ -52,6 +52,11 @@ package final class HookedExchange: Sendable {
       }
       let collects = try collects(response.head)
       if collects { state.withLock { $0.isCollecting = true } }
+      // The request has ended, and no hook gets the bytes.
+      if response.body.data != nil, !replaces, !replacesData, !collects {
+        finish(.success(admitted.head))
+        return admitted
+      }
       let source = HookedBody(
         response.body.source, length: response.body.length, head: admitted.head, replaces: replaces, exchange: self)
       admitted.body = ResourceBody(length: replaces ? nil : response.body.length, source: source)

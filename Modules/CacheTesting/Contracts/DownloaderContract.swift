@@ -46,5 +46,5 @@ public enum DownloaderContract {
 
   /// All statements of the contract.
   public static let cases: [Case] =
-    responses + heads + requests + concurrency + failures + malformedResponses + cancellation + time + connections
+    responses + heads + requests + collecting + concurrency + failures + malformedResponses + cancellation + time + connections
 }

@@ -9,6 +9,9 @@ public import Foundation
 
 /// A downloader that returns scripted responses in order, and fails on any other request.
 ///
+/// A request that permits it (`DownloadRequest.collectUpTo`) gets the body in one piece, unless the script holds, cuts or chunks
+/// the body or omits its length.
+///
 /// ```swift
 /// let network = ScriptedDownloader()
 /// network.respond(to: url, with: .ok("old", etag: #""1""#), .notModified())
@@ -108,12 +111,21 @@ public final class ScriptedDownloader: Downloader {
     case .failure(let error): throw error
     case .response(let head, let body):
       return response(
-        scripted.head(head, of: body, to: request.head), request.head.method == .head ? Data() : body, scripted, began: began)
+        scripted.head(head, of: body, to: request.head), request.head.method == .head ? Data() : body, scripted, began: began,
+        collectUpTo: request.collectUpTo)
     }
   }
 
-  private func response(_ head: HTTPResponse, _ body: Data, _ scripted: ScriptedResponse, began: Duration) -> DownloadResponse {
+  private func response(
+    _ head: HTTPResponse, _ body: Data, _ scripted: ScriptedResponse, began: Duration, collectUpTo: Int
+  ) -> DownloadResponse {
     let timeToHead = clock.uptime - began
+    if scripted.deliversAtOnce(body), head.isCollected(upTo: collectUpTo, length: Int64(body.count)) {
+      let count = Int64(body.count)
+      return DownloadResponse(
+        head: head, body: ResourceBody(body),
+        metrics: { TransferMetrics(timeToHead: timeToHead, total: timeToHead, bytesOnWire: count, bytesDecoded: count) })
+    }
     let source = ScriptedBody(
       body, scripted, onEnd: { [clock] in clock.uptime - began },
       onCancel: { [weak self] in self?.state.withLock { $0.cancelledBodies += 1 } })

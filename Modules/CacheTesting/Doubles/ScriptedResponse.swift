@@ -102,6 +102,11 @@ public struct ScriptedResponse: Sendable {
     }
   }
 
+  /// Whether the script lets a body arrive with its head. It does not if the body is held, cut, chunked or of unknown length.
+  func deliversAtOnce(_ body: Data) -> Bool {
+    statesLength && bodyGate == nil && cutAfter == nil && body.count <= chunkSize
+  }
+
   /// The head of the response to a request, with the length of the body if the head of a server states it.
   func head(_ head: HTTPResponse, of body: Data, to request: HTTPRequest) -> HTTPResponse {
     guard statesLength, head.headerFields[.contentLength] == nil, ![204, 304].contains(head.status.code),
