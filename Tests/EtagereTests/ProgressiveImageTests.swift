@@ -1,4 +1,5 @@
 #if canImport(ImageIO) || VIPS
+import CacheCore
 import CacheTesting
 import Etagere
 import Foundation
@@ -50,6 +51,30 @@ struct ProgressiveImageTests {
     let kept = try await manager.load(url, as: .image(.resize(.fit(80, 80)) + .gray))
     #expect(kept.source == .memory && kept.value.pixels.bytes == whole.value.pixels.bytes && !kept.value.isPartial)
     #expect(network.requests.count == 1)
+  }
+
+  /// A downloader that records how large a body each request permits it to collect.
+  private final class PermissionRecorder: Downloader {
+    let id = ComponentID.unique(PermissionRecorder.self)
+    let limits = Lock<[Int]>([])
+    private let base: ScriptedDownloader
+
+    init(_ base: ScriptedDownloader) { self.base = base }
+
+    func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+      limits.withLock { $0.append(request.collectUpTo) }
+      return try await base.download(request)
+    }
+  }
+
+  @Test("the bytes of an image with previews are not collected before they are shown")
+  func uncollected() async throws {
+    let recorder = PermissionRecorder(network)
+    network.respond(to: url, with: .ok(file, cacheControl: "no-store"), .ok(file, cacheControl: "no-store"))
+    let options = RequestOptions { $0.downloader = .use(recorder) }
+    for try await _ in manager.imageEvents(for: url, options: options) {}
+    _ = try await manager.load(url, options: options)
+    #expect(recorder.limits.withLock { $0 } == [0, 65_536])
   }
 
   @Test("an image from the cache has no previews, and an error ends the stream")

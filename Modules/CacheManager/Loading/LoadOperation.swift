@@ -38,7 +38,9 @@ struct LoadOperation: Sendable {
     }
   }
 
-  /// Returns the stored response for a load that failed as a whole, for example because a redirect was refused.
+  /// Returns the stored response for a load that failed as a whole, for example because a redirect was refused. Out of line,
+  /// because an asynchronous call allocates memory for everything that is inlined into it.
+  @inline(never)
   private func anyStored(insteadOf error: CacheError) async -> LoadOutcome? {
     guard request.staleFallback == .anyStored, error.permitsAnyStored, !isAboutTarget(error), !Task.isCancelled else {
       return nil
@@ -61,25 +63,16 @@ struct LoadOperation: Sendable {
 
   func followingRedirects(_ known: KnownResponses? = nil) async throws(CacheError) -> LoadOutcome {
     var hop = RedirectHop(request: request.head, url: request.url, body: request.body)
-    var metrics = TransferMetrics.nothing
-    var isShareable = true
+    var earlier: [LoadOutcome] = []
     do throws(CacheError) {
       while true {
         let outcome = try await self.runHop(hop, hop.chain.isEmpty ? known : nil)
-        // A chain is only as shareable as its least shareable hop, and its metrics are the sum of all hops.
-        isShareable = isShareable && outcome.isShareable
-        metrics = metrics.followed(by: outcome.metrics)
         // The interceptor that decides about a redirect may wait for its own loads.
         if request.redirectLimit > 0, RedirectRules.leads(outcome.metadata.response) { outcome.reservation?.release() }
         guard let next = try await next(after: outcome.metadata.response, to: hop) else {
-          guard !hop.chain.isEmpty else { return try accepted(outcome) }
-          return try accepted(
-            outcome.with {
-              $0.isShareable = isShareable
-              $0.metrics = metrics
-              $0.metrics.redirects += hop.chain.count
-            })
+          return try accepted(earlier.isEmpty ? outcome : outcome.following(earlier))
         }
+        earlier.append(outcome.with { ($0.data, $0.reservation) = (Data(), nil) })
         hop = next
       }
     } catch {
@@ -167,10 +160,11 @@ struct LoadOperation: Sendable {
     var response = try await originRequest.send(sent, hop.body.map { .reopened($0) } ?? .none)
     while true {
       guard let recording = response.recording, let received = response.received else { return makeOutcome(response, of: hop) }
+      let length = recording.length
+      func progress(_ received: Int64) { report(.progress(LoadProgress(received: received, expected: length))) }
+      if let recorded = recording.recordWithoutWaiting(progress) { return makeOutcome(response, recorded, of: hop) }
       do throws(CacheError) {
-        let length = recording.length
-        let recorded = try await recording.record { report(.progress(LoadProgress(received: $0, expected: length))) }
-        return makeOutcome(response, recorded, of: hop)
+        return makeOutcome(response, try await recording.record(progress), of: hop)
       } catch {
         if received.retry.helps(against: error, for: received.sent.method) { report(.progress(LoadProgress(received: 0))) }
         response = try await originRequest.recover(from: error, received)

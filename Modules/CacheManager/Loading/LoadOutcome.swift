@@ -50,6 +50,17 @@ final class LoadOutcome: Shareable {
     return LoadOutcome(changed)
   }
 
+  /// Returns the outcome at the end of a chain of redirects. A chain is only as shareable as its least shareable hop, and its
+  /// metrics are the sum of all hops.
+  func following(_ redirects: [LoadOutcome]) -> LoadOutcome {
+    with {
+      let spent = redirects.reduce(TransferMetrics.nothing) { $0.followed(by: $1.metrics) }
+      $0.isShareable = $0.isShareable && redirects.allSatisfy(\.isShareable)
+      $0.metrics = spent.followed(by: $0.metrics)
+      $0.metrics.redirects += redirects.count
+    }
+  }
+
   subscript<Part>(dynamicMember part: KeyPath<Parts, Part>) -> Part { parts[keyPath: part] }
 
   /// Whether a stored response is used past its freshness, without a confirmation by the origin.

@@ -8,10 +8,10 @@ internal import Foundation
 #endif
 
 /// One HTTP request against the cache and the origin (RFC 9111): look up, plan, use a stored response or send the request, judge,
-/// store.
+/// store. An object, because every stage refers to it.
 ///
 /// Loads, loads into files, prefetches and `respond(to:)` all run transactions. They differ only in the ``BodyDestination``.
-struct CacheTransaction: Sendable {
+final class CacheTransaction: Sendable {
   let request: ResolvedRequest
   /// The head of this transaction: the caller's head, or that of a redirect.
   let head: HTTPRequest
@@ -150,40 +150,67 @@ extension TransactionResponse {
   /// A stored response with its content at the destination.
   init(stored candidate: Candidate, _ head: HTTPResponse, _ content: TieredCache.Content, _ status: CacheStatus) {
     self.init(
-      head: head, body: content.body, source: content.source, stored: candidate, status: status, isBodyLeft: content.isBodyLeft,
-      encoded: content.encoded, reservation: content.reservation)
+      .init(
+        head: head, body: content.body, source: content.source, stored: candidate, status: status,
+        isBodyLeft: content.isBodyLeft, encoded: content.encoded, reservation: content.reservation))
   }
 }
 
 /// The response of a ``CacheTransaction``, on its way to a load or to an HTTP caller.
+///
+/// A value behind a reference. Each asynchronous call on the way reserves space for it, and would copy a large value.
+@dynamicMemberLookup
 struct TransactionResponse: Sendable {
-  /// The head for an HTTP caller. For a load, it is the stored or the received head.
-  var head: HTTPResponse
-  /// The body. Bytes that are already at the load's destination are not included.
-  var body: ResourceBody
-  /// The layer that the body came from, or the origin.
-  var source: ResourceSource
-  /// The key and the metadata of the response in the cache, or `nil` if it may not be stored. A new response is stored when its
-  /// body has been read.
-  var stored: Candidate?
-  /// The outcome of revalidating a stored response.
-  var validation = RevalidationOutcome.notAttempted
-  /// The `Cache-Status` of the response, without the cache's name.
-  var status: CacheStatus
-  /// Whether other waiters may receive the response too.
-  var isShareable = true
-  /// The error that caused this stale response to be served.
-  var fallbackReason: CacheError?
-  /// The response of the origin, or `nil` if no request was sent or the origin did not respond.
-  var received: ReceivedResponse?
-  /// The body that is being recorded, or `nil` if none is.
-  var recording: RecordingBody?
-  /// Whether the stored body was left in the durable store, because the stored transforms are sufficient.
-  var isBodyLeft = false
-  /// The encoded values of these transforms.
-  var encoded: [String: Data] = [:]
-  /// The part of the memory budget that the body uses.
-  var reservation: MemoryReservation?
+  struct Parts: Sendable {
+    /// The head for an HTTP caller. For a load, it is the stored or the received head.
+    var head: HTTPResponse
+    /// The body. Bytes that are already at the load's destination are not included.
+    var body: ResourceBody
+    /// The layer that the body came from, or the origin.
+    var source: ResourceSource
+    /// The key and the metadata of the response in the cache, or `nil` if it may not be stored. A new response is stored when its
+    /// body has been read.
+    var stored: Candidate?
+    /// The outcome of revalidating a stored response.
+    var validation = RevalidationOutcome.notAttempted
+    /// The `Cache-Status` of the response, without the cache's name.
+    var status: CacheStatus
+    /// Whether other waiters may receive the response too.
+    var isShareable = true
+    /// The error that caused this stale response to be served.
+    var fallbackReason: CacheError?
+    /// The response of the origin, or `nil` if no request was sent or the origin did not respond.
+    var received: ReceivedResponse?
+    /// The body that is being recorded, or `nil` if none is.
+    var recording: RecordingBody?
+    /// Whether the stored body was left in the durable store, because the stored transforms are sufficient.
+    var isBodyLeft = false
+    /// The encoded values of these transforms.
+    var encoded: [String: Data] = [:]
+    /// The part of the memory budget that the body uses.
+    var reservation: MemoryReservation?
+  }
+
+  // Proof of `@unchecked Sendable`: the parts change only while a single response refers to the storage.
+  private final class Storage: @unchecked Sendable {
+    var parts: Parts
+
+    init(_ parts: Parts) { self.parts = parts }
+  }
+
+  private var storage: Storage
+
+  init(_ parts: Parts) { storage = Storage(parts) }
+
+  subscript<Part>(dynamicMember part: KeyPath<Parts, Part>) -> Part { storage.parts[keyPath: part] }
+
+  subscript<Part>(dynamicMember part: WritableKeyPath<Parts, Part>) -> Part {
+    get { storage.parts[keyPath: part] }
+    _modify {
+      if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.parts) }
+      yield &storage.parts[keyPath: part]
+    }
+  }
 }
 
 /// The head from the origin, with the request that was sent.
@@ -209,7 +236,16 @@ final class ReceivedResponse: Sendable {
 
   /// The cost of the response and of the requests before it. It is complete once the body has ended.
   func metrics(at uptime: Duration) -> TransferMetrics {
-    retry.spent.followed(by: transferMetrics(at: uptime))
+    retry.total(with: transferMetrics(at: uptime))
+  }
+
+  /// Returns the time at which the head arrived. If the downloader has collected the body, that was before now. Otherwise a
+  /// response with a slow body would count as later than one that the origin sent after it.
+  func timeOfHead(_ now: Timestamp) -> Timestamp {
+    guard response.body.data != nil else { return now }
+    let metrics = response.metrics()
+    guard metrics.attempts <= 1, let total = metrics.total, let timeToHead = metrics.timeToHead else { return now }
+    return max(requestTime, now - max(.zero, total - timeToHead - (metrics.queued ?? .zero)))
   }
 
   /// The cost of this response alone.

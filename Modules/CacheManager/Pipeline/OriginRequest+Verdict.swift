@@ -53,7 +53,7 @@ extension OriginRequest {
     if request.isLocalFile, request.representation == nil || request.role == .mirror {
       return pass(received, isShareable: true)
     }
-    await applyWithoutDrops(changes)
+    if changes != .none { await applyWithoutDrops(changes) }
     var (metadata, outdated) = (metadata, changes.drops.map { candidates[$0] })
     if request.role == .mirror {
       // An error or a redirect belongs to the mirror, and is not a response of the original.
@@ -86,12 +86,16 @@ extension OriginRequest {
     if let length = body.length { candidate.metadata.bodyLength = length }
     // A redirect is not the original of a value.
     let omitsOriginal = request.representation != nil && !request.storesOriginal && request.isResult(metadata.response)
-    let writer = omitsOriginal ? nil : try await cache.writer(candidate, lease)
+    // Without a durable store, an asynchronous call would only cost memory.
+    let writer = omitsOriginal || request.store == nil ? nil : try await cache.writer(candidate, lease)
     // Other processes need not wait for a body that they cannot use.
     if writer == nil || !metadata.freshness.isFresh(at: request.clock.now) { lease?.endWithoutSharing(isTypical: true) }
+    // Without any store, the bytes are only collected. A stream may be shared with other requests meanwhile.
+    let isStored = request.memory != nil || request.store != nil || request.destination.isStream || body.length == nil
     let recording = RecordingBody(
       body, for: request,
-      storing: .init(cache: cache, candidate: candidate, outdated: outdated, known: candidates, omitsOriginal: omitsOriginal),
+      storing: isStored
+        ? .init(cache: cache, candidate: candidate, outdated: outdated, known: candidates, omitsOriginal: omitsOriginal) : nil,
       writer: writer, leader: leader, lease: lease, reservation: reservation)
     response.stored = response.stored ?? candidate
     response.recording = recording
@@ -191,7 +195,7 @@ extension OriginRequest {
     let head = transaction.head
     let verdict = transaction.planner.judge(
       .success(HTTPResponse(status: .ok, headerFields: received.response.head.headerFields)), to: head, sent: head,
-      fallback: nil, stored: [], requestTime: received.requestTime)
+      fallback: nil, stored: [], requestTime: received.requestTime, now: request.clock.now)
     guard case .store = verdict else { return false }
     return true
   }
@@ -278,8 +282,9 @@ extension OriginRequest {
 
   private func response(_ received: ReceivedResponse, source: ResourceSource) -> TransactionResponse {
     TransactionResponse(
-      head: received.response.head, body: received.response.body, source: source, status: forwarded(nil), received: received,
-      reservation: received.reservation)
+      .init(
+        head: received.response.head, body: received.response.body, source: source, status: forwarded(nil), received: received,
+        reservation: received.reservation))
   }
 
   private func apply(_ changes: StoreChanges) async {

@@ -125,7 +125,7 @@ struct OriginRequest: Sendable {
         DownloadRequest(
           head: sent, body: body, priority: transaction.priority, idleTimeout: request.idleTimeout,
           timeout: request.destination.isStream ? request.timeout : nil, networkAccess: request.networkAccess,
-          attempt: retry.attempt), by: downloader)
+          attempt: retry.attempt, collectUpTo: collectUpTo), by: downloader)
       if request.observation != nil || request.reportInFlight != nil { reportEnd(of: &response, transfer, start) }
       received = ReceivedResponse(
         sent: sent, content: content, response: response, requestTime: requestTime, start: start,
@@ -147,7 +147,7 @@ struct OriginRequest: Sendable {
           url: transaction.observedURL, metrics: received.transferMetrics(at: request.clock.uptime), error: nil,
           transfer: transfer))
     }
-    let verdict = judge(.success(response), sent: sent, requestTime: requestTime)
+    let verdict = judge(.success(response), sent: sent, requestTime: requestTime, now: received.timeOfHead(request.clock.now))
     if let leader, let freshness = verdict.freshness { leader.responseArrived(freshness) }
     do throws(CacheError) {
       return try await carryOut(verdict, received)
@@ -186,13 +186,17 @@ struct OriginRequest: Sendable {
     return try await MemoryBudget.insideLoad { () async throws(CacheError) in try await downloader.download(download) }
   }
 
+  /// The largest body that may arrive with its head. Larger ones are counted by the memory budget while they arrive.
+  private var collectUpTo: Int { request.destination.isMemory ? Int(min(64 << 10, request.maximumBodySize)) : 0 }
+
+  /// - Parameter now: The time at which the response arrived, or `nil` for the current time.
   func judge(
-    _ response: Result<HTTPResponse, CacheError>, sent: HTTPRequest, requestTime: Timestamp
+    _ response: Result<HTTPResponse, CacheError>, sent: HTTPRequest, requestTime: Timestamp, now: Timestamp? = nil
   ) -> ValidationVerdict {
     if request.staleFallback == .anyStored, isFailure(response), let index = anyStored { return .serveStale(index) }
     return transaction.planner.judge(
       response, to: transaction.head, sent: sent, fallback: request.staleFallback == .never ? nil : fallback,
-      stored: request.role == .mirror ? [] : stored, requestTime: requestTime)
+      stored: request.role == .mirror ? [] : stored, requestTime: requestTime, now: now ?? request.clock.now)
   }
 
   private func isFailure(_ response: Result<HTTPResponse, CacheError>) -> Bool {
@@ -355,8 +359,17 @@ struct RetryState: Sendable {
   private var count = 0
   /// The number of the next attempt, from 1.
   private(set) var attempt = 1
-  /// The metrics of the attempts before it.
-  private(set) var spent = TransferMetrics.nothing
+  /// The metrics of the attempts before it, behind a reference, because most requests have none.
+  private var earlier: SpentMetrics?
+
+  private final class SpentMetrics: Sendable {
+    let metrics: TransferMetrics
+
+    init(_ metrics: TransferMetrics) { self.metrics = metrics }
+  }
+
+  /// Returns the cost of the attempts before this one, and of this one.
+  func total(with metrics: TransferMetrics) -> TransferMetrics { earlier?.metrics.followed(by: metrics) ?? metrics }
 
   /// Whether a request that ended with `error` is sent again.
   func helps(against error: CacheError, for method: HTTPRequest.Method) -> Bool {
@@ -366,13 +379,13 @@ struct RetryState: Sendable {
   mutating func begin(after error: CacheError, spending metrics: TransferMetrics) {
     count += 1
     attempt = max(attempt, error.attempt ?? attempt) + 1
-    spent = metrics
+    earlier = SpentMetrics(metrics)
   }
 
   /// Counts a request whose response could not be used.
   mutating func begin(spending metrics: TransferMetrics) {
     attempt += 1
-    spent = metrics
+    earlier = SpentMetrics(metrics)
   }
 
   /// Whether a request may be sent twice, because its method is idempotent (RFC 9110 §9.2.2).

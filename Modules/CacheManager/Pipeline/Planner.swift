@@ -91,9 +91,8 @@ struct Planner {
 
   func judge(
     _ result: Result<HTTPResponse, CacheError>, to head: HTTPRequest, sent: HTTPRequest, fallback: Int?,
-    stored: [StoredMetadata], requestTime: Timestamp
+    stored: [StoredMetadata], requestTime: Timestamp, now: Timestamp
   ) -> ValidationVerdict {
-    let now = request.clock.now
     let revision = Revision.random()
     if let validator = request.validator {
       return validator.judge(

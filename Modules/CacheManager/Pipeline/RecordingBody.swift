@@ -61,8 +61,8 @@ final class RecordingBody: ResourceBody.Source {
   private let storage: Storage?
   /// The position of the response among those with the same key, or `nil` if it is not stored.
   private let ticket: CommitOrder.Ticket?
-  /// Whether the bytes use a part of the memory budget.
-  private let isReserved: Bool
+  /// The part of the memory budget that the bytes use, or `nil` if they are not counted.
+  private let reservation: MemoryReservation?
   private let state: Lock<State>
 
   /// - Parameters:
@@ -81,11 +81,12 @@ final class RecordingBody: ResourceBody.Source {
     self.base = base
     self.storage = storage
     ticket = storage.map { $0.cache.ticket(for: $0.candidate) }
-    isReserved = reservation != nil
-    let collector = BodyCollector(request, length: base.length, reservation)
+    self.reservation = reservation
+    let isWhole = base.data != nil && request.destination.isMemory
+    let collector = isWhole ? nil : BodyCollector(request, length: base.length, reservation)
     mayFitInMemory =
       storage != nil && BodyCollector.mayFitInMemory(base.length, request)
-      && (collector.stream != nil || !request.destination.isStream)
+      && (collector?.stream != nil || !request.destination.isStream)
     state = Lock(State(writer: writer, collector: collector, leader: leader, lease: lease))
   }
 
@@ -101,10 +102,15 @@ final class RecordingBody: ResourceBody.Source {
   /// Reads to the end and returns the recording.
   ///
   /// - Parameter progress: Called after each chunk, with the number of bytes so far.
+  @inline(never)
   func record(_ progress: (Int64) -> Void) async throws(CacheError) -> Recording {
     do throws(CacheError) {
-      try await state.withLock { $0.collector }?.begin()
-      while try await next() != nil { progress(state.withLock { $0.count }) }
+      if let data = base.data, request.destination.isMemory {
+        try await record(whole: data, progress)
+      } else {
+        try await state.withLock { $0.collector }?.begin()
+        while try await next() != nil { progress(state.withLock { $0.count }) }
+      }
     } catch {
       abandon()
       throw error
@@ -113,6 +119,50 @@ final class RecordingBody: ResourceBody.Source {
     return recording
   }
 
+  /// Records a body that has arrived as a whole, in one step.
+  private func record(whole data: Data, _ progress: (Int64) -> Void) async throws(CacheError) {
+    let count = Int64(data.count)
+    guard count <= request.maximumBodySize else { throw request.bodyTooLarge }
+    try await reservation?.hold(count)
+    if count > 0, let writer = state.withLock({ $0.writer }) { try await write(data, writer) }
+    if count > 0 { progress(count) }
+    try await commit(whole: data)
+  }
+
+  /// Records a body that has arrived as a whole, if there is no durable store and nothing has to wait. Each asynchronous call
+  /// between here and the memory store would cost memory and time.
+  ///
+  /// - Returns: `nil` if ``record(_:)`` must be used. Nothing has happened then.
+  func recordWithoutWaiting(_ progress: (Int64) -> Void) -> Recording? {
+    guard let data = base.data, request.destination.isMemory, request.store == nil, request.fleet == nil,
+      case let count = Int64(data.count), count <= request.maximumBodySize
+    else { return nil }
+    var mayStore = false
+    if let ticket {
+      guard let mayEnter = ticket.enterWithoutWaiting() else { return nil }
+      mayStore = mayEnter
+    }
+    defer { if mayStore { ticket?.leave() } }
+    guard reservation?.holdWithoutWaiting(count) ?? true else { return nil }
+    if count > 0 { progress(count) }
+    var recording = Recording(data: data, count: count)
+    if let storage {
+      var complete = storage.candidate
+      if complete.metadata.bodyLength != count { complete.metadata.bodyLength = count }
+      if mayStore, !isSupersededInMemory(complete) {
+        storage.cache.storeInMemory(data, complete, replacing: storage.outdated)
+      }
+      recording.metadata = complete.metadata
+    }
+    state.withLock { [recording] state in
+      state.end()
+      state.recording = recording
+    }
+    return recording
+  }
+
+  /// Out of line, because an asynchronous call allocates memory for everything that is inlined into it.
+  @inline(never)
   func next() async throws(CacheError) -> Data? {
     let chunk: Data?
     do throws(CacheError) {
@@ -148,7 +198,7 @@ final class RecordingBody: ResourceBody.Source {
 
   /// Reads the next chunk. A body may load something through the manager, which must not wait for this load.
   private func readBase() async throws(CacheError) -> Data? {
-    guard isReserved else { return try await base.source.next() }
+    guard reservation != nil else { return try await base.source.next() }
     return try await MemoryBudget.insideLoad { () async throws(CacheError) in try await base.source.next() }
   }
 
@@ -229,12 +279,15 @@ final class RecordingBody: ResourceBody.Source {
   }
 
   /// Commits once, and never after ``abandon()``.
-  private func commit() async throws(CacheError) {
+  ///
+  /// - Parameter whole: The body, or `nil` if it was collected in chunks.
+  private func commit(whole: Data? = nil) async throws(CacheError) {
     let ending = state.withLock { state -> Ending? in
       guard !state.isEnded else { return nil }
       defer { state.end() }
       return Ending(
-        writer: state.writer, leader: state.leader, lease: state.lease, data: state.collector?.bytes, count: state.count)
+        writer: state.writer, leader: state.leader, lease: state.lease, data: whole ?? state.collector?.bytes,
+        count: whole.map { Int64($0.count) } ?? state.count)
     }
     guard let ending else { return }
     var recording = Recording(data: ending.data, count: ending.count)
@@ -335,15 +388,25 @@ final class RecordingBody: ResourceBody.Source {
 
   /// Whether a later response was stored while this body was read. It may be one of another process, which has no ticket here.
   private func isSuperseded(_ candidate: Candidate, _ cache: TieredCache) async -> Bool {
-    let (key, responseTime, now) = (candidate.key, candidate.metadata.responseTime, request.clock.now)
-    // A time in the future comes from before the clock was set back, and says nothing about the order.
-    func isLater(_ other: StoredMetadata) -> Bool { other.responseTime > responseTime && other.responseTime <= now }
-    if let known = request.memory.map(MemoryTier.init)?.index(of: key.resource)?.element(of: key.variant), isLater(known) {
-      return true
-    }
+    if isSupersededInMemory(candidate) { return true }
+    let (key, now) = (candidate.key, request.clock.now)
     // Most bodies are read at once. The disk is not read for those.
-    guard request.writes.contains(.disk), let store = request.store, now - responseTime >= .seconds(1) else { return false }
+    guard request.writes.contains(.disk), let store = request.store, now - candidate.metadata.responseTime >= .seconds(1) else {
+      return false
+    }
     let stored = (try? await store.variants(of: key.resource)) ?? []
-    return stored.contains { $0.key == key && isLater($0.metadata) }
+    return stored.contains { $0.key == key && Self.isLater($0.metadata, than: candidate, at: now) }
+  }
+
+  private func isSupersededInMemory(_ candidate: Candidate) -> Bool {
+    guard let memory = request.memory.map(MemoryTier.init),
+      let known = memory.index(of: candidate.key.resource)?.element(of: candidate.key.variant)
+    else { return false }
+    return Self.isLater(known, than: candidate, at: request.clock.now)
+  }
+
+  /// A time in the future comes from before the clock was set back, and says nothing about the order.
+  private static func isLater(_ other: StoredMetadata, than candidate: Candidate, at now: Timestamp) -> Bool {
+    other.responseTime > candidate.metadata.responseTime && other.responseTime <= now
   }
 }

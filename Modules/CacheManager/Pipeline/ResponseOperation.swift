@@ -45,7 +45,7 @@ struct ResponseOperation: Sendable {
     case .generated(let head):
       body?.source.cancel()
       let status = CacheStatus("", generatedLocally: CacheError.onlyCached.reason)
-      return finished(TransactionResponse(head: head, body: .none, source: .memory, status: status))
+      return finished(TransactionResponse(.init(head: head, body: .none, source: .memory, status: status)))
     }
   }
 
@@ -273,7 +273,7 @@ extension ResponseOperation {
       content = reader
     }
     return TransactionResponse(
-      head: reply.head, body: content, source: .network, stored: candidate, status: transaction.hit(candidate.metadata))
+      .init(head: reply.head, body: content, source: .network, stored: candidate, status: transaction.hit(candidate.metadata)))
   }
 
   /// Whether other requests may be able to use the response: it is whole or confirms a stored one, and it may be stored.

@@ -217,13 +217,24 @@ extension TieredCache {
     await settle(candidate, purge)
   }
 
+  /// Like ``settle(_:)``, for a request without a durable store.
+  func settleInMemory(_ candidate: Candidate) {
+    guard let purge = request.invalidations.outcome(for: candidate.key, candidate.metadata, since: logPosition) else { return }
+    guard let survivor = candidate.surviving(purge, at: request.clock.now) else { return forgetInMemory([candidate]) }
+    settle(candidate, as: survivor)
+  }
+
   @inline(never)
   private func settle(_ candidate: Candidate, _ purge: PurgeMode) async {
     guard let survivor = candidate.surviving(purge, at: request.clock.now) else {
       return await drop([candidate])
     }
-    let revision = candidate.metadata.revision
     if let store = request.store { _ = await refresh(survivor, on: store) }
+    settle(candidate, as: survivor)
+  }
+
+  private func settle(_ candidate: Candidate, as survivor: Candidate) {
+    let revision = candidate.metadata.revision
     request.invalidations.advance(afterRemovalOf: resource)
     // A transform's entry has the length of the encoded value, and not that of the original.
     guard candidate.key.transform.isEmpty, let memory = request.memory else { return }

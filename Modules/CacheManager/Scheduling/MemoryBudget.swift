@@ -156,9 +156,14 @@ final class MemoryBudget: Sendable {
 
   // MARK: Waiting
 
+  /// Returns whether a claim is granted at once.
+  fileprivate func claimWithoutWaiting(_ claim: MemoryAccounting.Claim) -> Bool {
+    state.withLock { $0.accounting.grantWithoutWaiting(claim) }
+  }
+
   /// Waits until a claim is granted.
   func claim(_ claim: MemoryAccounting.Claim, _ priority: LoadPriority?) async throws(CacheError) {
-    if state.withLock({ $0.accounting.grantWithoutWaiting(claim) }) { return }
+    if claimWithoutWaiting(claim) { return }
     let (ticket, isGranted, others) = state.withLock { state in
       state.lastTicket += 1
       let ticket = state.lastTicket
@@ -244,6 +249,21 @@ final class MemoryReservation: Sendable {
   }
 
   deinit { release() }
+
+  /// Reserves memory for a whole body that has arrived.
+  func hold(_ bytes: Int64) async throws(CacheError) {
+    try await budget.claim(.body(Int(clamping: bytes)), priority)
+    add(.init(bodies: Int(clamping: bytes)))
+    leaveSlot()
+  }
+
+  /// Reserves memory for a whole body that has arrived, or returns `false` if that must wait.
+  func holdWithoutWaiting(_ bytes: Int64) -> Bool {
+    guard budget.claimWithoutWaiting(.body(Int(clamping: bytes))) else { return false }
+    add(.init(bodies: Int(clamping: bytes)))
+    leaveSlot()
+    return true
+  }
 
   /// Reserves memory for the first bytes of a body, but only for the beginning of many bytes.
   ///

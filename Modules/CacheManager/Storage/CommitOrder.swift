@@ -110,11 +110,17 @@ final class CommitOrder: Sendable {
     /// - Returns: Whether this response may change them now, until ``leave()``. `false` if a later response has begun to.
     func enter() async -> Bool {
       while true {
-        switch order.change(subject, { $0.turn(position) }) {
-        case .own: return true
-        case .over: return false
-        case .later: await wait()
-        }
+        if let mayEnter = enterWithoutWaiting() { return mayEnter }
+        await wait()
+      }
+    }
+
+    /// Like ``enter()``, but returns `nil` if another response with the same key is changing the stores.
+    func enterWithoutWaiting() -> Bool? {
+      switch order.change(subject, { $0.turn(position) }) {
+      case .own: true
+      case .over: false
+      case .later: nil
       }
     }
 

@@ -122,11 +122,7 @@ extension TieredCache {
     _ data: Data?, _ candidate: Candidate, _ ticket: CommitOrder.Ticket?, isOnDisk: Bool, replacing outdated: [Candidate],
     known: [Candidate]
   ) async {
-    let survivor = surviving(candidate)
-    if let survivor { storeNew(data, survivor) }
-    if writableMemory == nil || survivor == nil, let other = request.memory {
-      MemoryTier(store: other).forget(candidate.key.variant, of: resource) { $0 != candidate.metadata.revision }
-    }
+    replaceInMemory(data, candidate)
     if !isOnDisk, mayBeOnDisk(candidate.key, known) || ticket?.followsAnother == true, let other = request.store {
       await remove(candidate.key, ifRevision: nil, from: other)
     }
@@ -134,6 +130,21 @@ extension TieredCache {
     // A request of an HTTP caller makes no transforms. If it found nothing, it does not look for any.
     if !request.destination.isStream || !known.isEmpty { await dropTransforms(outdatedBy: candidate) }
     await settle(candidate)
+  }
+
+  /// Like ``store(_:_:_:isOnDisk:replacing:known:)``, for a request without a durable store.
+  func storeInMemory(_ data: Data, _ candidate: Candidate, replacing outdated: [Candidate]) {
+    replaceInMemory(data, candidate)
+    if !outdated.isEmpty { forgetInMemory(outdated.filter { $0.key != candidate.key }) }
+    settleInMemory(candidate)
+  }
+
+  private func replaceInMemory(_ data: Data?, _ candidate: Candidate) {
+    let survivor = surviving(candidate)
+    if let survivor { storeNew(data, survivor) }
+    if writableMemory == nil || survivor == nil, let other = request.memory {
+      MemoryTier(store: other).forget(candidate.key.variant, of: resource) { $0 != candidate.metadata.revision }
+    }
   }
 
   /// Whether the durable store may have had an earlier response at the lookup.
@@ -229,6 +240,7 @@ extension TieredCache {
   /// Returns a writer of the durable store, or `nil` if the request does not write to it or the store refuses.
   ///
   /// - Throws: The store's error, if the store is the only destination.
+  @inline(never)
   func writer(_ candidate: Candidate, _ lease: (any RequestLease)? = nil) async throws(CacheError) -> (any EntryWriter)? {
     guard let disk = writableDisk else { return nil }
     do throws(CacheError) {
