@@ -1,5 +1,6 @@
 #if Origin && AsyncHTTP
 import AsyncHTTPClient
+import CacheCore
 import Foundation
 import NIOCore
 import NIOHTTP1
@@ -8,9 +9,14 @@ import NIOHTTP1
 final class BareAsyncHTTPClient: Client {
   private let client: HTTPClient
   private let timeout = TimeAmount.minutes(2)
+  /// The bodies by address, or `nil` if they are not kept.
+  private let kept: Lock<[String: ByteBuffer]>?
 
-  /// - Parameter connections: The maximum number of connections to a host, or `nil` for the library's default.
-  init(connections: Int? = nil) {
+  /// - Parameters:
+  ///   - connections: The maximum number of connections to a host, or `nil` for the library's default.
+  ///   - keepsBodies: Whether each loaded body is kept in a dictionary.
+  init(connections: Int? = nil, keepsBodies: Bool = false) {
+    kept = keepsBodies ? Lock([:]) : nil
     var configuration = HTTPClient.Configuration()
     if let connections { configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connections }
     client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
@@ -18,6 +24,7 @@ final class BareAsyncHTTPClient: Client {
 
   func load(_ address: Address, _ inspect: @Sendable (UnsafeRawBufferPointer) -> Void) async throws {
     let buffer = try await answer(address).body.collect(upTo: 1 << 30)
+    kept?.withLock { $0[address.text] = buffer }
     buffer.withUnsafeReadableBytes(inspect)
   }
 

@@ -10,8 +10,12 @@ import FoundationNetworking
 final class BareSession: Client {
   private let session: URLSession
   private let reader = SessionReader()
+  /// The bodies by address, or `nil` if they are not kept.
+  private let kept: Lock<[URL: Data]>?
 
-  init() {
+  /// - Parameter keepsBodies: Whether each loaded body is kept in a dictionary.
+  init(keepsBodies: Bool = false) {
+    kept = keepsBodies ? Lock([:]) : nil
     let configuration = URLSessionConfiguration.ephemeral
     configuration.urlCache = nil
     configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
@@ -21,7 +25,9 @@ final class BareSession: Client {
   }
 
   func load(_ address: Address, _ inspect: @Sendable (UnsafeRawBufferPointer) -> Void) async throws {
-    try await run(address, take: nil).withUnsafeBytes(inspect)
+    let data = try await run(address, take: nil)
+    kept?.withLock { $0[address.url] = data }
+    data.withUnsafeBytes(inspect)
   }
 
   func stream(_ address: Address, _ take: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void) async throws {

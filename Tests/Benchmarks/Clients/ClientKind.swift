@@ -67,6 +67,8 @@ struct ClientKind: Codable, Hashable, Sendable {
   enum Layer: String, Codable, Sendable {
     /// No part of the package: the library below the engine.
     case bare
+    /// No part of the package, and a dictionary that keeps each body.
+    case bareWithDictionary
     /// The engine without a manager.
     case engine
     /// A manager with a validator and an empty memory store.
@@ -82,6 +84,7 @@ struct ClientKind: Codable, Hashable, Sendable {
   var name: String {
     switch layer {
     case .bare: "\(engine.peer) alone"
+    case .bareWithDictionary: "\(engine.peer), a dictionary of bodies"
     case .engine: "\(engine.name) alone"
     case .manager: "\(engine.name), ResourceManager"
     case .managerWithoutStore: "\(engine.name), ResourceManager without a store"
@@ -90,12 +93,13 @@ struct ClientKind: Codable, Hashable, Sendable {
 
   func make() throws -> any Client {
     switch layer {
-    case .bare:
+    case .bare, .bareWithDictionary:
+      let keepsBodies = layer == .bareWithDictionary
       switch engine {
       #if AsyncHTTP
-      case .asyncHTTP: return BareAsyncHTTPClient()
+      case .asyncHTTP: return BareAsyncHTTPClient(keepsBodies: keepsBodies)
       #endif
-      case .session: return BareSession()
+      case .session: return BareSession(keepsBodies: keepsBodies)
       }
     case .engine: return EngineClient(try engine.makeDownloader())
     case .manager, .managerWithoutStore:

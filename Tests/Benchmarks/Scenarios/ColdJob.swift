@@ -32,7 +32,10 @@ struct ColdJob: Job {
       let heads = try urls.map { try HTTPRequest(resource: $0) }
       var bytes = 0
       etagere_count_allocations_of_all_threads()
-      for head in heads { bytes += try await downloader.download(DownloadRequest(head: head)).body.collect().count }
+      for head in heads {
+        let request = DownloadRequest(head: head, collectUpTo: size)
+        bytes += try await downloader.download(request).body.collect().count
+      }
       let own = etagere_allocations_of_all_threads()
       etagere_count_allocations_of_all_threads()
       for url in urls { bytes += try await manager.load(url).data.count }
@@ -45,7 +48,7 @@ struct ColdJob: Job {
   }
 }
 
-/// A downloader that responds at once, with a body of one chunk.
+/// A downloader that responds at once, with a body in one piece.
 private struct ImmediateDownloader: Downloader {
   let id = ComponentID.unique(ImmediateDownloader.self)
   private let head: HTTPResponse
@@ -62,7 +65,8 @@ private struct ImmediateDownloader: Downloader {
   }
 
   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
-    DownloadResponse(head: head, body: ResourceBody(length: Int64(bytes.count), source: OneChunk(bytes)))
+    if bytes.count <= request.collectUpTo { return DownloadResponse(head: head, body: ResourceBody(bytes)) }
+    return DownloadResponse(head: head, body: ResourceBody(length: Int64(bytes.count), source: OneChunk(bytes)))
   }
 
   private final class OneChunk: ResourceBody.Source {

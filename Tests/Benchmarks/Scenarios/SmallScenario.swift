@@ -16,7 +16,9 @@ struct SmallScenario {
     try bench.serve("small.bin", bytes: size)
     let url = try bench.address("small.bin")
     for engine in Engine.allCases {
-      let kinds = [ClientKind.Layer.bare, .engine, .manager, .managerWithoutStore].map { ClientKind(engine: engine, layer: $0) }
+      let kinds = [ClientKind.Layer.bare, .bareWithDictionary, .engine, .manager, .managerWithoutStore].map {
+        ClientKind(engine: engine, layer: $0)
+      }
       let measured = try await bench.rounds(kinds, count: rounds) {
         SmallJob(client: $0, url: url, size: size, requests: requests, parallel: parallel, batches: 3)
       }
@@ -28,31 +30,41 @@ struct SmallScenario {
   private func compare(
     _ kinds: [ClientKind], _ measured: [ClientKind: [Measurement]], _ engine: Engine, _ report: inout ScenarioReport
   ) {
-    let peer = measured[kinds[0]] ?? []
     for kind in kinds {
       let own = measured[kind] ?? []
       report.take(failuresOf: own, by: kind.name)
-      // Ratios are taken per round, because other work of the machine affects both sides of a round.
-      let rates = zip(own, peer).map { Sample.median($1[.wall]) / Sample.median($0[.wall]) }
-      let costs = zip(own, peer).map { Sample.median($0[.processor]) / Sample.median($1[.processor]) }
       var row = ScenarioReport.Row(name: kind.name)
       row.figures = [
         Figure("requests", .perSecond, own.flatMap { $0[.wall] }.map { Double(requests) / $0 }),
         Figure("processor time per request", .microseconds, own.flatMap { $0[.processor] }.map { $0 * 1e6 / Double(requests) }),
       ].compactMap(\.self)
-      if kind.layer != .bare {
+      for peer in peers(of: kind.layer).map({ ClientKind(engine: engine, layer: $0) }) {
+        // Ratios are taken per round, because other work of the machine affects both sides of a round.
+        let rounds = zip(own, measured[peer] ?? [])
+        let rates = rounds.map { Sample.median($1[.wall]) / Sample.median($0[.wall]) }
+        let costs = rounds.map { Sample.median($0[.processor]) / Sample.median($1[.processor]) }
+        let name = peer.layer == .bare ? "peer" : "peer with a dictionary"
         row.figures += [
-          Figure("rate / peer", .ratio, rates, peer: kind.engine.peer),
-          Figure("processor time / peer", .ratio, costs, peer: kind.engine.peer),
+          Figure("rate / \(name)", .ratio, rates, peer: peer.name),
+          Figure("processor time / \(name)", .ratio, costs, peer: peer.name),
         ].compactMap(\.self)
+        if peer.layer == .bare { addGoals(kind, rate: Sample.median(rates), cost: Sample.median(costs), &report) }
       }
       report.rows.append(row)
-      addGoals(kind, rate: Sample.median(rates), cost: Sample.median(costs), &report)
+    }
+  }
+
+  /// The clients without this package that a layer is compared with. A dictionary does the work of the memory store.
+  private func peers(of layer: ClientKind.Layer) -> [ClientKind.Layer] {
+    switch layer {
+    case .bare, .bareWithDictionary: []
+    case .engine, .managerWithoutStore: [.bare]
+    case .manager: [.bare, .bareWithDictionary]
     }
   }
 
   private func addGoals(_ kind: ClientKind, rate: Double, cost: Double, _ report: inout ScenarioReport) {
-    guard kind.layer != .bare, rate > 0 else { return }
+    guard rate > 0 else { return }
     let (leastRate, mostCost): (Double, Double?) =
       switch (kind.engine, kind.layer) {
       #if AsyncHTTP
