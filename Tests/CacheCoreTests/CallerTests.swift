@@ -1,5 +1,6 @@
 import CacheCore
 import Dispatch
+import Foundation
 import Testing
 
 @Suite("Priorities, queues and options")
@@ -173,5 +174,42 @@ struct CallerTests {
     #expect(options.key == nil && options.partition == nil && options.timeout == nil)
     #expect(options.priority == .normal)
     #expect(CacheLayers.all == [.memory, .disk])
+  }
+
+  @Test("options without a setting are one word and have no storage")
+  func emptyOptions() {
+    #expect(MemoryLayout<RequestOptions>.size == MemoryLayout<AnyObject?>.size)
+    #expect(RequestOptions().storage == nil)
+    #expect(RequestOptions { _ in }.storage == nil)
+    #expect(RequestOptions { $0.reads = .memory }.storage != nil)
+  }
+
+  @Test("a change of a copy leaves the original options unchanged")
+  func copiedOptions() throws {
+    let mirror = try #require(URL(string: "https://mirror.example/a"))
+    let original = RequestOptions {
+      $0.policy = .reload
+      $0.alternatives = [.mirror(mirror)]
+    }
+    var copy = original
+    copy.policy = .cacheOnly
+    copy.alternatives.append(.lowData(mirror))
+    copy.reads.remove(.disk)
+    #expect(original.policy == .reload && copy.policy == .cacheOnly)
+    #expect(original.alternatives == [.mirror(mirror)] && copy.alternatives == [.mirror(mirror), .lowData(mirror)])
+    #expect(original.reads == .all && copy.reads == .memory)
+  }
+
+  @Test("options that no copy shares are changed in place")
+  func uniqueOptions() {
+    var options = RequestOptions { $0.policy = .reload }
+    let storage = options.storage.map { ObjectIdentifier($0) }
+    options.priority = .high
+    options.key = "k"
+    #expect(options.storage.map { ObjectIdentifier($0) } == storage)
+    let copy = options
+    options.key = "other"
+    #expect(options.storage.map { ObjectIdentifier($0) } != storage)
+    #expect(copy.key == "k" && copy.priority == .high && copy.policy == .reload)
   }
 }

@@ -33,7 +33,8 @@ public struct Resource<Value: Sendable>: Sendable {
   /// (`stale-if-error`, RFC 5861 §4, or `StaleFallback.anyStored`). Within the interval of `LoadPolicy.revalidate(atMostEvery:)`,
   /// the reason is the failure of the latest request.
   public var fallbackReason: CacheError?
-  /// The time from the call to the result, by the manager's clock.
+  /// The time from the call to the result, by the manager's clock. It is zero for a hit in memory that no observer receives,
+  /// because measuring it takes as long as the hit.
   public var duration: Duration
   /// The metrics of all transfers of the load, including redirects and repeated requests.
   ///

@@ -33,7 +33,8 @@ extension ResourceManager {
 
   /// Returns the bytes of a URL if they are in memory and may be used now. Does not suspend and sends no request.
   public func cachedInMemory(_ url: URL, options: RequestOptions = RequestOptions()) -> Resource<Data>? {
-    cachedInMemory(ResourceRequest(url, options: options), as: .bytes)
+    if let hit: Resource<Data> = core.hit(url, options, "") { return hit }
+    return core.memoryHit(missed: ResourceRequest(url, options: options), .bytes)
   }
 
   /// Returns the value of a request if it is in memory and may be used now. Does not suspend and sends no request.
@@ -43,8 +44,7 @@ extension ResourceManager {
   public func cachedInMemory<Value: Sendable>(
     _ request: ResourceRequest, as transform: ResourceTransform<Value>
   ) -> Resource<Value>? {
-    // An error means that the request cannot be made, for example for an invalid URL. Nothing is stored for such a request.
-    try? core.memoryHit(request, transform)
+    core.cached(request, transform)
   }
 
   /// Returns the layer that contains the original of a resource, or `.miss`. Sends no request.
@@ -127,16 +127,16 @@ extension ResourceManager {
   /// waiters, but it is not stored.
   public func clear(_ layers: CacheLayers = .all) async throws(CacheError) {
     if layers == .all {
-      core.invalidations.advance(with: .everything)
+      core.environment.invalidations.advance(with: .everything)
     } else {
-      core.invalidations.advance(afterRemovalOf: nil)
+      core.environment.invalidations.advance(afterRemovalOf: nil)
     }
-    if layers.contains(.memory) { configuration.memory?.removeAll() }
+    if layers.contains(.memory) { configuration.memory.map(MemoryTier.init)?.removeAll() }
     guard layers.contains(.disk), let store = configuration.store else { return }
     defer {
       // A load that began after the first advance may have put an entry into memory that was still on disk.
-      core.invalidations.advance(afterRemovalOf: nil)
-      if layers.contains(.memory) { configuration.memory?.removeAll() }
+      core.environment.invalidations.advance(afterRemovalOf: nil)
+      if layers.contains(.memory) { configuration.memory.map(MemoryTier.init)?.removeAll() }
     }
     try await store.removeAll()
   }
@@ -167,7 +167,7 @@ extension ResourceManager {
   ///
   /// - Returns: The budget, the memory in use, the highest use so far, and the number of waiting loads. The memory in use is that
   ///   of arriving bodies and of values that are being made.
-  public var memoryUse: (limit: Int, inUse: Int, peak: Int, waiting: Int) { core.budget.use }
+  public var memoryUse: (limit: Int, inUse: Int, peak: Int, waiting: Int) { core.environment.budget.use }
 }
 
 extension ResourceManager {

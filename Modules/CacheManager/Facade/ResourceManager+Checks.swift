@@ -28,32 +28,30 @@ extension LoadPolicy {
   }
 }
 
-extension RequestOptions {
+extension RequestOptions.Storage {
+  /// Whether no number of the options is out of its range.
+  var isValid: Bool { !needsCheck || (try? checkAll()) != nil }
+
+  /// Throws `CacheError.Code.invalidConfiguration` if a number of the options is out of its range.
+  func check() throws(CacheError) { if needsCheck { try checkAll() } }
+
   /// Whether the options have a setting to check. Most have none.
-  fileprivate var needsCheck: Bool {
+  private var needsCheck: Bool {
     // A lookup in memory makes this check, and image views always set a policy.
-    if case .revalidate? = policy { return true }
-    return timeout != nil || idleTimeout != nil || redirectLimit != nil || maximumBodySize != nil || memory != nil
-      || validator != nil || executor != nil
+    if case .revalidate? = values.policy { return true }
+    return values.timeout != nil || values.idleTimeout != nil || values.redirectLimit != nil || values.maximumBodySize != nil
+      || values.memory != nil || values.validator != nil || values.executor != nil
   }
 
   @inline(never)
-  fileprivate func check() throws(CacheError) {
-    try CacheError.require("timeout", positive: timeout)
-    try CacheError.require("idleTimeout", positive: idleTimeout)
-    try CacheError.require("redirectLimit", redirectLimit, in: 0...)
-    try CacheError.require("maximumBodySize", maximumBodySize, in: 0...)
-    try policy?.check()
-    if case .use(let memory)? = memory { try (memory as? any CheckedComponent)?.validity.get() }
-    if case .use(let validator)? = validator { try (validator as? any CheckedComponent)?.validity.get() }
-    if let executor { try (executor as? any CheckedComponent)?.validity.get() }
-  }
-}
-
-extension LoadCoordinator {
-  /// Throws `CacheError.Code.invalidConfiguration` if a number of the manager or of a request's options is out of its range.
-  func check(_ options: RequestOptions) throws(CacheError) {
-    try validity.get()
-    if options.needsCheck { try options.check() }
+  private func checkAll() throws(CacheError) {
+    try CacheError.require("timeout", positive: values.timeout)
+    try CacheError.require("idleTimeout", positive: values.idleTimeout)
+    try CacheError.require("redirectLimit", values.redirectLimit, in: 0...)
+    try CacheError.require("maximumBodySize", values.maximumBodySize, in: 0...)
+    try values.policy?.check()
+    if case .use(let memory)? = values.memory { try (memory as? any CheckedComponent)?.validity.get() }
+    if case .use(let validator)? = values.validator { try (validator as? any CheckedComponent)?.validity.get() }
+    if let executor = values.executor { try (executor as? any CheckedComponent)?.validity.get() }
   }
 }

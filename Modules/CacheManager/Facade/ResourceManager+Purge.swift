@@ -44,8 +44,8 @@ extension ResourceManager {
     let purge = try Purge(selection, mode, in: scope) { kind throws(CacheError) in try resource(of: kind) }
     let purger = Purger(
       purge: purge, memory: configuration.memory.map(MemoryTier.init), store: configuration.store,
-      clock: configuration.clock, invalidations: core.invalidations, flights: core.flights)
-    guard let member = core.fleetMember else { return try await purger.run() }
+      clock: configuration.clock, invalidations: core.environment.invalidations, flights: core.flights)
+    guard let member = core.environment.fleetMember else { return try await purger.run() }
     return try await member.run(purger)
   }
 
@@ -57,7 +57,7 @@ extension ResourceManager {
   ///
   /// While the value is `false`, loads do not use a stored response before the origin has confirmed it, with the exceptions in
   /// <doc:/Etagere/SeveralMachines>. Reading the value does not wait.
-  public var isCurrentInFleet: Bool { core.fleetMember?.isCurrent ?? true }
+  public var isCurrentInFleet: Bool { core.environment.fleetMember?.isCurrent ?? true }
 
   /// Returns the resource under which the responses of a URL are stored. A prefix is not a request, so it has no key, and the
   /// interceptor does not receive it.

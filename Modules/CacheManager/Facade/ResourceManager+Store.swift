@@ -73,7 +73,7 @@ extension ResourceManager {
   /// another URL may be redirected to this one.
   private func outdateOtherLoads(of load: ResolvedRequest) {
     core.flights.closeToOthers()
-    core.invalidations.advance(removing: load.settings.resource)
+    core.environment.invalidations.advance(removing: load.settings.resource)
   }
 
   /// Removes the responses that other loads of the resource have stored in the meantime.

@@ -159,7 +159,8 @@ public final class ResourceManager: Sendable {
   /// - Throws: `CacheError`. If the calling task is cancelled, the error is `CacheError.cancelled`. No load throws
   ///   `CancellationError`.
   public func load(_ url: URL, options: RequestOptions = RequestOptions()) async throws(CacheError) -> Resource<Data> {
-    try await load(ResourceRequest(url, options: options), as: .bytes)
+    if !core.flights.isClosed, let hit: Resource<Data> = core.hit(url, options, "") { return hit }
+    return try await loadMissed(ResourceRequest(url, options: options), as: .bytes)
   }
 
   /// Loads the bytes of a request.
@@ -184,7 +185,15 @@ public final class ResourceManager: Sendable {
   public func load<Value: Sendable>(
     _ request: ResourceRequest, as transform: ResourceTransform<Value>
   ) async throws(CacheError) -> Resource<Value> {
-    switch try core.begin(request, transform) {
+    if let hit = core.loadHit(request, transform) { return hit }
+    return try await loadMissed(request, as: transform)
+  }
+
+  /// Loads a request that was not a plain hit in memory.
+  private func loadMissed<Value: Sendable>(
+    _ request: ResourceRequest, as transform: ResourceTransform<Value>
+  ) async throws(CacheError) -> Resource<Value> {
+    switch try core.begin(missed: request, transform) {
     case .over(let result): return try result.get()
     case .underWay(let load, let known): return try await core.outcome(of: load, known: known, transform).get()
     }

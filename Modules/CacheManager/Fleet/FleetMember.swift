@@ -44,7 +44,7 @@ final class FleetMember: Sendable {
       } catch {
         // A store that cannot list its entries is emptied.
         guard error.code == .unsupported else { throw error }
-        memory?.store.removeAll()
+        memory?.removeAll()
         try await unshared?.removeAll()
       }
     }

@@ -35,21 +35,29 @@ extension LoadCoordinator {
   }
 
   /// Starts a load. A hit or a closed manager ends it at once.
+  func begin<Value: Sendable>(
+    _ request: ResourceRequest, _ transform: ResourceTransform<Value>, id: LoadID? = nil
+  ) throws(CacheError) -> LoadStart<Value> {
+    if let hit = loadHit(request, transform, id: id) { return .over(.success(hit)) }
+    return try begin(missed: request, transform, id: id)
+  }
+
+  /// Starts a load for which ``loadHit(_:_:id:)`` has returned `nil`.
   #if compiler(>=6.3)
   @specialized(where Value == Data)
   #endif
   @inline(never)
   func begin<Value: Sendable>(
-    _ request: ResourceRequest, _ transform: ResourceTransform<Value>, id: LoadID? = nil
+    missed request: ResourceRequest, _ transform: ResourceTransform<Value>, id: LoadID? = nil
   ) throws(CacheError) -> LoadStart<Value> {
     if !flights.isClosed {
       let position = flights.endPosition
-      let clock = request.options.clock ?? configuration.clock
+      let clock = request.options.clock ?? environment.clock
       let start = clock.uptime
       let found = plainLookup(request, transform, clock, startedAt: start)
       switch found {
       case .hit(let resource):
-        observeHit(request, resource.duration, of: id)
+        observeHit(request.url, request.options, resource.duration, of: id)
         return .over(.success(resource))
       case .absent, .miss, .undecided:
         return begin(
@@ -97,16 +105,23 @@ extension LoadCoordinator {
     return .over(ending)
   }
 
-  /// Returns the value in memory that may be used now. With the policy `staleWhileRevalidate`, it may be stale.
+  /// Returns the value in memory of a request that was no plain hit. With the policy `staleWhileRevalidate`, it may be stale.
+  ///
+  /// An error means that the request cannot be made, for example for an invalid URL. Nothing is stored for such a request.
+  @inline(never)
+  func memoryHit<Value: Sendable>(missed request: ResourceRequest, _ transform: ResourceTransform<Value>) -> Resource<Value>? {
+    try? findInMemory(request, transform)
+  }
+
   #if compiler(>=6.3)
   @specialized(where Value == Data)
   #endif
-  func memoryHit<Value: Sendable>(
+  private func findInMemory<Value: Sendable>(
     _ request: ResourceRequest, _ transform: ResourceTransform<Value>
   ) throws(CacheError) -> Resource<Value>? {
-    let clock = request.options.clock ?? configuration.clock
+    let clock = request.options.clock ?? environment.clock
     let start = clock.uptime
-    let allowsStale = (request.options.policy ?? configuration.policy) == .staleWhileRevalidate
+    let allowsStale = (request.options.policy ?? environment.policy) == .staleWhileRevalidate
     let hit: Resource<Value>?
     switch plainLookup(request, transform, clock, startedAt: start) {
     case .hit(let resource): hit = resource
@@ -117,19 +132,19 @@ extension LoadCoordinator {
         try ResolvedRequest(request, self), transform, allowsStale: allowsStale, startedAt: start)
     }
     // A stale response is shown until the load that revalidates it ends. That load reports its own end.
-    if let hit, !hit.isStale { observeHit(request, hit.duration) }
+    if let hit, !hit.isStale { observeHit(request.url, request.options, hit.duration) }
     return hit
   }
 
   /// Reports a load that memory satisfied at once.
-  private func observeHit(_ request: ResourceRequest, _ duration: Duration, of id: LoadID? = nil) {
-    guard let observer = request.options.observer.resolved(configuration.observer) else { return }
-    observer.observe(.hit(url: LoadURL(request.url), source: .memory, duration: duration), of: id ?? LoadID())
+  func observeHit(_ url: URL, _ options: RequestOptions, _ duration: Duration, of id: LoadID? = nil) {
+    guard let observer = options.observer.resolved(environment.observer) else { return }
+    observer.observe(.hit(url: LoadURL(url), source: .memory, duration: duration), of: id ?? LoadID())
   }
 
   /// Looks up a plain request: a GET for the resource that its URL names, with the policy `standard` or `staleWhileRevalidate`,
   /// without fields that could select a response. A fresh response that the same validator has accepted is a hit with both
-  /// policies.
+  /// policies. Further hits then need no index: see ``hit(_:_:_:id:)``.
   ///
   /// ``memoryHit(_:_:allowsStale:startedAt:)`` returns the same result, but it needs a ``ResolvedRequest``. Creating one takes
   /// several times as long as this lookup.
@@ -139,39 +154,34 @@ extension LoadCoordinator {
   private func plainLookup<Value: Sendable>(
     _ request: ResourceRequest, _ transform: ResourceTransform<Value>, _ clock: any CacheClock, startedAt start: Duration
   ) -> PlainLookup<Value> {
-    let policy = request.options.policy ?? configuration.policy
+    let policy = request.options.policy ?? environment.policy
     // The memory store depends on a durable store of the request's own.
-    if case .use(let store)? = request.options.store, store.id != configuration.store?.id { return .undecided }
+    if case .use(let store)? = request.options.store, store.id != environment.store?.id { return .undecided }
     if case .adapted? = request.options.store { return .undecided }
-    guard request.method == .get, request.body == nil, request.headerFields.isEmpty, request.options.key == nil,
-      configuration.cacheKey == nil,
-      request.options.interceptor.resolved(configuration.interceptor)?.interceptsLookups != true,
+    guard request.isPlain, request.options.key == nil, environment.cacheKey == nil,
+      request.options.interceptor.resolved(environment.interceptor)?.interceptsLookups != true,
       policy == .standard || policy == .staleWhileRevalidate, request.options.reads.contains(.memory),
-      let validator = request.options.validator.resolved(configuration.validator),
-      let store = request.options.memory.resolved(configuration.memory), let uri = ResourceID.plainURI(of: request.url),
-      fleetMember?.isCurrent ?? true, (try? check(request.options)) != nil
+      let validator = request.options.validator.resolved(environment.validator),
+      let store = request.options.memory.resolved(environment.memory), let uri = ResourceID.plainURI(of: request.url),
+      environment.fleetMember?.isCurrent ?? true, environment.isValid, request.options.storage?.isValid ?? true
     else { return .undecided }
     let memory = MemoryTier(store: store)
     let key = CacheKey(resource: ResourceID.make(uri: uri, partition: request.options.partition))
+    let position = ResourceEpoch(of: key).position
     guard let index = memory.index(of: key) else { return .absent }
-    guard index.elements.count == 1, let known = index.elements.first, known.variant.isEmpty, known.isNamesake,
-      known.validator == validator.id
+    guard index.records.count == 1, let record = index.records.first, record.isPlain, record.validator == validator.id,
+      (request.options.acceptedStatuses ?? environment.acceptedStatuses).contains(record.status)
     else { return .undecided }
-    let (metadata, freshness, now) = (known.metadata, known.metadata.freshness, clock.now)
-    let status = metadata.response.status.code
-    guard metadata.expiration == nil, metadata.request.headerFields.isEmpty, status != 206,
-      !(300..<400).contains(status),
-      (request.options.acceptedStatuses ?? configuration.acceptedStatuses).contains(status)
-    else { return .undecided }
+    let now = clock.now
     let formed = key.with(transform: transform.id)
-    guard freshness.isFresh(at: now), let value = memory.value(of: formed, for: metadata, as: Value.self) else {
-      return .miss
-    }
+    guard record.freshness.isFresh(at: now), let entry = store.entry(for: formed),
+      entry.revision == record.metadata.revision, let value = entry.value(as: Value.self)
+    else { return .miss }
+    let hasOwnRules = request.options.validator != nil || request.options.acceptedStatuses != nil
+    memory.confirm(record, entry, of: formed, at: position, by: hasOwnRules ? nil : environment.plain)
     return .hit(
       Resource(
-        value: value, url: request.url, response: metadata.response, source: .memory, age: freshness.age(at: now),
-        duration: clock.uptime - start, metrics: .nothing, key: formed, revision: metadata.revision,
-        valueOrigin: transform.id.isEmpty ? .original : .memory))
+        value, of: record, formed, at: request.url, age: record.freshness.age(at: now), duration: clock.uptime - start))
   }
 
   private func memoryHit<Value: Sendable>(

@@ -9,10 +9,8 @@ internal import Foundation
 
 /// The shared state of a manager and its loads. Flights retain it, so the loads of a released manager still end.
 final class LoadCoordinator: Sendable {
-  let configuration: ResourceManager.Configuration
-  let invalidations: InvalidationLog
-  let failures = RecentFailures()
-  let stores: StoreCoordination
+  /// The components and settings of the manager.
+  let environment: Environment
   /// The work that is running.
   let flights: Flights
   /// The priorities of prefetches that have not started.
@@ -23,23 +21,12 @@ final class LoadCoordinator: Sendable {
   let responseCoalescer = ResponseCoalescer()
   /// Limits the number of steps that run at once.
   let workSlots: PrioritySemaphore
-  /// The memory that loads may use at once.
-  let budget: MemoryBudget
-  /// The manager as a member of its fleet, or `nil` without one.
-  let fleetMember: FleetMember?
-  /// The result of checking the manager's settings.
-  let validity: Result<Void, CacheError>
 
   init(_ configuration: ResourceManager.Configuration) {
-    self.configuration = configuration
-    validity = Result(catching: configuration.check)
-    stores = StoreCoordination(configuration)
-    workSlots = PrioritySemaphore(configuration.maximumConcurrentTransforms)
-    budget = MemoryBudget(configuration.memoryBudget)
     let invalidations = InvalidationLog()
-    let flights = Flights(invalidations)
-    (self.invalidations, self.flights) = (invalidations, flights)
-    fleetMember = configuration.fleet.map { FleetMember($0, configuration, invalidations, flights) }
+    flights = Flights(invalidations)
+    environment = Environment(configuration, invalidations, flights)
+    workSlots = PrioritySemaphore(configuration.maximumConcurrentTransforms)
   }
 
   // MARK: One load
@@ -385,8 +372,8 @@ final class LoadCoordinator: Sendable {
   @discardableResult
   func close() async -> Bool {
     await flights.close()
-    let isIdle = await stores.writes.idle()
-    await fleetMember?.leave()
+    let isIdle = await environment.stores.writes.idle()
+    await environment.fleetMember?.leave()
     return isIdle
   }
 
@@ -394,7 +381,7 @@ final class LoadCoordinator: Sendable {
   func close(within limit: Duration) async -> Bool {
     flights.refuseNew()
     let waiting = Lock<CheckedContinuation<Bool, Never>?>(nil)
-    let clock = configuration.clock
+    let clock = environment.clock
     let hasEnded = await withCheckedContinuation { continuation in
       waiting.withLock { $0 = continuation }
       let end: @Sendable (Bool) -> Void = { hasEnded in

@@ -400,7 +400,7 @@ final class RecordingBody: ResourceBody.Source {
 
   private func isSupersededInMemory(_ candidate: Candidate) -> Bool {
     guard let memory = request.memory.map(MemoryTier.init),
-      let known = memory.index(of: candidate.key.resource)?.element(of: candidate.key.variant)
+      let known = memory.index(of: candidate.key.resource)?.metadata(of: candidate.key.variant)
     else { return false }
     return Self.isLater(known, than: candidate, at: request.clock.now)
   }

@@ -69,7 +69,7 @@ final class PrefetchQueue: Sendable {
       Task.detached(priority: .utility) {
         if await cache.contains(keys, in: store) != true {
           // A slow store may still be writing the response.
-          await core.stores.writes.idle()
+          await core.environment.stores.writes.idle()
           guard await cache.contains(keys, in: store) == true else {
             return end(.failure(CacheError(.notCached, reason: "the response was not stored", url: load.address)))
           }
@@ -182,7 +182,7 @@ final class PrefetchQueue: Sendable {
       var missing = await missing(stored, load)
       if !missing.isEmpty {
         // A slow store may still be writing some of them.
-        await core.stores.writes.idle()
+        await core.environment.stores.writes.idle()
         missing = await self.missing(missing, load)
       }
       let numbers = Set(missing.map(\.number))

@@ -273,6 +273,8 @@ extension MemoryTier {
     for key in keys where Self.isIndex(key) && purge.mayMatch(key.resource) {
       self.purge(key.resource, purge, now, &met)
     }
+    // The values of an index that was evicted may belong to selected responses.
+    ResourceEpoch.advanceAll()
     guard purge.mode == .hard, !met.isEmpty else { return met }
     for key in keys where !key.transform.isEmpty && !Self.isIndex(key) && met.contains(key.with(transform: "")) {
       store.remove(key, ifRevision: nil)
@@ -283,12 +285,12 @@ extension MemoryTier {
   private func purge(_ resource: String, _ purge: Purge, _ now: Timestamp, _ met: inout Set<CacheKey>) {
     var found: [(key: CacheKey, revision: Revision)] = []
     _ = change(resource) { index in
-      index.elements = index.elements.compactMap { element in
-        let key = CacheKey(resource: resource, variant: element.variant)
-        guard purge.matches(key, element.metadata) else { return element }
-        found.append((key, element.metadata.revision))
+      index.records = index.records.compactMap { record in
+        let key = CacheKey(resource: resource, variant: record.variant)
+        guard purge.matches(key, record.metadata) else { return record }
+        found.append((key, record.metadata.revision))
         guard purge.mode == .soft else { return nil }
-        return element.markedStale(at: now)
+        return record.markedStale(at: now)
       }
       return !found.isEmpty
     }

@@ -14,39 +14,39 @@ struct RequestTarget: Sendable {
   var url: URL?
   var downloader: (any Downloader)?
   var isFromSchemeHandler: Bool
-  var interceptor: RequestInterceptor?
 
   /// - Throws: ``CacheError/Code/invalidURL``, or the error with which the interceptor refuses the request.
   init(
-    _ url: URL, _ request: ResourceRequest, headerFields: HTTPFields, _ core: LoadCoordinator
+    _ url: URL, _ request: ResourceRequest, headerFields: HTTPFields, _ environment: Environment
   ) throws(CacheError) {
     var (head, url) = (try HTTPRequest(resource: url, method: request.method, headerFields: headerFields), url)
     if let type = request.body?.contentType, head.headerFields[.contentType] == nil { head.headerFields[.contentType] = type }
-    interceptor = request.options.interceptor.resolved(core.configuration.interceptor)
-    if let interceptor, interceptor.interceptsLookups { (head, url) = try Self.changed(head, url, by: interceptor) }
+    if let interceptor = environment.interceptor, interceptor.interceptsLookups {
+      (head, url) = try Self.changed(head, url, by: interceptor)
+    }
     (self.head, self.url) = (head, url)
     let scheme = head.scheme ?? ""
     let isHTTP = scheme == "http" || scheme == "https"
-    let provider = isHTTP ? nil : core.configuration.schemeHandlers[scheme]
-    downloader = request.options.downloader.resolved(provider ?? (isHTTP ? core.configuration.downloader : nil))
-    switch request.options.downloader {
+    let provider = isHTTP ? nil : environment.schemeHandlers[scheme]
+    let override = request.options.downloader
+    downloader = override.resolved(provider ?? (isHTTP ? environment.downloader : nil))
+    switch override {
     case nil, .adapted: isFromSchemeHandler = provider != nil
     case .use, .disabled: isFromSchemeHandler = false
     }
     callHooks(of: request.options)
-    if isHTTP { interceptSending() }
+    if isHTTP { interceptSending(environment) }
   }
 
   /// Creates the target of a request that is sent unchanged. Returns `nil` if an interceptor may change the request, or if the
   /// target needs a URL.
-  init?(plain request: HTTPRequest, _ options: RequestOptions, _ core: LoadCoordinator) {
-    interceptor = options.interceptor.resolved(core.configuration.interceptor)
-    guard interceptor?.interceptsLookups != true, request.hasPlainTarget else { return nil }
+  init?(plain request: HTTPRequest, _ options: RequestOptions, _ environment: Environment) {
+    guard environment.interceptor?.interceptsLookups != true, request.hasPlainTarget else { return nil }
     head = request
-    downloader = options.downloader.resolved(core.configuration.downloader)
+    downloader = options.downloader.resolved(environment.downloader)
     isFromSchemeHandler = false
     callHooks(of: options)
-    interceptSending()
+    interceptSending(environment)
   }
 
   /// Adds the hooks of the load. Their downloader is unique, so the load is coalesced with no other.
@@ -55,8 +55,8 @@ struct RequestTarget: Sendable {
     downloader = downloader.map { HookedDownloader($0, hooks: hooks) }
   }
 
-  private mutating func interceptSending() {
-    guard let interceptor, interceptor.interceptsSending else { return }
+  private mutating func interceptSending(_ environment: Environment) {
+    guard let interceptor = environment.interceptor, interceptor.interceptsSending else { return }
     downloader = downloader.map { InterceptedDownloader($0, by: interceptor) }
   }
 
@@ -87,7 +87,7 @@ struct ResolvedAlternative: Sendable {
   /// The target of the source, or the error for a source that cannot be requested.
   let source: Result<RequestTarget, CacheError>
 
-  init(_ alternative: AlternativeSource, _ request: ResourceRequest, _ core: LoadCoordinator) {
+  init(_ alternative: AlternativeSource, _ request: ResourceRequest, _ environment: Environment) {
     self.alternative = alternative
     let url = alternative.url
     var fields = request.headerFields
@@ -95,7 +95,7 @@ struct ResolvedAlternative: Sendable {
     for name in ConfidentialFields.conditions { fields[name] = nil }
     if !url.isSameOrigin(as: request.url) { for name in ConfidentialFields.credentials { fields[name] = nil } }
     do throws(CacheError) {
-      source = .success(try RequestTarget(url, request, headerFields: fields, core))
+      source = .success(try RequestTarget(url, request, headerFields: fields, environment))
     } catch {
       source = .failure(error.about(url.address))
     }

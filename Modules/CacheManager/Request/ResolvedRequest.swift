@@ -167,10 +167,12 @@ final class ResolvedRequest: Sendable {
 /// A function that returns the cache key of a request, or `nil` for its URL.
 typealias CacheKeyFunction = @Sendable (HTTPRequest) -> String?
 
-/// The settings of one load: a request with every component taken from the request's options or from the manager.
+/// The settings of one load: its environment, and what its request adds or changes.
 struct RequestSettings: Sendable {
   /// The identifier of the load in the events that an observer receives.
   let id: LoadID
+  /// The components and settings that all stages of the load use.
+  let environment: Environment
   var head: HTTPRequest
   /// The URL of the load, or `nil` if ``head`` states it. HTTP requests of `respond(to:)` need a URL only for errors and events.
   private var statedURL: URL?
@@ -181,57 +183,28 @@ struct RequestSettings: Sendable {
   var alternatives: [ResolvedAlternative] = []
   /// The role of the server that receives the request.
   var role = SourceRole.original
-  var memory: (any MemoryStoring)?
-  var store: (any CacheStore)?
-  let fleet: (any CacheFleet)?
-  let fleetMember: FleetMember?
-  /// The longest wait for the response to an equal request, or `nil` if the request does not wait.
-  let collapseTimeout: Duration?
-  var validator: (any ResponseValidator)?
+  /// Whether the request may use the stores.
+  private var usesStores = true
   let observation: LoadObservation?
-  /// The interceptor, or `nil` if it has no stage for redirects.
-  var redirectInterceptor: RequestInterceptor?
-  var clock: any CacheClock
-  /// The identity of the request's own clock. Loads with their own clocks are not coalesced, because clocks cannot be compared.
-  let clockIdentity: ComponentID?
-  var executor: (any TaskExecutor)?
-  var callbackQueue: CallbackQueue
   var policy: LoadPolicy
   var staleFallback: StaleFallback
   /// The error of every request that the load would send, or `nil` if it may send requests. A load with an outage still uses the
   /// stored responses that may replace a failed one.
   var outage: CacheError?
   var partition: String?
-  /// The manager's function for the keys of requests that set none.
-  let cacheKey: CacheKeyFunction?
   /// The resource under which the response is stored, unless a redirect leads to another one.
   private(set) var resource: String
   var reads: CacheLayers
   var writes: CacheLayers
   var expiration: Expiration?
   var priority: LoadPriority.Level
-  var timeout: Duration?
-  var idleTimeout: Duration?
-  var acceptedStatuses: AcceptedStatuses
-  var redirectLimit: Int
-  var allowsInsecureRedirects: Bool
   var networkAccess: NetworkAccess
   var maximumBodySize: Int64
-  let maximumBodyInMemory: Int64
   /// The destination of the bytes. A stream is for an HTTP caller, which handles methods, statuses and redirects itself. Its
   /// conditions and ranges, and stored parts, are used.
   var destination = BodyDestination.memory
   /// The representation that the waiters want, or `nil` for the bytes and a stored original.
   var representation: RequestedRepresentation?
-  let storagePolicy: StoragePolicy
-  /// The log of removals, which shows what was removed during the load.
-  let invalidations: InvalidationLog
-  /// The latest failures of loads whose policy has an interval.
-  let failures: RecentFailures
-  /// The limits and the order of calls of the durable store.
-  let stores: StoreCoordination
-  /// The memory that loads may use at once.
-  let budget: MemoryBudget
   /// Whether another load waits for this one. That load has already reserved memory, so this one does not wait for any.
   var isNested = false
   /// Whether the response is one that the caller stores. It replaces every response that is requested before it is stored.
@@ -255,65 +228,40 @@ struct RequestSettings: Sendable {
   init(
     _ request: ResourceRequest, _ core: LoadCoordinator, id: LoadID = LoadID()
   ) throws(CacheError) {
+    let environment: Environment
     do throws(CacheError) {
-      try core.check(request.options)
+      environment = try core.environment.resolving(request.options)
     } catch {
       throw error.about(request.url.address)
     }
-    let source = try RequestTarget(request.url, request, headerFields: request.headerFields, core)
-    self.init(source, body: request.body, request.options, core, id: id)
-    if !request.options.alternatives.isEmpty { settle(request.options.alternatives, request, core) }
+    let source = try RequestTarget(request.url, request, headerFields: request.headerFields, environment)
+    self.init(source, body: request.body, request.options, environment, id: id)
+    if !request.options.alternatives.isEmpty { settle(request.options.alternatives, request) }
   }
 
   private init(
-    _ source: RequestTarget, body: RequestBody? = nil, _ options: RequestOptions, _ core: LoadCoordinator, id: LoadID = LoadID()
+    _ source: RequestTarget, body: RequestBody? = nil, _ options: RequestOptions, _ environment: Environment,
+    id: LoadID = LoadID()
   ) {
     self.id = id
-    invalidations = core.invalidations
-    failures = core.failures
-    stores = core.stores
-    budget = core.budget
+    self.environment = environment
     head = source.head
     statedURL = source.url
     downloader = source.downloader
     isFromSchemeHandler = source.isFromSchemeHandler
     self.body = body
     partition = options.partition
-    cacheKey = core.configuration.cacheKey
-    resource = Self.resource(of: source.head, at: source.url, key: options.key, partition, cacheKey)
-    store = options.store.resolved(core.configuration.store)
-    // The manager's memory and its fleet belong to its durable store. A request with another store would share them with the
-    // requests from which that store separates it.
-    let isSeparate = options.store != nil && store.map { $0.id != core.configuration.store?.id } ?? false
-    memory = options.memory.resolved(isSeparate ? nil : core.configuration.memory)
-    fleet = isSeparate || core.configuration.collapseTimeout == nil ? nil : core.configuration.fleet
-    collapseTimeout = core.configuration.collapseTimeout
-    fleetMember = isSeparate ? nil : core.fleetMember
-    validator = options.validator.resolved(core.configuration.validator)
-    observation = options.observer.resolved(core.configuration.observer).map { LoadObservation($0, of: id) }
-    redirectInterceptor = source.interceptor.flatMap { $0.interceptsRedirects ? $0 : nil }
-    clock = options.clock ?? core.configuration.clock
-    clockIdentity = options.clock.map { ComponentID.unique(type(of: $0)) }
-    executor = options.executor ?? core.configuration.executor
-    callbackQueue = options.callbackQueue ?? core.configuration.callbackQueue
-    policy = options.policy ?? core.configuration.policy
+    resource = Self.resource(of: source.head, at: source.url, key: options.key, options.partition, environment.cacheKey)
+    observation = environment.observer.map { LoadObservation($0, of: id) }
+    policy = environment.policy
+    staleFallback = environment.staleFallback
     hasHooks = options.hooks?.isSet == true
-    staleFallback = options.staleFallback ?? core.configuration.staleFallback
-    let storagePolicy = options.storagePolicy ?? core.configuration.storagePolicy
-    // The original of a file is stored already, so even a value that is larger than its original is worth storing.
-    self.storagePolicy = head.scheme == "file" && storagePolicy != .originals ? .variants : storagePolicy
     reads = options.reads
     writes = options.writes
     expiration = options.expiration
     priority = options.priority
-    timeout = options.timeout ?? core.configuration.timeout
-    idleTimeout = options.idleTimeout
-    acceptedStatuses = options.acceptedStatuses ?? core.configuration.acceptedStatuses
-    redirectLimit = options.redirectLimit ?? core.configuration.redirectLimit
-    allowsInsecureRedirects = options.allowsInsecureRedirects ?? core.configuration.allowsInsecureRedirects
-    networkAccess = options.networkAccess ?? core.configuration.networkAccess
-    maximumBodySize = options.maximumBodySize ?? core.configuration.maximumBodySize
-    maximumBodyInMemory = core.configuration.maximumBodyInMemory
+    networkAccess = environment.networkAccess
+    maximumBodySize = environment.maximumBodySize
     settleLayers()
   }
 
@@ -329,7 +277,7 @@ struct RequestSettings: Sendable {
 
   /// Returns the resource of a request whose load sets no key for it.
   func resource(of head: HTTPRequest, at url: URL) -> String {
-    Self.resource(of: head, at: url, key: nil, partition, cacheKey)
+    Self.resource(of: head, at: url, key: nil, partition, environment.cacheKey)
   }
 
   /// The URL of the load.
@@ -343,11 +291,11 @@ struct RequestSettings: Sendable {
   init(
     exchange request: HTTPRequest, hasBody: Bool, _ options: RequestOptions, _ core: LoadCoordinator
   ) throws(CacheError) {
-    try core.check(options)
-    if let source = RequestTarget(plain: request, options, core) {
-      self.init(source, options, core)
+    let environment = try core.environment.resolving(options)
+    if let source = RequestTarget(plain: request, options, environment) {
+      self.init(source, options, environment)
     } else {
-      try self.init(modified: request, options, core)
+      try self.init(modified: request, options, environment.interceptor, core)
     }
     destination = .stream
     if hasBody, head.method == .get || head.method == .head { leaveStoresAlone() }
@@ -355,12 +303,11 @@ struct RequestSettings: Sendable {
 
   /// Creates the settings of an HTTP request whose target must be checked, or may be changed by an interceptor.
   private init(
-    modified request: HTTPRequest, _ options: RequestOptions, _ core: LoadCoordinator
+    modified request: HTTPRequest, _ options: RequestOptions, _ interceptor: RequestInterceptor?, _ core: LoadCoordinator
   ) throws(CacheError) {
     guard let url = request.absoluteURL, url.scheme != nil, ResourceID.uri(of: request) != nil else {
       throw CacheError(.invalidURL, reason: "the request has no absolute target: scheme, authority and path")
     }
-    let interceptor = options.interceptor.resolved(core.configuration.interceptor)
     var options = options
     options.alternatives = []
     // The interceptor receives the request itself below, and not this substitute.
@@ -372,18 +319,18 @@ struct RequestSettings: Sendable {
     head = request
     try interceptor?.willLookUp(&head)
     try head.convertHost()
-    resource = Self.resource(of: head, at: url, key: key, partition, cacheKey)
+    resource = Self.resource(of: head, at: url, key: key, partition, environment.cacheKey)
   }
 
   private mutating func leaveStoresAlone() {
-    (memory, store) = (nil, nil)
+    usesStores = false
     settleLayers()
   }
 
   private mutating func settleLayers() {
     if body != nil, head.method == .get {
       // The resource's name does not describe the request's body, so the response is for this request alone (RFC 9110 §9.3.1).
-      (memory, store) = (nil, nil)
+      usesStores = false
     }
     switch policy {
     case .reload: reads = []
@@ -401,11 +348,11 @@ struct RequestSettings: Sendable {
   }
 
   private mutating func settle(
-    _ sources: [AlternativeSource], _ request: ResourceRequest, _ core: LoadCoordinator
+    _ sources: [AlternativeSource], _ request: ResourceRequest
   ) {
     // A request that may have changed something at one server is not sent to another.
     guard head.method == .get || head.method == .head else { return }
-    alternatives = sources.map { ResolvedAlternative($0, request, core) }
+    alternatives = sources.map { ResolvedAlternative($0, request, environment) }
   }
 
   /// Returns the settings for loading an alternative in place of the original.
@@ -422,6 +369,37 @@ struct RequestSettings: Sendable {
     }
     return load
   }
+}
+
+/// The components and settings that a load takes from its environment.
+extension RequestSettings {
+  var memory: (any MemoryStoring)? { usesStores ? environment.memory : nil }
+  var store: (any CacheStore)? { usesStores ? environment.store : nil }
+  var fleet: (any CacheFleet)? { environment.fleet }
+  var fleetMember: FleetMember? { environment.fleetMember }
+  var collapseTimeout: Duration? { environment.collapseTimeout }
+  var validator: (any ResponseValidator)? { environment.validator }
+  /// The interceptor, or `nil` if it has no stage for redirects.
+  var redirectInterceptor: RequestInterceptor? { environment.interceptor.flatMap { $0.interceptsRedirects ? $0 : nil } }
+  var clock: any CacheClock { environment.clock }
+  var clockIdentity: ComponentID? { environment.clockIdentity }
+  var executor: (any TaskExecutor)? { environment.executor }
+  var callbackQueue: CallbackQueue { environment.callbackQueue }
+  var cacheKey: CacheKeyFunction? { environment.cacheKey }
+  var storagePolicy: StoragePolicy {
+    // The original of a file is stored already, so even a value that is larger than its original is worth storing.
+    head.scheme == "file" && environment.storagePolicy != .originals ? .variants : environment.storagePolicy
+  }
+  var timeout: Duration? { environment.timeout }
+  var idleTimeout: Duration? { environment.idleTimeout }
+  var acceptedStatuses: AcceptedStatuses { environment.acceptedStatuses }
+  var redirectLimit: Int { environment.redirectLimit }
+  var allowsInsecureRedirects: Bool { environment.allowsInsecureRedirects }
+  var maximumBodyInMemory: Int64 { environment.maximumBodyInMemory }
+  var invalidations: InvalidationLog { environment.invalidations }
+  var failures: RecentFailures { environment.failures }
+  var stores: StoreCoordination { environment.stores }
+  var budget: MemoryBudget { environment.budget }
 }
 
 extension ResourceManager.Configuration {

@@ -12,42 +12,20 @@ internal import Foundation
 /// A 304 replaces this one small entry, and the new metadata applies to every value that was made from the response. A value
 /// whose revision is not listed is a miss, so no values are enumerated.
 struct VariantIndex: Sendable {
-  struct Element: Sendable {
-    let variant: String
-    private(set) var metadata: StoredMetadata
-    /// Whether the response belongs to the URI that names the resource, as nearly always. It does not if it is stored under a
-    /// caller's key or came from a mirror.
-    let isNamesake: Bool
-    /// The validator that stored or used the response last. Another one may refuse it.
-    let validator: ComponentID?
+  var records: [ResponseRecord] = []
 
-    init(_ metadata: StoredMetadata, _ key: CacheKey, by validator: (any ResponseValidator)?) {
-      (variant, self.metadata, self.validator) = (key.variant, metadata, validator?.id)
-      let parts = ResourceID.parts(of: key.resource)
-      isNamesake = parts.kind == .uri && ResourceID.isURI(parts.text, of: metadata.request)
-    }
+  func metadata(of variant: String) -> StoredMetadata? { records.first { $0.variant == variant }?.metadata }
 
-    func markedStale(at now: Timestamp) -> Element {
-      var stale = self
-      stale.metadata = metadata.markedStale(at: now)
-      return stale
-    }
-  }
-
-  var elements: [Element] = []
-
-  func element(of variant: String) -> StoredMetadata? { elements.first { $0.variant == variant }?.metadata }
-
-  /// Replaces the element of the same variant, or adds the first one.
-  mutating func put(_ element: Element) {
-    elements.removeAll { $0.variant == element.variant }
-    elements.append(element)
+  /// Replaces the record of the same variant, or adds the first one.
+  mutating func put(_ record: ResponseRecord) {
+    records.removeAll { $0.variant == record.variant }
+    records.append(record)
   }
 
   /// Returns the index as an entry, or `nil` if the index is empty.
   func entry() -> MemoryEntry? {
-    guard let newest = elements.max(by: { $0.metadata.responseTime < $1.metadata.responseTime }) else { return nil }
-    let cost = elements.reduce(256) { $0 + $1.variant.utf8.count + $1.metadata.approximateSize }
+    guard let newest = records.max(by: { $0.metadata.responseTime < $1.metadata.responseTime }) else { return nil }
+    let cost = records.reduce(256) { $0 + $1.variant.utf8.count + $1.metadata.approximateSize }
     return MemoryEntry(self, cost: cost, revision: newest.metadata.revision, expiration: newest.metadata.memoryExpiration)
   }
 }
@@ -69,25 +47,26 @@ struct MemoryTier: Sendable {
   ///   - key: The key of the response.
   ///   - validator: The validator that has accepted the response.
   ///   - isAllowed: Called with the current metadata in memory, or with `nil` if there is none.
-  /// - Returns: Whether memory now has this metadata.
+  /// - Returns: The record of this metadata, or `nil` if memory does not have it.
   func record(
     _ metadata: StoredMetadata, _ key: CacheKey, by validator: (any ResponseValidator)?, if isAllowed: (StoredMetadata?) -> Bool
-  ) -> Bool {
-    let element = VariantIndex.Element(metadata, key, by: validator)
-    return change(key.resource) { index in
-      let known = index.element(of: key.variant)
+  ) -> ResponseRecord? {
+    let record = ResponseRecord(metadata, key, by: validator)
+    let isRecorded = change(key.resource) { index in
+      let known = index.metadata(of: key.variant)
       if let known, known.responseTime > metadata.responseTime { return false }
       guard isAllowed(known) else { return false }
-      index.put(element)
+      index.put(record)
       return true
     }
+    return isRecorded ? record : nil
   }
 
   /// Removes a variant from the index if `matches` accepts its revision.
   func forget(_ variant: String, of resource: String, where matches: (Revision) -> Bool) {
     _ = change(resource) { index in
-      guard let known = index.element(of: variant), matches(known.revision) else { return false }
-      index.elements.removeAll { $0.variant == variant }
+      guard let known = index.metadata(of: variant), matches(known.revision) else { return false }
+      index.records.removeAll { $0.variant == variant }
       return true
     }
   }
@@ -96,11 +75,20 @@ struct MemoryTier: Sendable {
   ///
   /// - Returns: Whether memory now has the index that `change` made.
   func change(_ resource: String, _ change: (inout VariantIndex) -> Bool) -> Bool {
-    store.update(Self.key(of: resource)) { entry in
-      var index = entry?.value(as: VariantIndex.self) ?? VariantIndex()
-      guard change(&index) else { return .keep }
+    let key = CacheKey(resource: resource)
+    var isUnchanged = false
+    let hasChanged = store.update(key.with(transform: Self.indexTransform)) { entry in
+      let known = entry?.value(as: VariantIndex.self)
+      var index = known ?? VariantIndex()
+      guard change(&index) else {
+        isUnchanged = known != nil
+        return .keep
+      }
       return index.entry().map { .replace($0) } ?? .remove
     }
+    // Values of an index that was evicted may have to go, too. A store that refuses an index has removed the former one.
+    if !isUnchanged { ResourceEpoch(of: key).advance() }
+    return hasChanged
   }
 
   /// Returns the value of `key` if it was made from the body that `metadata` describes.
@@ -110,26 +98,48 @@ struct MemoryTier: Sendable {
   }
 
   @discardableResult
-  func insert<Value: Sendable>(_ value: Value, cost: Int, of key: CacheKey, for metadata: StoredMetadata) -> Bool {
+  func insert<Value: Sendable>(_ value: Value, cost: Int, of key: CacheKey, in record: ResponseRecord) -> Bool {
     // The cost comes from a caller's transform, so it can be any number.
     let (sum, overflow) = max(0, cost).addingReportingOverflow(256 + key.resource.utf8.count)
+    let metadata = record.metadata
     return store.insert(
-      MemoryEntry(value, cost: overflow ? .max : sum, revision: metadata.revision, expiration: metadata.memoryExpiration),
+      MemoryEntry(
+        value, cost: overflow ? .max : sum, revision: metadata.revision, expiration: metadata.memoryExpiration, record: record),
       for: key)
   }
 
+  /// Makes the next hit of a value possible without the index.
+  ///
+  /// - Parameters:
+  ///   - record: The only record of the index.
+  ///   - entry: The value's entry, which was made from the response.
+  ///   - position: The position of the resource's epoch before the index was read.
+  ///   - rules: The rules that accept the response, or `nil` if the request had its own.
+  func confirm(_ record: ResponseRecord, _ entry: MemoryEntry, of key: CacheKey, at position: UInt64, by rules: PlainRules?) {
+    record.confirm(at: position, by: rules)
+    // Since the value was stored, a 304 has replaced the record.
+    guard entry.record !== record else { return }
+    store.update(key) { $0 === entry ? .replace(MemoryEntry(entry, record: record)) : .keep }
+  }
+
   func remove(_ resource: String) {
-    for element in index(of: resource)?.elements ?? [] {
-      store.remove(CacheKey(resource: resource, variant: element.variant), ifRevision: nil)
+    let key = CacheKey(resource: resource)
+    for record in index(of: key)?.records ?? [] {
+      store.remove(CacheKey(resource: resource, variant: record.variant), ifRevision: nil)
     }
     // No lookup finds the transforms' values without the index. The store evicts them when it needs memory.
-    store.remove(Self.key(of: resource), ifRevision: nil)
+    store.remove(key.with(transform: Self.indexTransform), ifRevision: nil)
+    ResourceEpoch(of: key).advance()
+  }
+
+  func removeAll() {
+    store.removeAll()
+    // A load may insert a value whose index was removed.
+    ResourceEpoch.advanceAll()
   }
 
   /// Whether a key belongs to a resource's index.
   static func isIndex(_ key: CacheKey) -> Bool { key.transform == indexTransform }
-
-  private static func key(of resource: String) -> CacheKey { CacheKey(resource: resource, transform: indexTransform) }
 
   /// The transform in the key of an index. It never equals the transform of a decoder, because those are printable.
   private static let indexTransform = "\u{1F}index"

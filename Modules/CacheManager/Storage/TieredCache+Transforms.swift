@@ -117,7 +117,7 @@ extension TieredCache {
   /// - Parameter transforms: The stored transforms of the resource.
   private func isSuperseded(_ candidate: Candidate, beside transforms: [ListedEntry], in store: any CacheStore) async -> Bool {
     let (key, metadata) = (candidate.key, candidate.metadata)
-    if let known = request.memory.map(MemoryTier.init)?.index(of: resource)?.element(of: key.variant),
+    if let known = request.memory.map(MemoryTier.init)?.index(of: resource)?.metadata(of: key.variant),
       known.revision != metadata.revision, known.responseTime >= metadata.responseTime
     {
       return true

@@ -54,12 +54,12 @@ extension TieredCache {
     guard let memory = writableMemory else { return }
     let key = candidate.key
     guard request.destination.includesMemory else { return correct(memory, candidate, if: isAllowed) }
-    guard memory.record(candidate.metadata, key, by: request.validator, if: isAllowed) else { return }
+    guard let record = memory.record(candidate.metadata, key, by: request.validator, if: isAllowed) else { return }
     // The value of a transform is found by the metadata, even without the original.
     guard let data, request.cachesOriginal || !request.isResult(candidate.metadata.response) else {
       return removeFormerBytes(memory, candidate)
     }
-    if memory.insert(data, cost: data.count, of: key, for: candidate.metadata), isNew {
+    if memory.insert(data, cost: data.count, of: key, in: record), isNew {
       request.observe(.stored(key: key, layer: .memory, bytes: Int64(data.count), duration: .zero))
     }
   }
@@ -67,7 +67,7 @@ extension TieredCache {
   /// Updates the metadata in memory of a response whose bytes are not stored there.
   private func correct(_ memory: MemoryTier, _ candidate: Candidate, if isAllowed: (StoredMetadata?) -> Bool) {
     let key = candidate.key
-    guard memory.record(candidate.metadata, key, by: request.validator, if: { $0 != nil && isAllowed($0) }) else { return }
+    guard memory.record(candidate.metadata, key, by: request.validator, if: { $0 != nil && isAllowed($0) }) != nil else { return }
     removeFormerBytes(memory, candidate)
   }
 

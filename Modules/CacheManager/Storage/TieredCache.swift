@@ -111,14 +111,14 @@ struct TieredCache: Sendable {
   ///
   /// - Parameter allowsStale: Whether to also return a response that must be revalidated in the background.
   func hit(_ head: HTTPRequest, allowsStale: Bool = false) -> Candidate? {
-    let elements = elementsInMemory
-    guard !elements.isEmpty,
-      case .use(let index, let revalidation) = Planner(request).plan(head, stored: elements.map(\.metadata)),
+    let records = recordsInMemory
+    guard !records.isEmpty,
+      case .use(let index, let revalidation) = Planner(request).plan(head, stored: records.map(\.metadata)),
       allowsStale || revalidation == nil,
-      request.isResult(elements[index].metadata.response)
+      request.isResult(records[index].response)
     else { return nil }
     return Candidate(
-      key: CacheKey(resource: resource, variant: elements[index].variant), metadata: elements[index].metadata, source: .memory)
+      key: CacheKey(resource: resource, variant: records[index].variant), metadata: records[index].metadata, source: .memory)
   }
 
   /// Returns the response of a lookup that may be used now, with its body, and promotes it. Returns `nil` if there is none.
@@ -146,19 +146,19 @@ struct TieredCache: Sendable {
   }
 
   private func responsesInMemory() -> [Candidate] {
-    elementsInMemory.map { element in
-      let key = CacheKey(resource: resource, variant: element.variant)
-      let data = readableMemory?.value(of: key, for: element.metadata, as: Data.self)
-      return Candidate(key: key, metadata: element.metadata, data: data, source: .memory)
+    recordsInMemory.map { record in
+      let key = CacheKey(resource: resource, variant: record.variant)
+      let data = readableMemory?.value(of: key, for: record.metadata, as: Data.self)
+      return Candidate(key: key, metadata: record.metadata, data: data, source: .memory)
     }
   }
 
   /// The variants that memory lists, except those whose time to live has ended.
-  private var elementsInMemory: [VariantIndex.Element] {
-    guard let elements = readableMemory?.index(of: resource)?.elements else { return [] }
-    guard elements.contains(where: { $0.metadata.expiration != nil || isUnusable($0.metadata) }) else { return elements }
+  private var recordsInMemory: [ResponseRecord] {
+    guard let records = readableMemory?.index(of: resource)?.records else { return [] }
+    guard records.contains(where: { $0.metadata.expiration != nil || isUnusable($0.metadata) }) else { return records }
     let now = request.clock.now
-    return elements.filter {
+    return records.filter {
       !isUnusable($0.metadata) && now < $0.metadata.expiration?.deadline(from: $0.metadata.responseTime) ?? .distantFuture
     }
   }

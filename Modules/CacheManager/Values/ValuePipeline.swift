@@ -130,10 +130,9 @@ struct ValuePipeline<Value: Sendable>: Sendable {
   /// Caches a value in memory if memory has the metadata of its response. Without that metadata, no lookup could find the value.
   private func cacheInMemory(_ value: Value, _ key: CacheKey, _ outcome: LoadOutcome) {
     guard load.writes.contains(.memory), outcome.isShareable, let tier = load.memory.map(MemoryTier.init),
-      let index = tier.index(of: key.resource),
-      index.elements.contains(where: { $0.metadata.revision == outcome.metadata.revision })
+      let record = tier.index(of: key.resource)?.records.first(where: { $0.metadata.revision == outcome.metadata.revision })
     else { return }
-    tier.insert(value, cost: transform.cost(value), of: key, for: outcome.metadata)
+    tier.insert(value, cost: transform.cost(value), of: key, in: record)
   }
 
   // MARK: Making values
@@ -170,7 +169,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     let first: @Sendable () async throws(CacheError) -> Value = { () throws(CacheError) in
       try await transform.first(body, metadata)
     }
-    guard transform.isFirstBounded else { return core.budget.counted(try await placed(first), transform.cost) }
+    guard transform.isFirstBounded else { return core.environment.budget.counted(try await placed(first), transform.cost) }
     return try await counted(transform.firstMemory(data, metadata), first)
   }
 
@@ -181,7 +180,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     _ make: @escaping @Sendable @concurrent () async throws(CacheError) -> Value
   ) async throws(CacheError) -> ReservedValue<Value> {
     try await core.workSlots.work(priority, isContinuing: isContinuing) { () throws(CacheError) in
-      try await placed { [budget = core.budget, cost = transform.cost, priority] () throws(CacheError) in
+      try await placed { [budget = core.environment.budget, cost = transform.cost, priority] () throws(CacheError) in
         let memory = memory()
         guard memory > 0 else { return budget.counted(try await make(), cost) }
         return try await budget.work(memory, priority, weight: cost, make)

@@ -42,6 +42,8 @@ struct Measurement: Codable, Sendable {
     case rawList
     /// The time of one operation in nanoseconds.
     case nanosecondsEach
+    /// The time of one operation in nanoseconds, in the memory store alone.
+    case aloneNanosecondsEach
     /// The number of hits divided by the number of lookups.
     case hitRatio
     /// The number of heap allocations.

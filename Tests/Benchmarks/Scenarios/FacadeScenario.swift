@@ -35,14 +35,27 @@ struct FacadeScenario {
 
   private func addMemory(_ hit: FacadeJob.Hit, _ found: [Measurement], to report: inout ScenarioReport) {
     let times = found.flatMap { $0[.nanosecondsEach] }
+    let ratios = found.flatMap { zip($0[.nanosecondsEach], $0[.aloneNanosecondsEach]).map { $0 / $1 } }
+    let allocations = found.flatMap { $0[.allocations] }
     var row = ScenarioReport.Row(name: hit.rawValue)
-    row.figures = [Figure("processor time", .nanoseconds, times)].compactMap(\.self)
+    row.figures = [
+      Figure("processor time", .nanoseconds, times),
+      Figure("load / memory store", .ratio, ratios, peer: "MemoryCache alone, key from a string"),
+      Figure("allocations", .count, allocations),
+    ].compactMap(\.self)
     report.rows.append(row)
-    guard !times.isEmpty else { return }
+    guard !times.isEmpty, !ratios.isEmpty else { return }
     report.goals.append(
       Goal(
         "a hit in \(hit.rawValue): processor time", Sample.median(times) / 1_000, .atMost(hit == .memory ? 0.5 : 0.7),
         .microseconds))
+    report.goals.append(
+      Goal(
+        "a hit in \(hit.rawValue), against the memory store alone with a key from a string", Sample.median(ratios),
+        .atMost(hit == .memory ? 4 : 6)))
+    guard !allocations.isEmpty else { return }
+    report.goals.append(
+      Goal("heap allocations of a hit in \(hit.rawValue)", Sample.median(allocations), .atMost(0), .count))
   }
 
   private func addDisk(_ found: [Measurement], to report: inout ScenarioReport) {

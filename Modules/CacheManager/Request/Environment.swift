@@ -1,0 +1,192 @@
+internal import CacheCore
+internal import Synchronization
+
+/// The components and settings of a manager, resolved once. A load that sets no option uses them as they are.
+///
+/// A load that sets options has an environment of its own, in which they replace the manager's.
+final class Environment: Sendable {
+  /// The downloader for `http` and `https` requests.
+  let downloader: (any Downloader)?
+  let schemeHandlers: [String: any Downloader]
+  let memory: (any MemoryStoring)?
+  let store: (any CacheStore)?
+  let fleet: (any CacheFleet)?
+  /// The manager as a member of its fleet, or `nil` without one.
+  let fleetMember: FleetMember?
+  /// The longest wait for the response to an equal request, or `nil` if requests do not wait.
+  let collapseTimeout: Duration?
+  let validator: (any ResponseValidator)?
+  let observer: (any LoadObserver)?
+  let interceptor: RequestInterceptor?
+  let clock: any CacheClock
+  /// The identity of a request's own clock. Loads with their own clocks are not coalesced, because clocks cannot be compared.
+  let clockIdentity: ComponentID?
+  let executor: (any TaskExecutor)?
+  let callbackQueue: CallbackQueue
+  /// The function for the keys of requests that set none.
+  let cacheKey: CacheKeyFunction?
+  let policy: LoadPolicy
+  let staleFallback: StaleFallback
+  let storagePolicy: StoragePolicy
+  let timeout: Duration?
+  let idleTimeout: Duration?
+  let acceptedStatuses: AcceptedStatuses
+  let redirectLimit: Int
+  let allowsInsecureRedirects: Bool
+  let networkAccess: NetworkAccess
+  let maximumBodySize: Int64
+  let maximumBodyInMemory: Int64
+  /// The log of removals, which shows what was removed during a load.
+  let invalidations: InvalidationLog
+  /// The latest failures of loads whose policy has an interval.
+  let failures: RecentFailures
+  /// The limits and the order of calls of the durable store.
+  let stores: StoreCoordination
+  /// The memory that loads may use at once.
+  let budget: MemoryBudget
+  /// The rules for plain hits, or `nil` if no request of the manager is plain.
+  let plain: PlainRules?
+  /// The setting of the manager that is out of its range, as an error of every load.
+  private let invalidity: CacheError?
+
+  init(_ configuration: ResourceManager.Configuration, _ invalidations: InvalidationLog, _ flights: Flights) {
+    downloader = configuration.downloader
+    schemeHandlers = configuration.schemeHandlers
+    memory = configuration.memory
+    store = configuration.store
+    fleet = configuration.collapseTimeout == nil ? nil : configuration.fleet
+    fleetMember = configuration.fleet.map { FleetMember($0, configuration, invalidations, flights) }
+    collapseTimeout = configuration.collapseTimeout
+    validator = configuration.validator
+    observer = configuration.observer
+    interceptor = configuration.interceptor
+    clock = configuration.clock
+    clockIdentity = nil
+    executor = configuration.executor
+    callbackQueue = configuration.callbackQueue
+    cacheKey = configuration.cacheKey
+    policy = configuration.policy
+    staleFallback = configuration.staleFallback
+    storagePolicy = configuration.storagePolicy
+    timeout = configuration.timeout
+    idleTimeout = nil
+    acceptedStatuses = configuration.acceptedStatuses
+    redirectLimit = configuration.redirectLimit
+    allowsInsecureRedirects = configuration.allowsInsecureRedirects
+    networkAccess = configuration.networkAccess
+    maximumBodySize = configuration.maximumBodySize
+    maximumBodyInMemory = configuration.maximumBodyInMemory
+    self.invalidations = invalidations
+    failures = RecentFailures()
+    stores = StoreCoordination(configuration)
+    budget = MemoryBudget(configuration.memoryBudget)
+    do throws(CacheError) {
+      try configuration.check()
+      invalidity = nil
+    } catch {
+      invalidity = error
+    }
+    if let memory, let validator, cacheKey == nil, interceptor?.interceptsLookups != true, invalidity == nil {
+      plain = PlainRules(memory, validator, configuration)
+    } else {
+      plain = nil
+    }
+  }
+
+  private init(_ base: Environment, _ options: RequestOptions.Storage) {
+    downloader = base.downloader
+    schemeHandlers = base.schemeHandlers
+    store = options.values.store.resolved(base.store)
+    // The manager's memory and its fleet belong to its durable store. A request with another store would share them with the
+    // requests from which that store separates it.
+    let isSeparate = options.values.store != nil && store.map { $0.id != base.store?.id } ?? false
+    memory = options.values.memory.resolved(isSeparate ? nil : base.memory)
+    fleet = isSeparate ? nil : base.fleet
+    fleetMember = isSeparate ? nil : base.fleetMember
+    collapseTimeout = base.collapseTimeout
+    validator = options.values.validator.resolved(base.validator)
+    observer = options.values.observer.resolved(base.observer)
+    interceptor = options.values.interceptor.resolved(base.interceptor)
+    clock = options.values.clock ?? base.clock
+    clockIdentity = options.values.clock.map { ComponentID.unique(type(of: $0)) }
+    executor = options.values.executor ?? base.executor
+    callbackQueue = options.values.callbackQueue ?? base.callbackQueue
+    cacheKey = base.cacheKey
+    policy = options.values.policy ?? base.policy
+    staleFallback = options.values.staleFallback ?? base.staleFallback
+    storagePolicy = options.values.storagePolicy ?? base.storagePolicy
+    timeout = options.values.timeout ?? base.timeout
+    idleTimeout = options.values.idleTimeout
+    acceptedStatuses = options.values.acceptedStatuses ?? base.acceptedStatuses
+    redirectLimit = options.values.redirectLimit ?? base.redirectLimit
+    allowsInsecureRedirects = options.values.allowsInsecureRedirects ?? base.allowsInsecureRedirects
+    networkAccess = options.values.networkAccess ?? base.networkAccess
+    maximumBodySize = options.values.maximumBodySize ?? base.maximumBodySize
+    maximumBodyInMemory = base.maximumBodyInMemory
+    (invalidations, failures, stores, budget) = (base.invalidations, base.failures, base.stores, base.budget)
+    // A request with options is looked up by the rules of its manager.
+    (plain, invalidity) = (nil, nil)
+  }
+
+  /// Whether no setting of the manager is out of its range.
+  var isValid: Bool { invalidity == nil }
+
+  /// Returns the environment of a request.
+  ///
+  /// - Throws: `CacheError.Code.invalidConfiguration` if a number of the manager or of the options is out of its range.
+  func resolving(_ options: RequestOptions) throws(CacheError) -> Environment {
+    if let invalidity { throw invalidity }
+    guard let storage = options.storage else { return self }
+    try storage.check()
+    return Environment(self, storage)
+  }
+}
+
+/// The parts of an environment that every plain hit needs. They are an object, because copying them takes as long as a lookup.
+final class PlainRules: Sendable {
+  let memory: any MemoryStoring
+  let clock: any CacheClock
+  let isObserved: Bool
+  /// The number of these rules, which no other rules of the process have.
+  let number: UInt64
+  private let validator: ComponentID
+  private let acceptedStatuses: AcceptedStatuses
+  /// Whether the manager's policy permits plain hits.
+  private let isPolicyPlain: Bool
+
+  private static let lastNumber = Atomic<UInt64>(0)
+
+  init(_ memory: any MemoryStoring, _ validator: any ResponseValidator, _ configuration: ResourceManager.Configuration) {
+    (self.memory, self.validator, clock) = (memory, validator.id, configuration.clock)
+    acceptedStatuses = configuration.acceptedStatuses
+    isObserved = configuration.observer != nil
+    isPolicyPlain = configuration.policy.allowsPlainHits
+    number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+  }
+
+  /// Whether the validator has accepted a response, and its status is one of `statuses`, or of the manager's.
+  func accept(_ record: ResponseRecord, _ statuses: AcceptedStatuses?) -> Bool {
+    if statuses == nil, record.isAccepted(by: self) { return true }
+    return record.validator == validator && (statuses ?? acceptedStatuses).contains(record.status)
+  }
+
+  /// Whether a request with these options may be a plain hit of its manager.
+  func apply(to options: RequestOptions.Storage?) -> Bool {
+    guard let options else { return isPolicyPlain }
+    guard options.values.policy?.allowsPlainHits ?? isPolicyPlain, options.values.reads.contains(.memory),
+      options.values.key == nil, options.values.clock == nil, options.values.memory == nil, options.values.store == nil,
+      options.values.validator == nil, options.values.interceptor == nil
+    else { return false }
+    return options.isValid
+  }
+}
+
+extension LoadPolicy {
+  /// Whether every fresh response in memory is a hit.
+  fileprivate var allowsPlainHits: Bool {
+    switch self {
+    case .standard, .staleWhileRevalidate: true
+    case .reload, .memoryElseReload, .cacheFirst, .revalidate, .cacheOnly: false
+    }
+  }
+}

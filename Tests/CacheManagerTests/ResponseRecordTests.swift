@@ -1,0 +1,193 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Foundation
+import HTTPTypes
+import MemoryStore
+import Testing
+
+/// After its first hit, a value is found without the index of its resource. Everything that changes the index must end this.
+@Suite("Hits without the index")
+struct ResponseRecordTests {
+  private struct Fixture {
+    let base: ManagerFixture
+    let memory: ObservedMemory
+    let text = TextTransformFixture()
+
+    /// - Parameter hasDisk: Whether the manager has a durable store.
+    init(hasDisk: Bool = false) throws {
+      let cache = MemoryCache(limits: .init(cost: 10 << 20))
+      let memory = ObservedMemory(cache)
+      base = try ManagerFixture {
+        $0.memory = memory
+        if !hasDisk { $0.store = nil }
+      }
+      self.memory = memory
+    }
+
+    func cached() -> Resource<Data>? { base.manager.cachedInMemory(base.url) }
+    func cachedText() -> Resource<String>? { base.manager.cachedInMemory(base.url, as: text.plain()) }
+
+    /// Makes the next hits of the bytes and of the text independent of the index.
+    func confirm() throws {
+      for _ in 0..<2 {
+        _ = try #require(cached())
+        _ = try #require(cachedText())
+      }
+    }
+  }
+
+  private func fixture(_ responses: ScriptedResponse...) async throws -> Fixture {
+    let fixture = try Fixture()
+    for response in responses { fixture.base.network.respond(to: fixture.base.url, with: response) }
+    _ = try await fixture.base.manager.load(fixture.base.url)
+    _ = try await fixture.base.manager.load(fixture.base.url, as: fixture.text.plain())
+    return fixture
+  }
+
+  private static let fresh = ScriptedResponse.ok("body", etag: "\"1\"", cacheControl: "max-age=60")
+
+  @Test("the second hit is one lookup, of bytes and of a value")
+  func lookups() async throws {
+    let fixture = try await fixture(Self.fresh)
+    try fixture.confirm()
+    let before = fixture.memory.lookups.value
+    #expect(fixture.cached()?.text == "body")
+    #expect(fixture.memory.lookups.value == before + 1)
+    #expect(fixture.cachedText()?.value == "BO")
+    #expect(fixture.memory.lookups.value == before + 2)
+    #expect(try await fixture.base.manager.load(fixture.base.url).source == .memory)
+    #expect(fixture.memory.lookups.value == before + 3)
+  }
+
+  @Test("values in constant use keep the index in use")
+  func indexInUse() async throws {
+    let fixture = try await fixture(Self.fresh)
+    try fixture.confirm()
+    let before = fixture.memory.lookups.value
+    for _ in 0..<64 { #expect(fixture.cached() != nil) }
+    #expect(fixture.memory.lookups.value == before + 64 + 4)
+  }
+
+  @Test("a 304 renews the values that were made before it")
+  func confirmed() async throws {
+    let fixture = try await fixture(
+      Self.fresh, .response(.notModified, fields: [.eTag: "\"1\"", .cacheControl: "max-age=100", .contentLanguage: "en"]))
+    try fixture.confirm()
+    fixture.base.clock.advance(by: .seconds(60))
+    #expect(fixture.cached() == nil && fixture.cachedText() == nil)
+    #expect(try await fixture.base.manager.load(fixture.base.url).source == .revalidated)
+    fixture.base.clock.advance(by: .seconds(99))
+    for _ in 0..<3 {
+      let (bytes, text) = (fixture.cached(), fixture.cachedText())
+      #expect(bytes?.response.headerFields[.contentLanguage] == "en" && text?.response.headerFields[.contentLanguage] == "en")
+      #expect(bytes?.age == .seconds(99) && text?.age == .seconds(99))
+      #expect(bytes?.revision == text?.revision)
+    }
+    let before = fixture.memory.lookups.value
+    #expect(fixture.cachedText() != nil)
+    #expect(fixture.memory.lookups.value == before + 1)
+    #expect(fixture.text.decoded.value == 1)
+    fixture.base.clock.advance(by: .seconds(1))
+    #expect(fixture.cached() == nil && fixture.cachedText() == nil)
+  }
+
+  /// A change of a resource after its index was evicted.
+  enum Change: String, CaseIterable, Sendable {
+    case removal, reload, purge, softPurge, purgeByPrefix, unsafeRequest, clear
+  }
+
+  @Test("values whose index was evicted stay hits until their resource changes", arguments: Change.allCases)
+  func evicted(_ change: Change) async throws {
+    let fixture = try await fixture(Self.fresh, .ok("changed", etag: "\"2\"", cacheControl: "max-age=60"))
+    let (manager, url) = (fixture.base.manager, fixture.base.url)
+    try fixture.confirm()
+    try fixture.memory.evictIndexes()
+    #expect(fixture.cached()?.text == "body" && fixture.cachedText()?.value == "BO")
+
+    switch change {
+    case .removal: try await manager.remove(url)
+    case .reload: _ = try await manager.load(url, options: .policy(.reload))
+    case .purge: _ = try await manager.purge(.url(url))
+    case .softPurge: _ = try await manager.purge(.url(url), .soft)
+    case .purgeByPrefix: _ = try await manager.purge(.prefix(fixture.base.url("/")))
+    case .unsafeRequest: _ = try await manager.load(ResourceRequest(url, method: .delete))
+    case .clear: try await manager.clear()
+    }
+    #expect(fixture.cached()?.text == (change == .reload ? "changed" : nil))
+    #expect(fixture.cachedText() == nil)
+  }
+
+  @Test("a value that is inserted after the store was emptied is no hit")
+  func insertedLate() async throws {
+    let fixture = try await fixture(Self.fresh)
+    let key = CacheKey(resource: fixture.base.url.absoluteString)
+    try fixture.confirm()
+    let entry = try #require(fixture.memory.entry(for: key))
+    try await fixture.base.manager.clear()
+    fixture.memory.insert(entry, for: key)
+    #expect(fixture.cached() == nil)
+  }
+
+  @Test("only an observer receives the duration of a hit", arguments: [false, true])
+  func duration(isObserved: Bool) async throws {
+    let observer = RecordingObserver()
+    let fixture = try ManagerFixture {
+      ($0.store, $0.clock) = (nil, SteppingClock())
+      $0.observer = isObserved ? observer : nil
+    }
+    fixture.network.respond(to: fixture.url, with: Self.fresh)
+    _ = try await fixture.manager.load(fixture.url)
+    _ = try await fixture.manager.load(fixture.url)
+    let hit = try await fixture.manager.load(fixture.url)
+    #expect(hit.source == .memory)
+    #expect(hit.duration == (isObserved ? .seconds(1) : .zero))
+    guard isObserved else { return }
+    guard case .hit(_, .memory, .seconds(1)) = observer.events.last else {
+      Issue.record("\(observer.events)")
+      return
+    }
+  }
+}
+
+/// A clock whose uptime advances by a second each time that it is read.
+private final class SteppingClock: CacheClock {
+  private let seconds = Counter()
+
+  var now: Timestamp { Timestamp(seconds: 1_767_225_600) }
+
+  var uptime: Duration {
+    seconds.increment()
+    return .seconds(seconds.value)
+  }
+
+  func sleep(for duration: Duration) async throws(CancellationError) { throw CancellationError() }
+}
+
+/// A memory store that counts its lookups, and can lose the indexes of all resources.
+private final class ObservedMemory: MemoryStoring {
+  let id = ComponentID.unique(ObservedMemory.self)
+  let lookups = Counter()
+  private let base: MemoryCache
+
+  init(_ base: MemoryCache) { self.base = base }
+
+  /// Removes the metadata of all responses, as an eviction policy may. The values remain.
+  func evictIndexes() throws {
+    let indexes = base.keys().filter { $0.transform.hasPrefix("\u{1F}") }
+    try #require(!indexes.isEmpty)
+    for key in indexes { base.remove(key) }
+  }
+
+  func entry(for key: CacheKey) -> MemoryEntry? {
+    lookups.increment()
+    return base.entry(for: key)
+  }
+
+  @discardableResult
+  func insert(_ entry: MemoryEntry, for key: CacheKey) -> Bool { base.insert(entry, for: key) }
+  func update(_ key: CacheKey, _ change: (MemoryEntry?) -> MemoryUpdate) -> Bool { base.update(key, change) }
+  func remove(_ key: CacheKey, ifRevision: Revision?) { base.remove(key, ifRevision: ifRevision) }
+  func removeAll() { base.removeAll() }
+  func keys() -> [CacheKey] { base.keys() }
+}
