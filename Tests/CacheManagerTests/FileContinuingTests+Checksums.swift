@@ -122,7 +122,12 @@ extension FileContinuingTests {
     /// Damages of the line before the checksums.
     static let ofLine = [
       Damage("the line is cut off", keeps: 0) { _, record in try edit(record) { $0 = $0.prefix(100) } },
-      Damage("a bit of the line has changed", keeps: 0) { _, record in try edit(record) { $0[100] ^= 1 } },
+      Damage("a digit of the line has changed", keeps: 0) { _, record in
+        try edit(record) { data in
+          let digit = try #require(data.range(of: Data("\"length\":5000000".utf8))).upperBound - 1
+          data[digit] = UInt8(ascii: "1")
+        }
+      },
       Damage("the checksum of the line is cut off", keeps: 0) { _, record in
         try edit(record) { $0 = $0.prefix(try #require($0.firstIndex(of: UInt8(ascii: "\n"))) + 4) }
       },
@@ -132,12 +137,15 @@ extension FileContinuingTests {
       Damage("the key of the digests is too short", keeps: 0) { _, record in
         try replace("\"salt\":[", with: "\"salt\":[1],\"other\":[", in: record)
       },
+      Damage("the record has no validator", keeps: 0) { _, record in
+        try replace("\"tag\":", with: "\"other\":", in: record)
+      },
       Damage("the permissions are impossible", keeps: 0) { _, record in
         try replace("\"permissions\":", with: "\"permissions\":4096,\"other\":", in: record)
       },
     ]
 
-    static let ofLength = ["0", "-1", "1", "99999999999999999999", "1e300"].map { length in
+    static let ofLength = ["0", "-1", "\(Int64.min)", "1", "99999999999999999999", "1e300"].map { length in
       Damage("the length is \(length)", keeps: 0) { _, record in
         try replace("\"length\":5000000", with: "\"length\":\(length)", in: record)
       }
@@ -170,6 +178,17 @@ extension FileContinuingTests {
 
     #expect(ranges(fixture) == ["bytes=\(count)-", "all"])
     #expect(folder.content() == Self.film && folder.names == ["film.mp4"])
+  }
+
+  @Test("a record does not grow beyond its largest size")
+  func largestRecord() async throws {
+    _ = try await leaveFilm()
+    let file = try #require(PartRecordFile.open(record)).file
+
+    for block in [16_000_000, 17_000_000] as [Int64] { file.write(1, ofBlock: block) }
+
+    #expect(file.checksum(ofBlock: 16_000_000) == 1 && file.checksum(ofBlock: 17_000_000) == nil)
+    #expect(PartRecordFile.open(record) != nil)
   }
 
   @Test("a part that was cut off is continued by a load that is interrupted too, and by the next one")

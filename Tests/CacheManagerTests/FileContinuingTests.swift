@@ -177,14 +177,16 @@ struct FileContinuingTests {
     #expect(folder.content() == Data("the first half and rest".utf8) && folder.names == ["film.mp4"])
   }
 
-  @Test("a part that is complete needs its last block again, with which the origin confirms the validator")
-  func complete() async throws {
+  @Test(
+    "a part that is complete or longer needs its last block again, with which the origin confirms the validator",
+    arguments: [0, 100_000])
+  func complete(excess: Int) async throws {
     let origin = Origin()
     try await leavePart(origin)
     let record = try #require(PartRecordFile.open(self.record)).record
     let file = try await PartialFile.open(destination, in: OpenParts())
     try await file.begin(record)
-    try await file.write(Self.bytes)
+    try await file.write(Self.bytes + filePattern(excess))
     await file.leave(after: .cancelled)
     let fixture = try manager(origin)
 

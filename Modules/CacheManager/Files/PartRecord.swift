@@ -74,14 +74,14 @@ struct PartRecord: Codable, Sendable {
 
   // MARK: Continuing
 
-  /// Whether a record that was read from a file has a known version and possible numbers.
+  /// Whether a record that was read from a file has a known version, possible numbers and a validator.
   var isValid: Bool {
-    version == Self.currentVersion && salt.count == 2 && permissions <= 0o777 && plan != nil
+    version == Self.currentVersion && salt.count == 2 && length > 0 && permissions <= 0o777 && (tag != nil || date != nil)
   }
 
-  /// The plan for the rest of the body, or `nil` if the record is invalid.
-  var plan: ResumptionPlan? {
-    guard length > 0, let validator = tag.map(RangeValidator.tag) ?? date.map(RangeValidator.date) else { return nil }
+  /// The plan for the rest of the body.
+  var plan: ResumptionPlan {
+    let validator = tag.map(RangeValidator.tag) ?? .date(date ?? "")
     return ResumptionPlan(validator: validator, length: length, contentEncoding: described[.contentEncoding])
   }
 

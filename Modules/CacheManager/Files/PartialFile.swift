@@ -160,7 +160,7 @@ final class PartialFile: Sendable {
   /// - Parameter isWanted: Whether the bytes with this record are those of the requested response.
   /// - Throws: A cancellation of the task. The part is then left as it is.
   func part(where isWanted: (PartRecord) -> Bool) async throws(CacheError) -> Part? {
-    guard let record = state.withLock({ $0.recorded?.record }), let plan = record.plan, isWanted(record) else { return nil }
+    guard let record = state.withLock({ $0.recorded?.record }), isWanted(record) else { return nil }
     while try await queue.perform({ [self] () throws(CacheError) in verify() }) {
       if Task.isCancelled { throw .cancelled }
     }
@@ -169,7 +169,7 @@ final class PartialFile: Sendable {
       return state.withLock { state in
         guard !state.isSealed, state.failure == nil else { return nil }
         state.recorded?.removeLastBlockIfComplete()
-        return state.recordedCount > 0 ? Part(record: record, plan: plan, count: state.recordedCount) : nil
+        return state.recordedCount > 0 ? Part(record: record, plan: record.plan, count: state.recordedCount) : nil
       }
     }
   }

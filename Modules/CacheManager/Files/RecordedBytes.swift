@@ -67,6 +67,7 @@ struct RecordedBytes: Sendable {
   /// - Parameter limit: The largest number of blocks. It bounds the time of the call.
   mutating func verify(_ part: Int32, limit: Int) {
     guard let size = unverifiedSize, let file else { return }
+    // Bytes after the end of the body must not stay in the file.
     let end = min(size, record.length)
     withUnsafeTemporaryAllocation(byteCount: Int(Self.blockSize), alignment: 16) { buffer in
       for _ in 0..<limit {
