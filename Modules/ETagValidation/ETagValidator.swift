@@ -116,7 +116,8 @@ public struct ETagValidator: ResponseValidator, CheckedComponent {
   ///   - requestTime: The time at which the request was sent.
   ///   - responseTime: The time at which the header of the response arrived.
   public func freshness(of response: HTTPResponse, requestTime: Timestamp, responseTime: Timestamp) -> Freshness {
-    FreshnessRules(rules: rules).freshness(of: response, requestTime: requestTime, responseTime: responseTime)
+    ResponseSummary(response.headerFields, rules, responseTime: responseTime)
+      .freshness(of: response, requestTime: requestTime, rules)
   }
 
   /// Returns the index of the stored response that a request selects: the one with the latest `Date` among those whose selecting

@@ -7,3 +7,14 @@ extension Substring.UTF8View {
     return view
   }
 }
+
+extension UnsafeBufferPointer<UInt8> {
+  /// Returns the bytes without leading and trailing spaces and tabs (`OWS`, RFC 9110 §5.6.3).
+  @inlinable
+  package func trimmingBlanks() -> Self {
+    var (start, end) = (0, count)
+    while start < end, self[start] == 0x20 || self[start] == 0x09 { start += 1 }
+    while start < end, self[end - 1] == 0x20 || self[end - 1] == 0x09 { end -= 1 }
+    return Self(rebasing: self[start..<end])
+  }
+}

@@ -10,22 +10,24 @@ extension HTTPFields {
   ///
   /// It leaves out the fields about one connection (`Connection`, `Keep-Alive`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade`,
   /// `Proxy-Connection`), those of the authentication with a proxy (§11.7), and the fields that `Connection` names.
-  public func endToEnd() -> HTTPFields {
+  public func endToEnd() -> HTTPFields { endToEnd(keeping: { _ in false }) }
+
+  /// Returns the end-to-end fields.
+  ///
+  /// - Parameter isKept: Returns whether a field is kept although `Connection` names it, given its name in lower case.
+  package func endToEnd(keeping isKept: (String) -> Bool) -> HTTPFields {
     let named = namedByConnection
-    // Removing a few fields costs less than building a new collection of all others.
-    var fields = self
-    for field in self {
-      let name = field.name.canonicalName
-      if Self.isHopByHop(name) || named.contains(name) { fields[field.name] = nil }
-    }
-    return fields
+    if named.isEmpty { return removing { Self.isHopByHop($0) } }
+    return removing { Self.isHopByHop($0) || (named.contains($0) && !isKept($0)) }
   }
 
   /// The field names in `Connection`, in lower case. The values `keep-alive` and `close` name no field.
   private var namedByConnection: Set<String> {
     var named = Set<String>()
-    for field in self where field.name == .connection && field.value != "keep-alive" && field.value != "close" {
-      for option in field.value.split(separator: ",") { named.insert(Substring(option.utf8.trimmingBlanks()).lowercased()) }
+    for position in positions(of: .connection) {
+      let value = self[position].value
+      if value == "keep-alive" || value == "close" { continue }
+      for option in value.split(separator: ",") { named.insert(Substring(option.utf8.trimmingBlanks()).lowercased()) }
     }
     return named
   }
@@ -33,6 +35,7 @@ extension HTTPFields {
   /// Returns whether a field concerns a single connection (RFC 9110 §7.6.1, §11.7), given its name in lower case.
   ///
   /// Compares the length first, because every field of every message is checked.
+  @inlinable
   package static func isHopByHop(_ name: String) -> Bool {
     switch name.utf8.count {
     case 2: name == "te"

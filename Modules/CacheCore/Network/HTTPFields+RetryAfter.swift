@@ -6,8 +6,12 @@ extension HTTPFields {
   ///
   /// - Parameter now: The time at which the response was received. It is evaluated only for a date.
   package func retryAfter(receivedAt now: @autoclosure () -> Timestamp) -> Duration? {
-    guard contains(.retryAfter) else { return nil }
-    return self[values: .retryAfter].compactMap { delay($0, now) }.max()
+    var longest: Duration?
+    for position in positions(of: .retryAfter) {
+      guard let delay = delay(self[position].value, now) else { continue }
+      longest = Swift.max(longest ?? delay, delay)
+    }
+    return longest
   }
 
   private func delay(_ value: String, _ now: () -> Timestamp) -> Duration? {

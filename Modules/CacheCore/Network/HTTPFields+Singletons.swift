@@ -3,19 +3,15 @@ package import HTTPTypes
 /// The rules for fields that may occur once and occur several times (RFC 9110 §5.3). `HTTPFields[_:]` joins such lines with a
 /// comma, and the result is neither value. The article of ETagValidation has a table of the rules.
 extension HTTPFields {
-  /// Returns the first line of a field. It is the value that browsers use for most fields.
-  package func first(_ name: HTTPField.Name) -> HTTPField? { first { $0.name == name } }
-
   /// Returns the only value of a field, or `nil` if its lines differ. Lines with equal bytes count as one.
   package func single(_ name: HTTPField.Name) -> HTTPField? {
     var found: HTTPField?
-    for field in self where field.name == name {
+    for position in positions(of: name) {
       guard let known = found else {
-        found = field
+        found = self[position]
         continue
       }
-      let isEqual = known.withUnsafeBytesOfValue { mine in field.withUnsafeBytesOfValue { mine.elementsEqual($0) } }
-      guard isEqual else { return nil }
+      guard known.hasSameValue(as: self[position]) else { return nil }
     }
     return found
   }
@@ -23,8 +19,8 @@ extension HTTPFields {
   /// Returns the earliest valid `Date`, or `nil` if there is none. A response can thereby be too old, but not too young.
   package func date(receivedAt now: Timestamp) -> Timestamp? {
     var earliest: Timestamp?
-    for field in self where field.name == .date {
-      guard let date = HTTPDate(field.value, receivedAt: now)?.timestamp else { continue }
+    for position in positions(of: .date) {
+      guard let date = HTTPDate(self[position].value, receivedAt: now)?.timestamp else { continue }
       earliest = Swift.min(earliest ?? date, date)
     }
     return earliest
@@ -32,9 +28,12 @@ extension HTTPFields {
 
   /// The first member of `Age`, or `nil` if it is absent or not a number (RFC 9111 §5.1).
   package var statedAge: Duration? {
-    first(.age).flatMap { field in
-      field.value.utf8.split(separator: UInt8(ascii: ",")).lazy.map { Substring($0).utf8.trimmingBlanks() }.first { !$0.isEmpty }
-    }.flatMap { DeltaSeconds.duration($0) }
+    guard let field = first(.age) else { return nil }
+    return field.withUnsafeBytesOfValue { value in
+      let isSeparator = { (byte: UInt8) in byte == UInt8(ascii: ",") || byte == 0x20 || byte == 0x09 }
+      let member = value.drop(while: isSeparator).prefix { $0 != UInt8(ascii: ",") }
+      return DeltaSeconds.duration(UnsafeBufferPointer(rebasing: member).trimmingBlanks())
+    }
   }
 
   /// The value of `Content-Type`: of several, the last valid one, as browsers read it (Fetch, "extract a MIME type"). Several
@@ -42,8 +41,8 @@ extension HTTPFields {
   package var contentType: String? {
     guard let first = first(.contentType) else { return nil }
     var last: Substring.UTF8View?
-    for field in self where field.name == .contentType {
-      for member in Self.members(field.value) {
+    for position in positions(of: .contentType) {
+      for member in Self.members(self[position].value) {
         let type = Self.essence(member)
         guard Self.isMediaType(type) else { continue }
         // `text/html` after `text/html;charset=utf-8` does not remove the character set.
@@ -78,5 +77,30 @@ extension HTTPFields {
 
   private static func areEqual(_ a: Substring.UTF8View, _ b: Substring.UTF8View) -> Bool {
     Substring(a).lowercased() == Substring(b).lowercased()
+  }
+}
+
+extension HTTPField {
+  /// Returns whether two values are equal byte for byte.
+  package func hasSameValue(as other: HTTPField) -> Bool {
+    withUnsafeBytesOfValue { mine in
+      other.withUnsafeBytesOfValue { Self.areEqual(UnsafeRawBufferPointer(mine), UnsafeRawBufferPointer($0)) }
+    }
+  }
+
+  /// Compares word by word, because dates and tags are compared for each response.
+  private static func areEqual(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
+    guard a.count == b.count else { return false }
+    var index = 0
+    while index + 8 <= a.count {
+      guard a.loadUnaligned(fromByteOffset: index, as: UInt64.self) == b.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      else { return false }
+      index += 8
+    }
+    while index < a.count {
+      guard a[index] == b[index] else { return false }
+      index += 1
+    }
+    return true
   }
 }

@@ -21,10 +21,11 @@ package enum HostPort {
   ///
   /// It searches bytes because every load calls it, and characters are many times slower.
   package static func withoutUserInformation(_ authority: String) -> String {
-    guard authority.utf8.contains(UInt8(ascii: "@")), let at = authority.utf8.lastIndex(of: UInt8(ascii: "@")) else {
-      return authority
+    var text = authority
+    let rest = text.withUTF8 { bytes in
+      bytes.lastIndex(of: UInt8(ascii: "@")).map { String(decoding: bytes[($0 + 1)...], as: UTF8.self) }
     }
-    return String(authority[authority.utf8.index(after: at)...])
+    return rest ?? authority
   }
 
   private static func port(_ text: Substring) -> Int? {

@@ -4,12 +4,14 @@ package enum DeltaSeconds {
   package static let limit: Int64 = 2_147_483_648
 
   /// Returns the number of seconds, or `nil` if the text does not consist of digits only.
-  package static func duration(_ digits: some Sequence<UInt8>) -> Duration? {
-    var value: Int64?
-    for digit in digits {
-      guard case UInt8(ascii: "0")...UInt8(ascii: "9") = digit else { return nil }
-      value = min(limit, (value ?? 0) * 10 + Int64(digit - UInt8(ascii: "0")))
+  package static func duration(_ digits: UnsafeBufferPointer<UInt8>) -> Duration? {
+    guard !digits.isEmpty else { return nil }
+    var value: Int64 = 0
+    for byte in digits {
+      let digit = byte &- UInt8(ascii: "0")
+      guard digit < 10 else { return nil }
+      value = min(limit, value * 10 + Int64(digit))
     }
-    return value.map { .seconds($0) }
+    return .seconds(value)
   }
 }

@@ -21,14 +21,18 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
   ///   - now: The time at which the field arrived. It determines the century of a two-digit year, which is at most 50 years after
   ///     `now` (RFC 9110 §5.6.7).
   public init?(_ text: String, receivedAt now: Timestamp) {
-    guard let time = HTTPDateReader.read(text, now: now, acceptsUTC: true) else { return nil }
+    var text = text
+    let time = text.withUTF8 { HTTPDateReader.read($0, now: now, acceptsUTC: true) }
+    guard let time else { return nil }
     timestamp = time.timestamp
   }
 
   /// Creates the date of an `Expires` field. Returns `nil` for a zone other than `GMT`, which is invalid there, so that the
   /// response has expired (RFC 9111 §4.2, §5.3).
   package init?(expiration text: String, receivedAt now: Timestamp) {
-    guard let time = HTTPDateReader.read(text, now: now, acceptsUTC: false) else { return nil }
+    var text = text
+    let time = text.withUTF8 { HTTPDateReader.read($0, now: now, acceptsUTC: false) }
+    guard let time else { return nil }
     timestamp = time.timestamp
   }
 

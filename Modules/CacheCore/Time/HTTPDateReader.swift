@@ -3,13 +3,13 @@ struct HTTPDateReader {
   static let weekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
   static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-  private var rest: Substring.UTF8View
+  private var rest: Slice<UnsafeBufferPointer<UInt8>>
   private let acceptsUTC: Bool
 
-  static func read(_ text: String, now: Timestamp, acceptsUTC: Bool) -> CivilTime? {
-    let text = text[...].utf8.trimmingBlanks()
-    if let time = text.withContiguousStorageIfAvailable(fixed) ?? nil { return time.exists ? time : nil }
-    let reader = HTTPDateReader(rest: text, acceptsUTC: acceptsUTC)
+  static func read(_ text: UnsafeBufferPointer<UInt8>, now: Timestamp, acceptsUTC: Bool) -> CivilTime? {
+    let text = text.trimmingBlanks()
+    if let time = fixed(text) { return time.exists ? time : nil }
+    let reader = HTTPDateReader(rest: text[...], acceptsUTC: acceptsUTC)
     let time = reader.preferred() ?? reader.withTwoDigitYear(now: now) ?? reader.asctime()
     return time.flatMap { $0.exists ? $0 : nil }
   }
@@ -18,32 +18,27 @@ struct HTTPDateReader {
   /// parser reads the date.
   private static func fixed(_ bytes: UnsafeBufferPointer<UInt8>) -> CivilTime? {
     guard bytes.count == 29, bytes[3] == 0x2C, bytes[4] == 0x20, bytes[7] == 0x20, bytes[11] == 0x20, bytes[16] == 0x20,
-      bytes[19] == 0x3A, bytes[22] == 0x3A, bytes[25] == 0x20, word(bytes, 26) == word("GMT"),
-      weekdayWords.contains(word(bytes, 0)),
-      let month = monthWords.firstIndex(of: word(bytes, 8)), let day = digits(bytes, 5, 2), let year = digits(bytes, 12, 4),
-      let hour = digits(bytes, 17, 2), let minute = digits(bytes, 20, 2), let second = digits(bytes, 23, 2)
+      bytes[19] == 0x3A, bytes[22] == 0x3A, bytes[25] == 0x20, index(of: bytes, 26, in: "GMT") != nil,
+      index(of: bytes, 0, in: "SunMonTueWedThuFriSat") != nil,
+      let month = index(of: bytes, 8, in: "JanFebMarAprMayJunJulAugSepOctNovDec"), let day = twoDigits(bytes, 5),
+      let century = twoDigits(bytes, 12), let year = twoDigits(bytes, 14), let hour = twoDigits(bytes, 17),
+      let minute = twoDigits(bytes, 20), let second = twoDigits(bytes, 23)
     else { return nil }
-    return CivilTime(year: year, month: Int64(month) + 1, day: day, hour: hour, minute: minute, second: second)
+    return CivilTime(
+      year: century * 100 + year, month: Int64(month) + 1, day: day, hour: hour, minute: minute, second: second)
   }
 
-  private static let weekdayWords = weekdays.map(word)
-  private static let monthWords = months.map(word)
-
-  /// Returns three letters as one number.
-  private static func word(_ text: String) -> UInt32 { text.utf8.prefix(3).reduce(0) { $0 << 8 | UInt32($1) } }
-
-  private static func word(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int) -> UInt32 {
-    UInt32(bytes[start]) << 16 | UInt32(bytes[start + 1]) << 8 | UInt32(bytes[start + 2])
-  }
-
-  private static func digits(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int, _ count: Int) -> Int64? {
-    var value: Int64 = 0
-    for index in start..<(start + count) {
-      let digit = bytes[index] &- UInt8(ascii: "0")
-      guard digit < 10 else { return nil }
-      value = value * 10 + Int64(digit)
+  /// Returns the index of the three letters at `start` in a list of abbreviations of three letters, or `nil` if it lacks them.
+  private static func index(of bytes: UnsafeBufferPointer<UInt8>, _ start: Int, in names: StaticString) -> Int? {
+    let names = UnsafeBufferPointer(start: names.utf8Start, count: names.utf8CodeUnitCount)
+    return (0..<names.count / 3).first { index in
+      names[index * 3] == bytes[start] && names[index * 3 + 1] == bytes[start + 1] && names[index * 3 + 2] == bytes[start + 2]
     }
-    return value
+  }
+
+  private static func twoDigits(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int) -> Int64? {
+    let (tens, ones) = (bytes[start] &- UInt8(ascii: "0"), bytes[start + 1] &- UInt8(ascii: "0"))
+    return tens < 10 && ones < 10 ? Int64(tens) * 10 + Int64(ones) : nil
   }
 
   /// Reads `Sun, 06 Nov 1994 08:49:37 GMT`.

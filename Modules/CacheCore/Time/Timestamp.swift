@@ -62,10 +62,6 @@ extension Duration {
   package var saturatedNanoseconds: Int64 {
     // Durations below 18 seconds avoid a 128-bit division, whose cost is measurable in a memory hit.
     if let short = UInt64(exactly: attoseconds) { return Int64(short / 1_000_000_000) }
-    let (seconds, attoseconds) = components
-    let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    guard !overflow else { return seconds < 0 ? .min : .max }
-    let (sum, overflowed) = scaled.addingReportingOverflow(attoseconds / 1_000_000_000)
-    return overflowed ? (seconds < 0 ? .min : .max) : sum
+    return Int64(clamping: attoseconds / 1_000_000_000)
   }
 }

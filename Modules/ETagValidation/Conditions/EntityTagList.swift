@@ -13,8 +13,7 @@ package struct EntityTagList {
 
   /// Creates a list from all lines of a field, or an empty list if the field is absent.
   package init(_ name: HTTPField.Name, of fields: HTTPFields) {
-    guard fields.contains(name) else { return }
-    for field in fields where field.name == name { field.withUnsafeBytesOfValue { read($0[...]) } }
+    for position in fields.positions(of: name) { fields[position].withUnsafeBytesOfValue { read($0[...]) } }
   }
 
   /// Returns whether one of the tags matches `tag` by weak comparison (§13.1.2).

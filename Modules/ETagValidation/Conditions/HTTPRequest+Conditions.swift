@@ -3,11 +3,20 @@ internal import HTTPTypes
 
 extension HTTPRequest {
   /// Whether the caller's request has its own conditions or a range (RFC 9110 §13.1, §14.2).
-  var hasConditionsOrRange: Bool { headerFields.contains { Self.isCondition($0.name) } }
+  var hasConditionsOrRange: Bool {
+    let fields = headerFields
+    return (0..<fields.count).contains { Self.isCondition(fields[$0].name.canonicalName) }
+  }
 
-  private static func isCondition(_ name: HTTPField.Name) -> Bool {
-    name == .ifNoneMatch || name == .ifModifiedSince || name == .range || name == .ifRange || name == .ifMatch
-      || name == .ifUnmodifiedSince
+  private static func isCondition(_ name: String) -> Bool {
+    switch name.utf8.count {
+    case 5: name == "range"
+    case 8: name == "if-match" || name == "if-range"
+    case 13: name == "if-none-match"
+    case 17: name == "if-modified-since"
+    case 19: name == "if-unmodified-since"
+    default: false
+    }
   }
 
   /// Whether the caller revalidates a response of its own.
@@ -18,16 +27,15 @@ extension HTTPRequest {
 
   /// Returns the request without the caller's conditions and range.
   func withoutConditionsAndRange() -> HTTPRequest {
-    guard hasConditionsOrRange else { return self }
     var request = self
-    request.headerFields.removeAll { Self.isCondition($0.name) }
+    request.headerFields = headerFields.removing(Self.isCondition)
     return request
   }
 
   /// Returns the request with the conditions and the range of `original`, without those that a plan added.
   func withConditions(of original: HTTPRequest) -> HTTPRequest {
     var request = withoutConditionsAndRange()
-    request.headerFields.append(contentsOf: original.headerFields.filter { Self.isCondition($0.name) })
+    request.headerFields.append(contentsOf: original.headerFields.filter { Self.isCondition($0.name.canonicalName) })
     return request
   }
 

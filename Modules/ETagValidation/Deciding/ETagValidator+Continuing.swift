@@ -8,8 +8,8 @@ extension ETagValidator {
   /// The rest must have the same strong validator and length, and begin where the part ends. Both then form the whole response,
   /// with the newer fields (RFC 9110 §15.3.7.3). Any other part is useless to a caller that asked for the whole response.
   func continued(_ exchange: Exchange, stored: [StoredMetadata], revision: Revision) -> ValidationVerdict? {
-    guard exchange.sent.headerFields.contains(.range), !exchange.request.headerFields.contains(.range),
-      exchange.status == 206 || exchange.status == 416
+    guard exchange.status == 206 || exchange.status == 416, exchange.sent.headerFields.contains(.range),
+      !exchange.request.headerFields.contains(.range)
     else { return nil }
     let refetch = ValidationVerdict.refetch(exchange.sent.withConditions(of: exchange.request))
     let fields = exchange.response.headerFields
@@ -40,7 +40,7 @@ extension ETagValidator {
     response.headerFields.set(.contentLength, "\(length)")
     let whole = Exchange(
       request: exchange.request, sent: exchange.sent, response: response, requestTime: exchange.requestTime,
-      responseTime: exchange.responseTime)
+      responseTime: exchange.responseTime, rules)
     var metadata = storable(whole, revision: revision)
     metadata?.bodyLength = length
     return metadata

@@ -14,7 +14,7 @@ extension ETagValidator {
       return .serveStale(fallback)
     case .success(let response):
       let exchange = Exchange(
-        request: request, sent: sent, response: response, requestTime: requestTime, responseTime: now)
+        request: request, sent: sent, response: response, requestTime: requestTime, responseTime: now, rules)
       let reading = request.method == .get || request.method == .head
       if reading, exchange.status == 304 {
         return notModified(exchange, fallback: fallback, stored: stored, revision: revision)
@@ -29,7 +29,7 @@ extension ETagValidator {
   }
 
   private func store(_ metadata: StoredMetadata, _ exchange: Exchange, stored: [StoredMetadata]) -> ValidationVerdict {
-    let variant = SelectingFields(of: metadata).variant
+    let variant = SelectingFields(of: metadata, vary: exchange.summary.storedVary).variant
     var changes = StoreChanges(drops: stored.indices.filter { replaces(metadata, variant, exchange, stored[$0]) })
     if !exchange.request.isSafe {
       // The response is the target's new state, so all of its stored responses are outdated (RFC 9111 §4.4).
@@ -76,10 +76,8 @@ extension ETagValidator {
   /// has no response now, and not that the resource has changed.
   private func mayServeStaleOnError(_ metadata: StoredMetadata, for exchange: Exchange) -> Bool {
     guard [429, 500, 502, 503, 504].contains(exchange.status) else { return false }
-    let windows = [
-      rules.directives(of: metadata.response.headerFields).stated.staleIfError,
-      CacheControl(request: exchange.request).staleIfError,
-    ]
+    let stored = ResponseSummary(metadata.response.headerFields, rules, responseTime: metadata.responseTime)
+    let windows = [stored.directives.staleIfError, exchange.requestDirectives.staleIfError]
     guard let longest = windows.compactMap({ $0 }).max() else { return false }
     return exchange.responseTime < metadata.freshness.freshUntil + longest
   }
@@ -87,22 +85,21 @@ extension ETagValidator {
   /// Returns whether concurrent equal requests may receive a response that is not stored. They may share a missing page or a
   /// failure of the origin, but not a response that was made for one request.
   private func isShareable(_ exchange: Exchange) -> Bool {
-    exchange.request.isSafe && !forbidsStoring(of: exchange) && !Vary(exchange.response.headerFields).matchesNothing
+    exchange.request.isSafe && !forbidsStoring(of: exchange) && !exchange.summary.vary.matchesNothing
   }
 
   /// Returns the changes to stored responses that a response causes that is not stored itself.
   private func changes(by exchange: Exchange, stored: [StoredMetadata]) -> StoreChanges {
-    let (request, response) = (exchange.request, exchange.response)
+    let (request, summary) = (exchange.request, exchange.summary)
     guard request.isSafe else { return StoreChanges(invalidations: exchange.changedResources) }
     guard exchange.status == 200 else { return .none }
     if request.method == .head { return StoreChanges(updates: headUpdates(of: exchange, stored: stored)) }
     // A new full response that must not be stored: without a change, the outdated stored one would still be served without a
     // request.
-    let directives = rules.directives(of: response.headerFields)
     guard request.method == .get, let outdated = selected(by: request, from: stored) else { return .none }
-    if directives.stated.noStore || Vary(response.headerFields).matchesNothing {
+    if summary.directives.noStore || summary.vary.matchesNothing {
       return StoreChanges(invalidations: ResourceID.uri(of: request).map { [$0] } ?? [])
     }
-    return directives.forbidsSharedStorage ? StoreChanges(drops: [outdated]) : .none
+    return summary.forbidsSharedStorage ? StoreChanges(drops: [outdated]) : .none
   }
 }

@@ -99,7 +99,7 @@ extension ETagValidator {
       !forbidsStoring(of: exchange), !Vary(fresh.response.headerFields).matchesNothing
     else { return nil }
     var copy = fresh
-    copy.request = storedRequest(exchange.request, selectedBy: fresh.response, part: nil)
+    copy.request = storedRequest(exchange.request, selectedBy: Vary(fresh.response.headerFields), part: nil)
     copy.revision = revision
     return StoreChanges.Copy(confirmed, variant: SelectingFields(of: copy).variant, copy)
   }
@@ -107,48 +107,32 @@ extension ETagValidator {
   /// Returns whether no fields of a response may be stored. A 304 then confirms the body once, and the next use revalidates
   /// again.
   func forbidsStoring(of exchange: Exchange) -> Bool {
-    let directives = rules.directives(of: exchange.response.headerFields)
-    return forbidsStoring(of: exchange, directives)
-      || isForOneSession(exchange, exchange.response.headerFields, directives)
+    forbidsStoringApartFromCookies(of: exchange) || isForOneSession(exchange, exchange.summary)
   }
 
-  /// Returns the same, apart from cookies.
-  private func forbidsStoring(of exchange: Exchange, _ directives: ResponseDirectives) -> Bool {
+  private func forbidsStoringApartFromCookies(of exchange: Exchange) -> Bool {
     // A response to one user is shared only if it says so, also when it is a 304.
-    directives.stated.noStore || directives.forbidsSharedStorage || needsPermission(exchange, directives)
-      || CacheControl(request: exchange.request).noStore
+    exchange.summary.directives.noStore || exchange.summary.forbidsSharedStorage || needsPermission(exchange)
+      || exchange.requestDirectives.noStore
   }
 
   /// Returns the stored response with the fields of a 304 or of a response to HEAD, and with new times. Its body, length and
   /// revision stay the same.
   func updatedMetadata(_ metadata: StoredMetadata, by exchange: Exchange) -> StoredMetadata {
-    let fields = exchange.response.headerFields
-    let newDirectives = rules.directives(of: fields)
-    guard !forbidsStoring(of: exchange, newDirectives) else { return metadata }
+    guard !forbidsStoringApartFromCookies(of: exchange) else { return metadata }
     var response = metadata.response
-    response.headerFields = response.headerFields.updated(by: fields)
-    let isCompleteUpdate = statesAllDirectives(fields, of: metadata.response.headerFields)
-    let directives = isCompleteUpdate ? newDirectives : rules.directives(of: response.headerFields)
+    response.headerFields = response.headerFields.updated(by: exchange.response.headerFields)
+    let summary = ResponseSummary(response.headerFields, rules, responseTime: exchange.responseTime)
     // A 304 that sets no cookie may leave the lifetime to the stored response, whose permission it confirms.
-    let isWhole = !fields.contains(.setCookie)
-    guard !isForOneSession(exchange, isWhole ? response.headerFields : fields, isWhole ? directives : newDirectives) else {
-      return metadata
-    }
-    let freshness = FreshnessRules(rules: rules).freshness(
-      of: response, directives, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
-    response.headerFields.leaveOut(directives.leftOut)
+    guard !isForOneSession(exchange, exchange.summary.setsCookie ? exchange.summary : summary) else { return metadata }
+    let freshness = summary.freshness(of: response, requestTime: exchange.requestTime, rules)
+    response.headerFields = response.headerFields.without(summary.leftOut)
     let request = request(selecting: metadata, as: response, exchange)
     // Created in one step, because changing one property copies all of them.
     return StoredMetadata(
       request: request, response: response, trailers: metadata.trailers, requestTime: exchange.requestTime,
       responseTime: exchange.responseTime, bodyLength: metadata.bodyLength, revision: metadata.revision, freshness: freshness,
       expiration: StatusRule(response.status.code) == .whileFresh ? .at(freshness.freshUntil) : metadata.expiration)
-  }
-
-  /// Returns whether the directives of a 304 are those of the updated response, because neither has targeted fields.
-  private func statesAllDirectives(_ notModified: HTTPFields, of stored: HTTPFields) -> Bool {
-    notModified.contains(.cacheControl)
-      && rules.targets.allSatisfy { !notModified.contains($0) && !stored.contains($0) }
   }
 
   /// Returns the request under which a confirmed response is stored. Its selecting fields become those of the new request.
@@ -165,6 +149,6 @@ extension ETagValidator {
     } else if Vary(metadata.response.headerFields).names == Vary(response.headerFields).names {
       return kept
     }
-    return storedRequest(new, selectedBy: response, part: StoredPart(metadata)?.bytes)
+    return storedRequest(new, selectedBy: Vary(response.headerFields), part: StoredPart(metadata)?.bytes)
   }
 }

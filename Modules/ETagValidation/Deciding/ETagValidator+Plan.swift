@@ -56,7 +56,8 @@ extension ETagValidator {
   /// Whether the origin states that the response does not change while it is fresh, so that a revalidation would be useless
   /// (RFC 8246 §2). Over `http`, another party may have added the directive, so it has no effect (§3).
   private func isImmutable(_ metadata: StoredMetadata) -> Bool {
-    metadata.request.scheme == "https" && ResponseDirectives(metadata.response.headerFields, rules).stated.immutable
+    metadata.request.scheme == "https"
+      && ResponseSummary(metadata.response.headerFields, rules, responseTime: metadata.responseTime).directives.immutable
   }
 
   /// Returns the stored response that can serve a request: the one that it selects or, for a range, a stored part that contains

@@ -29,15 +29,11 @@ extension ETagValidator {
     var head = HTTPResponse(status: .notModified)
     let stored = metadata.response.headerFields
     let hasTag = stored.contains(.eTag)
-    var fields = HTTPFields()
-    fields.reserveCapacity(stored.count + 2)
-    for field in stored {
-      // Fields that describe bytes do not belong in a response without a body. `Last-Modified` is for responses without a tag
-      // (RFC 9110 §15.4.5).
-      if hasTag, field.name == .lastModified { continue }
-      if !HTTPFields.describesBytes(field.name.canonicalName) || field.name == .eTag { fields.append(field) }
+    // Fields that describe bytes do not belong in a response without a body. `Last-Modified` is for responses without a tag
+    // (RFC 9110 §15.4.5).
+    head.headerFields = stored.removing { name in
+      name == "last-modified" ? hasTag : HTTPFields.describesBytes(name) && name != "etag"
     }
-    head.headerFields = fields
     head.headerFields.setAge(metadata.freshness.age(at: now))
     return StoredReply(head: head, content: .none)
   }
@@ -64,9 +60,7 @@ extension ETagValidator {
   private func head(of range: ContentRange, _ metadata: StoredMetadata, _ now: Timestamp) -> HTTPResponse {
     var head = HTTPResponse(status: .partialContent)
     // Digests of the content apply only to the whole content.
-    head.headerFields = metadata.response.headerFields.filter {
-      !["content-digest", "content-md5"].contains($0.name.canonicalName)
-    }
+    head.headerFields = metadata.response.headerFields.removing { $0 == "content-digest" || $0 == "content-md5" }
     head.headerFields.set(.contentLength, "\(range.length)")
     head.headerFields.set(.contentRange, range.fieldValue)
     head.headerFields.setAge(metadata.freshness.age(at: now))

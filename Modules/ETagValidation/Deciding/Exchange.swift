@@ -1,7 +1,8 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// A caller's request, the request that was sent for it, the header of the response, and their times.
+/// A caller's request, the request that was sent for it, the header of the response, their times, and what both state about
+/// caching.
 struct Exchange {
   let request: HTTPRequest
   /// The request that was sent, with the conditions and the range that the plan added.
@@ -9,8 +10,21 @@ struct Exchange {
   let response: HTTPResponse
   let requestTime: Timestamp
   let responseTime: Timestamp
+  let status: Int
+  /// The directives of the caller's request.
+  let requestDirectives: CacheControl
+  let summary: ResponseSummary
 
-  var status: Int { response.status.code }
+  init(
+    request: HTTPRequest, sent: HTTPRequest, response: HTTPResponse, requestTime: Timestamp, responseTime: Timestamp,
+    _ rules: ResponseRules
+  ) {
+    (self.request, self.sent, self.response) = (request, sent, response)
+    (self.requestTime, self.responseTime) = (requestTime, responseTime)
+    status = response.status.code
+    requestDirectives = CacheControl(request: request)
+    summary = ResponseSummary(response.headerFields, rules, responseTime: responseTime)
+  }
 
   /// The maximum number of resources that a response invalidates, because each costs a search of the stores.
   private static let mostChangedResources = 8
@@ -27,7 +41,7 @@ struct Exchange {
   /// `Content-Location` name, in each of their lines. The latter must have the same origin, so that no site can invalidate
   /// another's entries.
   var changedResources: [String] {
-    guard (200...399).contains(response.status.code), let target = ResourceID.uri(of: request) else { return [] }
+    guard (200...399).contains(status), let target = ResourceID.uri(of: request) else { return [] }
     var resources = [target]
     for line in response.headerFields where line.name == .location || line.name == .contentLocation {
       guard resources.count < Self.mostChangedResources, let named = URIReference(line.value).resolved(against: request),

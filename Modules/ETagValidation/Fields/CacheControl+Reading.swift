@@ -4,7 +4,10 @@ internal import HTTPTypes
 extension CacheControl {
   /// Adds the directives of a field line.
   mutating func read(_ line: String) {
-    for member in FieldList(line) { apply(Directive(member)) }
+    var line = line
+    line.withUTF8 { bytes in
+      for member in FieldList(bytes) { apply(Directive(member)) }
+    }
   }
 
   private mutating func apply(_ directive: Directive) {
@@ -14,10 +17,11 @@ extension CacheControl {
     case "s-maxage": sharedMaxAge.lower(to: argument.seconds ?? .zero)
     case "stale-while-revalidate": staleWhileRevalidate.lower(to: argument.seconds ?? .zero)
     case "stale-if-error": staleIfError.lower(to: argument.seconds ?? .zero)
-    case "max-stale": maxStale.lower(to: argument == .none ? Self.anyAge : argument.seconds ?? .zero)
+    case "max-stale":
+      if case .none = argument { maxStale.lower(to: Self.anyAge) } else { maxStale.lower(to: argument.seconds ?? .zero) }
     case "min-fresh": minFresh = max(minFresh ?? .zero, argument.seconds ?? .seconds(DeltaSeconds.limit))
-    case "no-cache": argument.isQuoted ? limitNoCache(to: argument.fieldNames) : (noCache = true)
-    case "private": argument.isQuoted ? limitPrivate(to: argument.fieldNames) : (isPrivate = true)
+    case "no-cache": if let names = argument.fieldNames { limitNoCache(to: names) } else { noCache = true }
+    case "private": if let names = argument.fieldNames { limitPrivate(to: names) } else { isPrivate = true }
     default: applyFlag(directive.name)
     }
   }
@@ -36,11 +40,11 @@ extension CacheControl {
   }
 
   private static func canBeLeftOut(_ names: [String]) -> Bool {
-    !names.isEmpty && names.allSatisfy { !HTTPFields.decisive.contains($0) }
+    !names.isEmpty && names.allSatisfy { !HTTPFields.isDecisive($0) }
   }
 
   /// Sets a flag. An argument that the flag should not have is ignored (RFC 9111 §5.2.3, RFC 8246 §2).
-  mutating func applyFlag(_ name: String) {
+  mutating func applyFlag(_ name: UnsafeBufferPointer<UInt8>) {
     switch name {
     case "no-store": noStore = true
     case "no-transform": noTransform = true
@@ -53,6 +57,12 @@ extension CacheControl {
     default: break
     }
   }
+}
+
+/// Matches a directive's name in any case. The inlined comparison of the lengths rules out most names.
+@inline(__always)
+private func ~= (lowercase: StaticString, name: UnsafeBufferPointer<UInt8>) -> Bool {
+  name.count == lowercase.utf8CodeUnitCount && name.isLowercased(lowercase.utf8Start)
 }
 
 extension Duration? {

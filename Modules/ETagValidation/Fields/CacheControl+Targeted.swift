@@ -25,12 +25,17 @@ extension CacheControl {
     case ("private", .string(let names)): limitPrivate(to: Self.names(names))
     case ("no-cache", .boolean(true)): noCache = true
     case ("private", .boolean(true)): isPrivate = true
-    case (_, .boolean(true)): applyFlag(key)
+    case (_, .boolean(true)):
+      var key = key
+      key.withUTF8 { applyFlag($0) }
     default: break
     }
   }
 
   private static func lifetime(_ seconds: Int64) -> Duration { .seconds(min(max(0, seconds), DeltaSeconds.limit)) }
 
-  private static func names(_ text: String) -> [String] { FieldList(text).map { Substring($0).lowercased() } }
+  private static func names(_ text: String) -> [String] {
+    var text = text
+    return text.withUTF8 { FieldList($0).map(\.lowercased) }
+  }
 }

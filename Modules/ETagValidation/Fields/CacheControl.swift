@@ -68,20 +68,26 @@ package struct CacheControl: Hashable, Sendable {
 
   /// Creates the directives of all `Cache-Control` lines.
   package init(_ fields: HTTPFields) {
-    guard fields.contains(.cacheControl) else { return }
-    for line in fields[values: .cacheControl] { read(line) }
+    for position in fields.positions(of: .cacheControl) { read(fields[position].value) }
   }
 
   /// Creates the directives of a request. `Pragma: no-cache` means `no-cache` if there is no `Cache-Control` (§5.4).
   package init(request: HTTPRequest) {
-    self.init(request.headerFields)
-    guard !request.headerFields.contains(.cacheControl) else {
-      // Field names have no meaning in a request.
-      if !noCacheFields.isEmpty { noCache = true }
-      return
+    let fields = request.headerFields
+    var (hasCacheControl, isPragmatic) = (false, false)
+    for position in 0..<fields.count {
+      let name = fields[position].name.canonicalName
+      switch name.utf8.count {
+      case 6 where name == "pragma":
+        let forbids = fields[position].withUnsafeBytesOfValue { FieldList($0).contains { Directive($0).name.isName("no-cache") } }
+        if forbids { isPragmatic = true }
+      case 13 where name == "cache-control":
+        hasCacheControl = true
+        read(fields[position].value)
+      default: break
+      }
     }
-    noCache = request.headerFields.contains { field in
-      field.name.canonicalName == "pragma" && FieldList(field.value).contains { Directive($0).name == "no-cache" }
-    }
+    // Field names have no meaning in a request.
+    if hasCacheControl ? !noCacheFields.isEmpty : isPragmatic { noCache = true }
   }
 }

@@ -1,56 +1,38 @@
 internal import CacheCore
 
-/// A member of a directive list: `name`, `name=token` or `name="quoted"` (RFC 9111 §5.2).
+/// A member of a directive list: `name`, `name=token` or `name="quoted"` (RFC 9111 §5.2). It is valid only as long as the line
+/// that it was read from is.
 struct Directive {
-  enum Argument: Equatable {
+  enum Argument {
     case none
-    case token(String)
-    case quoted(String)
+    case token(UnsafeBufferPointer<UInt8>)
+    /// The bytes between the quotes, with their escapes.
+    case quoted(UnsafeBufferPointer<UInt8>)
     /// An argument that violates the grammar: blanks around `=`, an open quote, text after the closing quote, or an invalid
     /// token.
     case unreadable
   }
 
-  /// The name in lower case.
-  let name: String
+  /// The name, in any case.
+  let name: UnsafeBufferPointer<UInt8>
   let argument: Argument
 
-  init(_ member: Substring.UTF8View) {
+  init(_ member: UnsafeBufferPointer<UInt8>) {
     guard let equals = member.firstIndex(of: UInt8(ascii: "=")) else {
-      (name, argument) = (Self.lowercased(member), .none)
+      (name, argument) = (member, .none)
       return
     }
-    let head = member[..<equals].trimmingBlanks()
-    name = Self.lowercased(head)
-    let tail = member[member.index(after: equals)...]
-    argument = head.endIndex == equals ? Self.argument(tail) : .unreadable
+    name = UnsafeBufferPointer(rebasing: member[..<equals]).trimmingBlanks()
+    let tail = UnsafeBufferPointer(rebasing: member[(equals + 1)...])
+    argument = name.count == equals ? Self.argument(tail) : .unreadable
   }
 
-  /// Returns the name in lower case. It avoids a copy if the name already is, as is usually the case.
-  private static func lowercased(_ name: Substring.UTF8View) -> String {
-    let isLowercase = name.allSatisfy { $0 < 0x80 && !(UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
-    return isLowercase ? String(Substring(name)) : Substring(name).lowercased()
-  }
-
-  private static func argument(_ text: Substring.UTF8View) -> Argument {
+  private static func argument(_ text: UnsafeBufferPointer<UInt8>) -> Argument {
     guard text.first == UInt8(ascii: "\"") else {
-      return !text.isEmpty && text.allSatisfy(isToken) ? .token(String(Substring(text))) : .unreadable
+      return !text.isEmpty && text.allSatisfy(isToken) ? .token(text) : .unreadable
     }
-    let inside = text.dropFirst()
-    guard let close = inside.closingQuote(from: inside.startIndex), inside.index(after: close) == inside.endIndex else {
-      return .unreadable
-    }
-    var bytes: [UInt8] = []
-    var escaped = false
-    for byte in inside[..<close] {
-      if byte == UInt8(ascii: "\\"), !escaped {
-        escaped = true
-      } else {
-        bytes.append(byte)
-        escaped = false
-      }
-    }
-    return .quoted(String(decoding: bytes, as: UTF8.self))
+    guard let close = text.closingQuote(from: 1), close + 1 == text.count else { return .unreadable }
+    return .quoted(UnsafeBufferPointer(rebasing: text[1..<close]))
   }
 
   /// Returns whether the byte is a `tchar` (RFC 9110 §5.6.2).
@@ -67,18 +49,30 @@ extension Directive.Argument {
   /// The argument as a number of seconds, or `nil` if it does not consist of digits only.
   var seconds: Duration? {
     switch self {
-    case .token(let text), .quoted(let text): DeltaSeconds.duration(text.utf8)
+    case .token(let text): DeltaSeconds.duration(text)
+    case .quoted(let text): Self.unescaped(text).withUnsafeBufferPointer { DeltaSeconds.duration($0) }
     case .none, .unreadable: nil
     }
   }
 
-  /// The field names in a quoted argument, in lower case.
-  var fieldNames: [String] {
-    guard case .quoted(let text) = self else { return [] }
-    return FieldList(text).map { Substring($0).lowercased() }
+  /// The field names in a quoted argument, in lower case, or `nil` if the argument is not quoted. Only quoted names are field
+  /// names; with a token (`no-cache=1`) the directive applies as a whole.
+  var fieldNames: [String]? {
+    guard case .quoted(let text) = self else { return nil }
+    return Self.unescaped(text).withUnsafeBufferPointer { FieldList($0).map(\.lowercased) }
   }
 
-  /// Whether the argument is quoted. Only quoted names are field names; with a token (`no-cache=1`) the directive applies as a
-  /// whole.
-  var isQuoted: Bool { if case .quoted = self { true } else { false } }
+  private static func unescaped(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var escaped = false
+    for byte in text {
+      if byte == UInt8(ascii: "\\"), !escaped {
+        escaped = true
+      } else {
+        bytes.append(byte)
+        escaped = false
+      }
+    }
+    return bytes
+  }
 }

@@ -4,14 +4,14 @@ internal import CacheCore
 /// commas in quoted strings do not separate.
 ///
 /// An unclosed quote is an ordinary character, so that it cannot hide the members after it (`private="x, no-store`). Reading
-/// takes linear time for any bytes.
+/// takes linear time for any bytes, and allocates nothing. A list and its members are valid only as long as the line is.
 struct FieldList: Sequence, IteratorProtocol {
-  private var rest: Substring.UTF8View
+  private var rest: UnsafeBufferPointer<UInt8>
   private var honorsQuotes = true
 
-  init(_ line: String) { rest = line[...].utf8 }
+  init(_ line: UnsafeBufferPointer<UInt8>) { rest = line }
 
-  mutating func next() -> Substring.UTF8View? {
+  mutating func next() -> UnsafeBufferPointer<UInt8>? {
     while !rest.isEmpty {
       let member = take().trimmingBlanks()
       if !member.isEmpty { return member }
@@ -19,36 +19,54 @@ struct FieldList: Sequence, IteratorProtocol {
     return nil
   }
 
-  private mutating func take() -> Substring.UTF8View {
-    var end = rest.startIndex
-    while end != rest.endIndex {
-      let byte = rest[end]
-      let next = rest.index(after: end)
+  private mutating func take() -> UnsafeBufferPointer<UInt8> {
+    let line = rest
+    var end = 0
+    while end < line.count {
+      let byte = line[end]
       if byte == UInt8(ascii: ",") {
-        defer { rest = rest[next...] }
-        return rest[..<end]
+        rest = UnsafeBufferPointer(rebasing: line[(end + 1)...])
+        return UnsafeBufferPointer(rebasing: line[..<end])
       }
-      end = next
+      end += 1
       if byte == UInt8(ascii: "\""), honorsQuotes {
         // After one unclosed quote, later quotes are ignored. Searching for the end of each would take quadratic time.
-        if let close = rest.closingQuote(from: next) { end = rest.index(after: close) } else { honorsQuotes = false }
+        if let close = line.closingQuote(from: end) { end = close + 1 } else { honorsQuotes = false }
       }
     }
-    defer { rest = rest[end...] }
-    return rest
+    rest = UnsafeBufferPointer(rebasing: line[end...])
+    return line
   }
 }
 
-extension Substring.UTF8View {
+extension UnsafeBufferPointer<UInt8> {
   /// Returns the end of the quoted string that was opened just before `start` (RFC 9110 §5.6.4).
-  func closingQuote(from start: Index) -> Index? {
+  func closingQuote(from start: Int) -> Int? {
     var position = start
-    while position != endIndex {
-      let byte = self[position]
-      if byte == UInt8(ascii: "\"") { return position }
-      formIndex(after: &position)
-      if byte == UInt8(ascii: "\\"), position != endIndex { formIndex(after: &position) }
+    while position < count {
+      if self[position] == UInt8(ascii: "\"") { return position }
+      position += self[position] == UInt8(ascii: "\\") ? 2 : 1
     }
     return nil
   }
+
+  /// Returns whether these bytes are the given lowercase name, in any case (RFC 9110 §5.1).
+  func isName(_ canonical: String) -> Bool {
+    guard count == canonical.utf8.count else { return false }
+    var canonical = canonical
+    return canonical.withUTF8 { isLowercased($0.baseAddress) }
+  }
+
+  /// Returns whether these bytes are a lowercase text of the same length, in any case.
+  func isLowercased(_ lowercase: UnsafePointer<UInt8>?) -> Bool {
+    guard let lowercase else { return isEmpty }
+    for (index, byte) in enumerated() {
+      let isCapital = byte &- UInt8(ascii: "A") < 26
+      guard lowercase[index] == (isCapital ? byte | 0x20 : byte) else { return false }
+    }
+    return true
+  }
+
+  /// The bytes as a text in lower case.
+  var lowercased: String { String(decoding: self, as: UTF8.self).lowercased() }
 }

@@ -6,28 +6,10 @@ extension HTTPFields {
   ///
   /// It also removes the fields that `Connection` lists, except those that caches depend on. A sender must not list those, and
   /// removing them would hide a `no-cache`.
-  func withoutHopByHop() -> HTTPFields {
-    let named = namedByConnection()
-    var left = self
-    left.removeAll { Self.isHopByHop($0.name.canonicalName) || named.contains($0.name) }
-    return left
-  }
+  func withoutHopByHop() -> HTTPFields { endToEnd(keeping: Self.isDecisive) }
 
-  /// Returns the names that `Connection` lists and that may be removed.
-  private func namedByConnection() -> [HTTPField.Name] {
-    guard contains(.connection) else { return [] }
-    var names: [HTTPField.Name] = []
-    for line in self[fields: .connection] {
-      // This is by far the most frequent value. Its field is removed by its name anyway.
-      if line.value == "keep-alive" { continue }
-      for member in FieldList(line.value) {
-        guard let name = HTTPField.Name(String(Substring(member))), !Self.decisive.contains(name.canonicalName), contains(name)
-        else { continue }
-        names.append(name)
-      }
-    }
-    return names
-  }
+  /// Returns the fields except those with the given names in lower case.
+  func without(_ names: Set<String>) -> HTTPFields { names.isEmpty ? self : removing(names.contains) }
 
   /// Returns these stored fields as a 304 updates them (RFC 9111 §3.2). A field of the 304 replaces all stored values of that
   /// name.
@@ -35,30 +17,26 @@ extension HTTPFields {
   /// Fields that describe the stored bytes remain, as does `ETag`, which labels them; no others may be excluded (§3.2). `Date`
   /// and `Age` state the age of one message, so the earlier values are always removed.
   func updated(by notModified: HTTPFields) -> HTTPFields {
-    let newFields = notModified.withoutHopByHop().filter { !Self.isTiedToBytes($0.name.canonicalName) } as [HTTPField]
+    let newFields = notModified.withoutHopByHop().removing(Self.isTiedToBytes)
     if let updated = updated(atEndBy: newFields) { return updated }
-    var merged = HTTPFields()
-    merged.reserveCapacity(count + newFields.count)
-    for field in self where field.name != .date && field.name != .age && !Self.names(newFields, field.name) {
-      merged.append(field)
-    }
+    var merged = removing { $0 == "date" || $0 == "age" || newFields.names($0) }
     merged.append(contentsOf: newFields)
     return merged
   }
 
   /// Returns the updated fields if an earlier 304 has already moved the same fields to the end, or `nil` otherwise. Equal values
   /// stay in place, usually all except the date.
-  private func updated(atEndBy newFields: [HTTPField]) -> HTTPFields? {
+  private func updated(atEndBy newFields: HTTPFields) -> HTTPFields? {
     let end = count - newFields.count
     guard end >= 0 else { return nil }
-    for index in 0..<end {
-      let name = self[index].name
-      if name == .date || name == .age || Self.names(newFields, name) { return nil }
+    for offset in 0..<newFields.count where self[end + offset].name.rawName != newFields[offset].name.rawName { return nil }
+    for position in 0..<end {
+      let name = self[position].name.canonicalName
+      if name == "date" || name == "age" || newFields.names(name) { return nil }
     }
     var updated = self
-    for (offset, line) in newFields.enumerated() {
-      let known = self[end + offset]
-      guard known.name.rawName == line.name.rawName else { return nil }
+    for offset in 0..<newFields.count {
+      let (known, line) = (self[end + offset], newFields[offset])
       if known.hasSameValue(as: line) { continue }
       // `HTTPFields` would ignore an assignment of an equal string with different bytes.
       guard known != line else { return nil }
@@ -67,22 +45,22 @@ extension HTTPFields {
     return updated
   }
 
-  private static func names(_ fields: [HTTPField], _ name: HTTPField.Name) -> Bool { fields.contains { $0.name == name } }
-
-  /// Removes the fields, given in lower case, that a response must be stored without.
-  mutating func leaveOut(_ names: [String]) {
-    guard !names.isEmpty else { return }
-    let names = Set(names)
-    removeAll { names.contains($0.name.canonicalName) }
-  }
+  /// Returns whether there is a field with a name in lower case.
+  private func names(_ name: String) -> Bool { (0..<count).contains { self[$0].name.canonicalName == name } }
 
   /// Returns whether `more` fields can be added, because `HTTPFields` traps at 65,535 fields.
   func hasCapacity(for more: Int) -> Bool { count + more < Int(UInt16.max) }
 
-  /// The fields that caches depend on.
-  static let decisive: Set<String> = [
-    "age", "cache-control", "content-range", "date", "etag", "expires", "last-modified", "vary",
-  ]
+  /// Returns whether caches depend on a field, given its name in lower case.
+  static func isDecisive(_ name: String) -> Bool {
+    switch name.utf8.count {
+    case 3: name == "age"
+    case 4: name == "date" || name == "etag" || name == "vary"
+    case 7: name == "expires"
+    case 13: name == "cache-control" || name == "content-range" || name == "last-modified"
+    default: false
+    }
+  }
 
   /// Returns whether a field belongs to the stored bytes regardless of later metadata: their coding, range, length and label (RFC
   /// 9111 §3.2). The `Content-Digest` of a response without content is that of empty content (RFC 9530 §2).

@@ -9,7 +9,4 @@ struct ResponseRules: Hashable {
   var defaultLifetime: Duration?
   /// Whether a shared cache stores and shares responses with cookies like any others.
   var ignoresCookies = false
-
-  /// Returns the directives that apply to a response.
-  func directives(of fields: HTTPFields) -> ResponseDirectives { ResponseDirectives(fields, self) }
 }

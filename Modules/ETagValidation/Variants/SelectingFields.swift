@@ -13,31 +13,36 @@ struct SelectingFields {
 
   /// Creates the selecting fields of a caller's request.
   init(of request: HTTPRequest, vary: Vary, secret: DigestSecret, mode: CacheMode) {
-    self.init(vary, always: mode == .private ? [.authorization] : []) {
+    self.init(vary, selectsCredentials: mode == .private, isPart: false) {
       Self.storedForm(of: $0, in: request.headerFields, secret: secret)
     }
   }
 
   /// Creates the selecting fields of metadata, which are already in stored form.
-  init(of metadata: StoredMetadata) {
-    self.init(Vary(metadata.response.headerFields), always: metadata.isPart ? [.authorization, .range] : [.authorization]) {
-      metadata.request.headerFields.first($0)?.bytes
-    }
+  init(of metadata: StoredMetadata) { self.init(of: metadata, vary: Vary(metadata.response.headerFields)) }
+
+  /// Creates the selecting fields of metadata whose `Vary` has already been read.
+  init(of metadata: StoredMetadata, vary: Vary) {
+    let stored = metadata.request.headerFields
+    self.init(vary, selectsCredentials: true, isPart: stored.contains(.range) && metadata.isPart) { stored.first($0)?.bytes }
   }
 
-  private init(_ vary: Vary, always: [HTTPField.Name], value: (HTTPField.Name) -> [UInt8]?) {
+  private init(_ vary: Vary, selectsCredentials: Bool, isPart: Bool, value: (HTTPField.Name) -> [UInt8]?) {
     var entries = vary.names.map { (name: $0, value: value($0)) }
-    for name in always where !vary.names.contains(name) {
-      guard let value = value(name) else { continue }
+    func add(_ name: HTTPField.Name) {
+      guard !vary.names.contains(name), let value = value(name) else { return }
       entries.append((name, value))
     }
-    entries.sort { $0.name.canonicalName < $1.name.canonicalName }
+    if selectsCredentials { add(.authorization) }
+    if isPart { add(.range) }
+    if entries.count > 1 { entries.sort { $0.name.canonicalName < $1.name.canonicalName } }
     self.entries = entries
   }
 
   /// The fields of the stored request. Absent ones are omitted.
   var fields: HTTPFields {
-    HTTPFields(entries.compactMap { entry in entry.value.map { HTTPField(name: entry.name, value: $0) } })
+    if entries.isEmpty { return HTTPFields() }
+    return HTTPFields(entries.compactMap { entry in entry.value.map { HTTPField(name: entry.name, value: $0) } })
   }
 
   /// The canonical text: one line for each field, `name=value`, or only `name` if the request does not have the field. It is
@@ -46,7 +51,8 @@ struct SelectingFields {
   /// The text is ASCII. Other bytes, control characters and `%` are percent-encoded, so that two texts are equal only if all
   /// bytes are equal.
   var variant: String {
-    entries.map { entry in
+    if entries.isEmpty { return "" }
+    return entries.map { entry in
       entry.value.map { "\(entry.name.canonicalName)=\(Self.escaped($0))" } ?? entry.name.canonicalName
     }.joined(separator: "\n")
   }
@@ -56,15 +62,16 @@ struct SelectingFields {
     let fields = metadata.response.headerFields
     var namesCredentials = false
     var compared = 0
-    for line in fields where line.name == .vary {
-      for member in FieldList(line.value) {
-        // A 304 may have added more names than a response may be stored with.
-        compared += 1
-        guard compared <= Vary.mostNames, isSame(member, metadata.request.headerFields, request.headerFields, secret) else {
-          return false
+    for position in fields.positions(of: .vary) {
+      let areSame = fields[position].withUnsafeBytesOfValue { line in
+        FieldList(line).allSatisfy { member in
+          // A 304 may have added more names than a response may be stored with.
+          compared += 1
+          if !namesCredentials { namesCredentials = member.isName("authorization") }
+          return compared <= Vary.mostNames && isSame(member, metadata.request.headerFields, request.headerFields, secret)
         }
-        if !namesCredentials { namesCredentials = member.isName("authorization") }
       }
+      guard areSame else { return false }
     }
     return namesCredentials || haveSameCredentials(metadata, request, secret: secret, mode: mode)
   }
@@ -74,18 +81,18 @@ struct SelectingFields {
   ///
   /// A line that is byte for byte equal to the stored one needs no normalization, because normalization is idempotent.
   private static func isSame(
-    _ member: Substring.UTF8View, _ stored: HTTPFields, _ fields: HTTPFields, _ secret: DigestSecret
+    _ member: UnsafeBufferPointer<UInt8>, _ stored: HTTPFields, _ fields: HTTPFields, _ secret: DigestSecret
   ) -> Bool {
-    guard member.allSatisfy(Directive.isToken), !member.elementsEqual(CollectionOfOne(UInt8(ascii: "*"))) else { return false }
-    let known = stored.first { member.isName($0.name.canonicalName) }
+    guard member.allSatisfy(Directive.isToken), !member.isName("*") else { return false }
+    let known = (0..<stored.count).first { member.isName(stored[$0].name.canonicalName) }.map { stored[$0] }
     var line: HTTPField?
-    for field in fields where member.isName(field.name.canonicalName) {
+    for position in 0..<fields.count where member.isName(fields[position].name.canonicalName) {
       // For several lines, compare the normal form.
-      if line != nil { return known?.bytes == storedForm(of: field.name, in: fields, secret: secret) }
-      line = field
+      if let line { return known?.bytes == storedForm(of: line.name, in: fields, secret: secret) }
+      line = fields[position]
     }
     guard let line, let known else { return line == nil && known == nil }
-    if known.hasSameValue(as: line), !secrets.contains(line.name.canonicalName) { return true }
+    if known.hasSameValue(as: line), !isSecret(line.name.canonicalName) { return true }
     return known.bytes == storedForm(of: line.name, in: fields, secret: secret)
   }
 
@@ -102,22 +109,26 @@ struct SelectingFields {
 
   /// Returns whether both have the same `Accept-Encoding`, if `Vary` lists it.
   static func haveSameCodings(_ metadata: StoredMetadata, _ request: HTTPRequest, secret: DigestSecret) -> Bool {
-    let members = metadata.response.headerFields[values: .vary].flatMap { Array(FieldList($0)) }
-    return members.allSatisfy { member in
-      !member.isName("accept-encoding") || isSame(member, metadata.request.headerFields, request.headerFields, secret)
+    let fields = metadata.response.headerFields
+    return fields.positions(of: .vary).allSatisfy { position in
+      fields[position].withUnsafeBytesOfValue { line in
+        FieldList(line).allSatisfy { member in
+          !member.isName("accept-encoding") || isSame(member, metadata.request.headerFields, request.headerFields, secret)
+        }
+      }
     }
   }
 
   private static func storedForm(of name: HTTPField.Name, in fields: HTTPFields, secret: DigestSecret) -> [UInt8]? {
     guard fields.contains(name) else { return nil }
     let lines = fields[fields: name].map(\.bytes)
-    if secrets.contains(name.canonicalName) {
+    if isSecret(name.canonicalName) {
       return secret.digest(of: Array(lines.map(trimmed).joined(separator: [0x3B, 0x20])), in: name.canonicalName)
     }
     if FieldValue.isPreference(name.canonicalName) {
       return preference(lines, in: name.canonicalName)
     }
-    return FieldValue.normalized(lines, isList: !singletons.contains(name.canonicalName))
+    return FieldValue.normalized(lines, isList: !isSingleton(name.canonicalName))
   }
 
   private static func preference(_ lines: [[UInt8]], in name: String) -> [UInt8] {
@@ -141,9 +152,13 @@ struct SelectingFields {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// The fields that contain credentials.
-  private static let secrets: Set<String> = ["authorization", "cookie", "proxy-authorization"]
+  /// Returns whether a field contains credentials, given its name in lower case.
+  private static func isSecret(_ name: String) -> Bool {
+    name == "authorization" || name == "cookie" || name == "proxy-authorization"
+  }
 
-  /// The fields that are not lists, so commas in them are text.
-  private static let singletons: Set<String> = ["from", "host", "origin", "referer", "user-agent"]
+  /// Returns whether a field is not a list, so commas in it are text.
+  private static func isSingleton(_ name: String) -> Bool {
+    name == "from" || name == "host" || name == "origin" || name == "referer" || name == "user-agent"
+  }
 }

@@ -1,3 +1,4 @@
+internal import CacheCore
 internal import HTTPTypes
 
 /// The request fields that selected a response, as listed by its `Vary` (RFC 9110 §12.5.5).
@@ -6,29 +7,32 @@ struct Vary {
   static let mostNames = 64
 
   /// The distinct names, sorted.
-  let names: [HTTPField.Name]
+  private(set) var names: [HTTPField.Name] = []
   /// Whether the response matches no request, because of `*` or an invalid name: its selecting fields are unknown (RFC 9111
   /// §4.1).
-  let matchesNothing: Bool
+  private(set) var matchesNothing = false
+
+  init() {}
 
   init(_ fields: HTTPFields) {
-    var names: Set<HTTPField.Name> = []
-    var unknown = false
-    if fields.contains(.vary) {
-      for line in fields[values: .vary] {
-        for member in FieldList(line) {
-          // `*` is a token, so it would be accepted as a name.
-          if member.elementsEqual(CollectionOfOne(UInt8(ascii: "*"))) {
-            unknown = true
-          } else if let name = HTTPField.Name(String(Substring(member))) {
-            names.insert(name)
-          } else {
-            unknown = true
-          }
-        }
+    for position in fields.positions(of: .vary) {
+      fields[position].withUnsafeBytesOfValue { line in
+        for member in FieldList(line) { add(member) }
       }
     }
-    self.names = names.count < 2 ? Array(names) : names.sorted { $0.canonicalName < $1.canonicalName }
-    matchesNothing = unknown || names.count > Self.mostNames
+    if names.count > 1 {
+      names.sort { $0.canonicalName < $1.canonicalName }
+      names = names.indices.filter { $0 == 0 || names[$0] != names[$0 - 1] }.map { names[$0] }
+    }
+    if names.count > Self.mostNames { matchesNothing = true }
+  }
+
+  private mutating func add(_ member: UnsafeBufferPointer<UInt8>) {
+    // `*` is a token, so it would be accepted as a name.
+    if !member.isName("*"), let name = HTTPField.Name(String(decoding: member, as: UTF8.self)) {
+      names.append(name)
+    } else {
+      matchesNothing = true
+    }
   }
 }
