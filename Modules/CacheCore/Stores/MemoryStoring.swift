@@ -46,7 +46,9 @@ public final class MemoryEntry: Sendable {
   /// Returns the value, or `nil` if it is not a `Value`.
   @inlinable
   public func value<Value: Sendable>(as type: Value.Type) -> Value? {
-    Value.self == Data.self ? data as? Value : value as? Value
+    // A cast of the optional would be dynamic, too.
+    if Value.self == Data.self, let data { return data as? Value }
+    return value as? Value
   }
 }
 

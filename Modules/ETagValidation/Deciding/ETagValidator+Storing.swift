@@ -24,7 +24,9 @@ extension ETagValidator {
   func storedRequest(_ request: HTTPRequest, selectedBy vary: Vary, part: Range<Int64>?) -> HTTPRequest {
     let selecting = SelectingFields(of: request, vary: vary, secret: secret, mode: rules.mode)
     var fields = selecting.fields
-    if let part { fields.replace(.range, with: HTTPField(name: .range, value: "bytes=\(part.lowerBound)-\(part.upperBound - 1)")) }
+    if let part {
+      fields.replace(.range, with: HTTPField(name: .range, value: "bytes=\(part.lowerBound)-\(part.upperBound - 1)"))
+    }
     // A copy shares the URI with the request. Its parts would be checked again to make a new one.
     var stored = request
     stored.headerFields = fields
