@@ -72,7 +72,7 @@ struct PromotionTests {
     let (fixture, store) = try ManagerFixture.held()
     fixture.network.respond(to: fixture.url, with: .ok("text", cacheControl: "max-age=600"))
     _ = try await fixture.manager.load(fixture.url)
-    let log = fixture.manager.core.invalidations
+    let log = fixture.manager.core.environment.invalidations
     // Few paths share their position in the log with the resource. The test uses one that does not.
     let path = try #require(
       (0..<100).map { "/\($0)" }.first { path in
