@@ -53,7 +53,7 @@ extension HTTPResponse {
   ///   - limit: The largest body, in bytes, that the downloader may collect.
   ///   - length: The length of the body in bytes, or `nil` if it is unknown.
   package func isCollected(upTo limit: Int, length: Int64?) -> Bool {
-    guard limit > 0, let length, length <= Int64(limit) else { return false }
+    guard limit > 0, let length, (0...Int64(limit)).contains(length) else { return false }
     return length == 0 || status.kind == .successful && status != .partialContent
   }
 }
