@@ -7,7 +7,9 @@ import Testing
 struct CollectingRuleTests {
   @Test(
     "a length from 0 to the limit is collected, and no other, whatever the server states",
-    arguments: [(0, true), (1, true), (64, true), (65, false), (-1, false), (Int64.min, false), (Int64.max, false)] as [(Int64, Bool)])
+    arguments: [
+      (0, true), (1, true), (64, true), (65, false), (-1, false), (.min, false), (.max, false),
+    ] as [(Int64, Bool)])
   func lengths(_ length: Int64, _ isCollected: Bool) {
     #expect(HTTPResponse(status: .ok).isCollected(upTo: 64, length: length) == isCollected)
     #expect(!HTTPResponse(status: .ok).isCollected(upTo: 0, length: length))
