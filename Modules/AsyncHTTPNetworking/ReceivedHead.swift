@@ -1,4 +1,5 @@
 #if AsyncHTTP
+internal import CacheCore
 internal import HTTPTypes
 internal import NIOHTTP1
 
@@ -29,16 +30,8 @@ struct ReceivedHead: Sendable {
     } else if fields.contains(.transferEncoding) {
       bodyLength = nil
     } else {
-      bodyLength = fields[.contentLength].flatMap(Self.length)
+      bodyLength = fields.contentLength
     }
-  }
-
-  /// Parses a length. Repeated equal values are one length (RFC 9110 §8.6); other values return `nil`.
-  private static func length(_ value: String) -> Int64? {
-    if let length = Int64(value), length >= 0 { return length }
-    let values = Set(value.split(separator: ",").map { $0.drop(while: \.isWhitespace) })
-    guard values.count == 1, let text = values.first, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
-    return Int64(text)
   }
 }
 #endif

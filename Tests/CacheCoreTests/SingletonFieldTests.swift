@@ -22,6 +22,15 @@ struct SingletonFieldTests {
   }
 
   @Test(
+    "a Content-Length has digits only, and equal ones count as one",
+    arguments: [
+      (["5"], 5), (["05"], 5), (["5", "5"], 5), (["5, 05 ,\t5,"], 5), (["9223372036854775807"], .max), (["0"], 0),
+      (["+5"], nil), (["-5"], nil), (["5 5"], nil), (["\u{665}"], nil), (["5", "6"], nil), (["5", "+5"], nil), ([""], nil),
+      ([","], nil), (["9223372036854775808"], nil), ([], nil),
+    ] as [([String], Int64?)])
+  func length(_ lines: [String], _ length: Int64?) { #expect(fields(.contentLength, lines).contentLength == length) }
+
+  @Test(
     "the earliest valid Date applies",
     arguments: [
       (["Thu, 01 Jan 2026 00:00:05 GMT", "Thu, 01 Jan 2026 00:00:02 GMT"], 2), (["junk", "Thu, 01 Jan 2026 00:00:02 GMT"], 2),

@@ -29,13 +29,12 @@ package struct ContentRange: Hashable, Sendable {
     guard sides.count == 2 else { return nil }
     let ends = sides[0].split(separator: "-", omittingEmptySubsequences: false)
     // Without a complete length, only this bounds the last position, and the end of the range must not overflow.
-    guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last, last < .max else {
-      return nil
-    }
+    guard ends.count == 2, let first = Int64(digits: ends[0]), let last = Int64(digits: ends[1]), first <= last, last < .max
+    else { return nil }
     if sides[1] == "*" {
       completeLength = nil
     } else {
-      guard let length = Self.number(sides[1]), last < length else { return nil }
+      guard let length = Int64(digits: sides[1]), last < length else { return nil }
       completeLength = length
     }
     bytes = first..<(last + 1)
@@ -47,11 +46,5 @@ package struct ContentRange: Hashable, Sendable {
   /// The value of the field.
   package var fieldValue: String {
     "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(completeLength.map { "\($0)" } ?? "*")"
-  }
-
-  /// Parses a number that consists of digits only. `Int64("+1")` is a number, but not a valid position.
-  static func number(_ text: some StringProtocol) -> Int64? {
-    guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
-    return Int64(text)
   }
 }

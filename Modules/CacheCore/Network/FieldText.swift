@@ -8,6 +8,15 @@ extension Substring.UTF8View {
   }
 }
 
+extension Int64 {
+  /// Parses a number that consists of decimal digits only. `Int64("+1")` is a number, but not a length or a position in HTTP.
+  @inlinable
+  package init?(digits text: some StringProtocol) {
+    guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+    self.init(text)
+  }
+}
+
 extension UnsafeBufferPointer<UInt8> {
   /// Returns the bytes without leading and trailing spaces and tabs (`OWS`, RFC 9110 §5.6.3).
   @inlinable

@@ -36,6 +36,16 @@ extension HTTPFields {
     }
   }
 
+  /// The value of `Content-Length` in bytes, or `nil` if it is absent or invalid. Repeated equal lengths are one length
+  /// (RFC 9112 §6.3).
+  package var contentLength: Int64? {
+    guard let value = self[.contentLength] else { return nil }
+    if let length = Int64(digits: value) { return length }
+    let lengths = Set(value.utf8.split(separator: UInt8(ascii: ",")).map { Int64(digits: Substring($0.trimmingBlanks())) })
+    guard lengths.count == 1, let length = lengths.first else { return nil }
+    return length
+  }
+
   /// The value of `Content-Type`: of several, the last valid one, as browsers read it (Fetch, "extract a MIME type"). Several
   /// lines, and one line with commas, are alike.
   package var contentType: String? {

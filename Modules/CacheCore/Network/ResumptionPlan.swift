@@ -29,7 +29,7 @@ package struct ResumptionPlan: Hashable, Sendable {
       return nil
     }
     // An engine that decodes removes the field and the length. The counted bytes would not be those of a range.
-    guard let length, length > 0, head.headerFields[.contentLength].flatMap(ContentRange.number) == length else { return nil }
+    guard let length, length > 0, head.headerFields.contentLength == length else { return nil }
     if Self.tokens(head.headerFields[.acceptRanges]).contains("none") { return nil }
     guard let validator = RangeValidator(head.headerFields, now: now) else { return nil }
     self.validator = validator

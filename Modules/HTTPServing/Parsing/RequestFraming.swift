@@ -28,9 +28,7 @@ enum RequestFraming: Hashable, Sendable {
     }
     // A recipient may accept repeated equal lengths (§6.3). No usual client sends them, so the risk is not worth it.
     guard lengths.count == 1 else { throw .malformed("more than one Content-Length") }
-    guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }), let length = Int64(text) else {
-      throw .malformed("Content-Length is not a number")
-    }
+    guard let length = Int64(digits: text) else { throw .malformed("Content-Length is not a number") }
     self = length == 0 ? .noBody : .length(length)
   }
 
