@@ -37,20 +37,6 @@ extension CacheError {
     self.init(code, reason: meaning.reason, errno: (error as? IOError)?.errnoCode, underlying: error)
   }
 
-  static func truncated(received: Int64, expected: Int64?, underlying: (any Error)? = nil) -> CacheError {
-    let reason =
-      if let expected {
-        "the body ended after \(received) of \(expected) bytes"
-      } else {
-        "the body was cut off after \(received) bytes"
-      }
-    return CacheError(.truncatedBody, reason: reason, underlying: underlying)
-  }
-
-  static func overlong(received: Int64, expected: Int64) -> CacheError {
-    CacheError(.malformedResponse, reason: "the body is longer than the announced \(expected) bytes")
-  }
-
   /// The error for a caller's client that follows redirects.
   static var followsRedirects: CacheError {
     CacheError(

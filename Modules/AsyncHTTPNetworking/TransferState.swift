@@ -237,7 +237,7 @@ struct TransferState {
     metrics.bytesOnWire = progress.received
     metrics.bytesDecoded = progress.received
     if let expected = progress.expected, progress.received > expected {
-      return (nil, fail(CacheError.overlong(received: progress.received, expected: expected)))
+      return (nil, fail(.overlong(expected: expected)))
     }
     unread.append(bytes)
     // The end follows the last byte at once, so nothing waits and the reader is woken once for both.

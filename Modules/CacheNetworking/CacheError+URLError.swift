@@ -40,16 +40,6 @@ extension CacheError {
     }
   }
 
-  static func truncated(received: Int64, expected: Int64?, underlying: (any Error)? = nil) -> CacheError {
-    let reason =
-      if let expected {
-        "the body ended after \(received) of \(expected) bytes"
-      } else {
-        "the body was cut off after \(received) bytes"
-      }
-    return CacheError(.truncatedBody, reason: reason, underlying: underlying)
-  }
-
   private static func meaning(of code: URLError.Code) -> (Code, String)? {
     switch code {
     case .cancelled: (.cancelled, "cancelled")

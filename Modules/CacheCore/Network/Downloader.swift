@@ -26,7 +26,7 @@ public struct DownloadRequest: Sendable {
   /// - The length of the body is unknown or greater.
   /// - The response is not successful (2xx) or is a part (206), because its reader may reject it at the head.
   ///
-  /// It may also return a body of any response that has arrived completely. If a body fails while it is collected, the response
+  /// It may also return any body up to this size that has already arrived completely. If a body fails while it is collected, the response
   /// is returned with the bytes so far as a stream, which then throws the error.
   public var collectUpTo: Int
 
@@ -55,6 +55,28 @@ extension HTTPResponse {
   package func isCollected(upTo limit: Int, length: Int64?) -> Bool {
     guard limit > 0, let length, (0...Int64(limit)).contains(length) else { return false }
     return length == 0 || status.kind == .successful && status != .partialContent
+  }
+}
+
+extension CacheError {
+  /// The error for a body that ended too early.
+  ///
+  /// - Parameters:
+  ///   - received: The number of bytes that were received.
+  ///   - expected: The number of bytes that the head announced, or `nil` if it announced none.
+  package static func truncated(received: Int64, expected: Int64?, underlying: (any Error)? = nil) -> CacheError {
+    let reason =
+      if let expected {
+        "the body ended after \(received) of \(expected) bytes"
+      } else {
+        "the body was cut off after \(received) bytes"
+      }
+    return CacheError(.truncatedBody, reason: reason, underlying: underlying)
+  }
+
+  /// The error for a body with more bytes than the head announced.
+  package static func overlong(expected: Int64) -> CacheError {
+    CacheError(.malformedResponse, reason: "the body is longer than the announced \(expected) bytes")
   }
 }
 

@@ -146,8 +146,7 @@ private final class PulledBody: ResourceBody.Source {
       return state.delivered
     }
     if let length, delivered > length {
-      let error = CacheError(
-        .malformedResponse, reason: "the body is longer than the announced \(length) bytes")
+      let error = CacheError.overlong(expected: length)
       // The closure has more bytes and must learn that no reader will request them.
       if end(.failure(error)) { onCancel?() }
       throw error
@@ -158,9 +157,7 @@ private final class PulledBody: ResourceBody.Source {
   private func finish() throws(CacheError) -> Data? {
     try check()
     let delivered = state.withLock { $0.delivered }
-    if let length, delivered < length {
-      throw CacheError(.truncatedBody, reason: "the body ended after \(delivered) of \(length) bytes")
-    }
+    if let length, delivered < length { throw .truncated(received: delivered, expected: length) }
     end(.success(()))
     return nil
   }

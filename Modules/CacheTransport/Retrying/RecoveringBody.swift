@@ -114,7 +114,7 @@ final class RecoveringBody: ResourceBody.Source {
     guard let part else { return nil }
     let position = log.delivered.load(ordering: .relaxed) + Int64(part.count)
     if let length, position > length {
-      throw CacheError(.malformedResponse, reason: "the body is longer than the expected \(length) bytes")
+      throw .overlong(expected: length)
     }
     // Not a race, because only one reader is admitted at a time.
     log.delivered.store(position, ordering: .relaxed)
@@ -124,7 +124,7 @@ final class RecoveringBody: ResourceBody.Source {
   private func checkLength() throws(CacheError) {
     let position = log.delivered.load(ordering: .relaxed)
     guard let length, position < length else { return }
-    throw CacheError(.truncatedBody, reason: "the body ended after \(position) of \(length) bytes")
+    throw .truncated(received: position, expected: length)
   }
 
   private func end(_ outcome: Outcome) {
