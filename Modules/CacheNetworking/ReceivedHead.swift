@@ -29,11 +29,14 @@ struct ReceivedHead {
   init?(_ platform: HTTPURLResponse, method: HTTPRequest.Method, lacksBody: Bool = false) {
     guard (100...999).contains(platform.statusCode) else { return nil }
     var fields = Self.fields(of: platform)
-    let length = fields[.contentLength].flatMap(Self.length(from:))
+    let status = platform.statusCode
+    let describesOtherBody = method == .head || status == 204 || status == 304
+    // A transfer coding overrides the length (RFC 9112 §6.3).
+    if !describesOtherBody, fields.contains(.transferEncoding) { fields[.contentLength] = nil }
+    let length = fields.contentLength
     // With an invalid length, or two that differ, the end of the body is unknown (RFC 9112 §6.3).
     guard length != nil || fields[.contentLength] == nil else { return nil }
-    let status = platform.statusCode
-    if method == .head || status == 204 || status == 304 {
+    if describesOtherBody {
       // These fields describe the response to GET (RFC 9110 §8.6), so they stay although there is no body.
       (bodyLength, encodedLength) = (0, nil)
     } else if lacksBody {
@@ -51,16 +54,10 @@ struct ReceivedHead {
 
   private static func isDecoded(_ contentEncoding: String?) -> Bool {
     guard let contentEncoding else { return false }
+    // These two names stand for no coding, and the platform skips them.
     let codings = contentEncoding.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces).lowercased() }
+      .filter { $0 != "identity" && $0 != "none" }
     return !codings.isEmpty && codings.allSatisfy(decodedCodings.contains)
-  }
-
-  /// Parses a length. Repeated equal values are one length (RFC 9110 §8.6); other values return `nil`.
-  private static func length(from value: String) -> Int64? {
-    if value.utf8.allSatisfy({ (48...57).contains($0) }) { return Int64(value) }
-    let values = Set(value.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
-    guard values.count == 1, let text = values.first, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
-    return Int64(text)
   }
 
   /// Returns the fields sorted by name, because a dictionary has no order. A name that is not a token is not valid in HTTP and is

@@ -88,27 +88,25 @@ struct ResponseAssembler {
 
   /// Counts the next bytes of a body. Returns `false` if they need ``receive(_:)``.
   mutating func count(_ data: Data) -> Bool {
-    guard held == nil, head != nil else { return false }
-    received += Int64(data.count)
+    guard held == nil, let head else { return false }
+    let received = received + Int64(data.count)
+    if let length = head.bodyLength, received > length { return false }
+    self.received = received
     return true
   }
 
   /// Receives bytes.
-  mutating func receive(_ data: Data) -> [SessionDataTask.Event] {
-    if held?.isFromTunnel == true {
-      // A successful response to CONNECT has no body, so these bytes are the server's.
-      received += Int64(data.count)
-      return release() + [.data(data)]
-    }
-    if held != nil {
-      received += Int64(data.count)
-      held?.chunks.append(data)
-      held?.bytes += data.count
-      return (held?.bytes ?? 0) > Self.heldLimit ? release() : []
-    }
-    guard head != nil else { return [] }
+  ///
+  /// - Throws: `CacheError.Code.malformedResponse` if the body is longer than announced.
+  mutating func receive(_ data: Data) throws(CacheError) -> [SessionDataTask.Event] {
+    guard let announced = held?.head ?? head else { return [] }
     received += Int64(data.count)
-    return [.data(data)]
+    if let length = announced.bodyLength, received > length { throw .overlong(expected: length) }
+    // A successful response to CONNECT has no body, so these bytes are the server's.
+    guard held?.isFromTunnel == false else { return release() + [.data(data)] }
+    held?.chunks.append(data)
+    held?.bytes += data.count
+    return (held?.bytes ?? 0) > Self.heldLimit ? release() : []
   }
 
   /// Releases the held response, which no credential supersedes.

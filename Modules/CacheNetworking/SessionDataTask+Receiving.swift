@@ -17,10 +17,10 @@ extension SessionDataTask {
     }
   }
 
-  func receive(_ data: Data, at uptime: Duration) -> [Event] {
-    state.withLock { state in
+  func receive(_ data: Data, at uptime: Duration) throws(CacheError) -> [Event] {
+    try state.withLock { state throws(CacheError) in
       state.lastActivity = uptime
-      return state.assembler.receive(data)
+      return try state.assembler.receive(data)
     }
   }
 
@@ -76,13 +76,13 @@ extension SessionDataTask {
   /// Counts the next bytes of a body and passes them on, in one critical section. Returns `false` if they need
   /// ``receive(_:at:)``.
   func pass(_ data: Data, at uptime: Duration) -> Bool {
-    let delivery: Delivery? = state.withLock { state in
+    let consequences: Consequences? = state.withLock { state in
       guard state.assembler.count(data) else { return nil }
       state.lastActivity = uptime
       return state.deliver(data, limit: bufferLimit)
     }
-    guard let delivery else { return false }
-    carryOut(delivery)
+    guard let consequences else { return false }
+    carryOut(consequences)
     return true
   }
 
@@ -91,8 +91,9 @@ extension SessionDataTask {
     switch event {
     case .head(let head):
       let wakeUp = state.withLock { state in
-        let isCollecting = head.isCollected(upTo: collectUpTo, length: state.assembler.bodyLength)
-        state.buffer.receive(head: head, isCollecting: isCollecting)
+        let length = state.assembler.bodyLength
+        let isCollected = head.isCollected(upTo: collectUpTo, length: length)
+        state.buffer.receive(head: head, collectedLength: isCollected ? length : nil)
         return state.buffer.wakeUp()
       }
       wakeUp?()
@@ -101,28 +102,29 @@ extension SessionDataTask {
     }
   }
 
-  private func carryOut(_ delivery: Delivery) {
-    if delivery.stops { stop() }
-    delivery.wakeUp?()
-  }
-
-  /// The work that a chunk causes, to be done outside the lock.
-  struct Delivery {
+  /// The work that a step of the transfer causes, to be done outside the lock.
+  struct Consequences {
     var wakeUp: TransferBuffer.WakeUp?
-    /// Whether the transfer ends because its reader is too slow.
+    /// Whether the transfer was running and ends.
     var stops = false
   }
 }
 
 extension SessionDataTask.State {
-  mutating func deliver(_ data: Data, limit: Int?) -> SessionDataTask.Delivery {
+  mutating func deliver(_ data: Data, limit: Int?) -> SessionDataTask.Consequences {
     buffer.receive(data)
     // A waiting reader accepts a chunk of any size. The platform decides the size.
-    if let wakeUp = buffer.wakeUp() { return SessionDataTask.Delivery(wakeUp: wakeUp) }
-    guard let limit, buffer.retainedBytes > limit else { return SessionDataTask.Delivery() }
-    let error = CacheError(
-      .readerTooSlow, reason: "more than \(limit) received bytes were not read; Foundation has no back-pressure")
-    guard buffer.cancelReader(because: error) else { return SessionDataTask.Delivery() }
-    return SessionDataTask.Delivery(stops: buffer.end(.cancelled))
+    if let wakeUp = buffer.wakeUp() { return SessionDataTask.Consequences(wakeUp: wakeUp) }
+    guard let limit, buffer.retainedBytes > limit else { return SessionDataTask.Consequences() }
+    return cancel(
+      because: CacheError(
+        .readerTooSlow, reason: "more than \(limit) received bytes were not read; Foundation has no back-pressure"))
+  }
+
+  /// Cancels the reader, which gets this error as its end, and the transfer.
+  mutating func cancel(because error: CacheError) -> SessionDataTask.Consequences {
+    guard buffer.cancelReader(because: error) else { return SessionDataTask.Consequences() }
+    let stops = buffer.end(.cancelled)
+    return SessionDataTask.Consequences(wakeUp: buffer.wakeUp(), stops: stops)
   }
 }

@@ -113,15 +113,7 @@ public final class SessionDataTask: Sendable {
   public func cancel() { cancel(because: .cancelled) }
 
   /// Cancels the transfer. Its reader ends with this error.
-  func cancel(because error: CacheError) {
-    let (stops, wakeUp): (Bool, TransferBuffer.WakeUp?) = state.withLock { state in
-      guard state.buffer.cancelReader(because: error) else { return (false, nil) }
-      return (state.buffer.end(.cancelled), state.buffer.wakeUp())
-    }
-    // Stop the transfer first: a reader that is resumed may send the same request again at once.
-    if stops { stop() }
-    wakeUp?()
-  }
+  func cancel(because error: CacheError) { carryOut(state.withLock { $0.cancel(because: error) }) }
 
   /// Starts the transfer. Later calls, and calls after the end, do nothing.
   package func resume() {
@@ -145,9 +137,14 @@ public final class SessionDataTask: Sendable {
   /// The metrics so far.
   public var metrics: TransferMetrics { state.withLock { $0.assembler.metrics } }
 
-  func stop() {
-    cancelPlatform()
-    leave(.cancelled)
+  /// Does the work that a step of the transfer causes.
+  func carryOut(_ consequences: Consequences) {
+    // Stop the transfer first: a reader that is resumed may send the same request again at once.
+    if consequences.stops {
+      cancelPlatform()
+      leave(.cancelled)
+    }
+    consequences.wakeUp?()
   }
 
   /// Cancels the platform's task on the session's queue. Foundation on Linux traps if a task is cancelled while another thread

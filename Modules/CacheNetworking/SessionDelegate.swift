@@ -220,7 +220,11 @@ public final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked
     let uptime = entry.clock.uptime
     // The fast path: most chunks arrive while nothing is held back.
     if entry.transfer.pass(data, at: uptime) { return }
-    publish(entry.transfer.receive(data, at: uptime), of: entry.transfer)
+    do throws(CacheError) {
+      publish(try entry.transfer.receive(data, at: uptime), of: entry.transfer)
+    } catch {
+      entry.transfer.finish(error, stopping: true)
+    }
   }
 
   /// Ends a transfer.

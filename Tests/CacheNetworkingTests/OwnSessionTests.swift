@@ -10,14 +10,17 @@ import Testing
 import FoundationNetworking
 #endif
 
-/// A protocol that responds at once. Foundation on Linux traps on an infinite time-out of a request over the network.
+/// A protocol that responds at once with five bytes. The query of the URL is the length that it announces.
+///
+/// Foundation on Linux traps on an infinite time-out of a request over the network, and libcurl never delivers too many bytes.
 private final class InstantProtocol: URLProtocol {
   override static func canInit(with request: URLRequest) -> Bool { true }
   override static func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 
   override func startLoading() {
+    let fields = request.url?.query().map { ["Content-Length": $0] }
     guard let url = request.url,
-      let response = HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: [:])
+      let response = HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: fields ?? [:])
     else { return }
     client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
     client?.urlProtocol(self, didLoad: Data("bytes".utf8))
@@ -133,6 +136,19 @@ private final class InstantProtocol: URLProtocol {
       let refused = try await delegate.start(URLRequest(url: origin.url("/a")), in: session).response()
       #expect(refused.head.status == .unauthorized)
     }
+  }
+
+  @Test("a body that is longer than announced fails, also if it may be collected", arguments: [0, 100])
+  func overlong(collectUpTo: Int) async throws {
+    let platform = URLSessionConfiguration.ephemeral
+    platform.protocolClasses = [InstantProtocol.self]
+    let downloader = SessionDownloader(platform: platform)
+    defer { downloader.close() }
+    let head = try HTTPRequest(resource: #require(URL(string: "http://origin/a?3")))
+    let response = try await downloader.download(DownloadRequest(head: head, collectUpTo: collectUpTo))
+    #expect(response.body.length == 3 && response.body.data == nil)
+    let error = await #expect(throws: CacheError.self) { try await response.body.collect() }
+    #expect(error?.code == .malformedResponse)
   }
 
   @Test("the session's time-out applies, also an infinite one")
