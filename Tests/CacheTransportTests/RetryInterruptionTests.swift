@@ -33,6 +33,20 @@ struct RetryInterruptionTests {
     #expect(response.metrics().bytesDecoded == 10_000)
   }
 
+  @Test("a body of unknown length is replaced by one that arrives whole")
+  func whole() async throws {
+    let probe = RequestProbe { number, _ in
+      guard number == 1 else { return DownloadResponse(head: HTTPResponse(status: .ok), body: ResourceBody(Data("abc".utf8))) }
+      return .scripted(200, [:], BreakingBody(Data("abc".utf8), breaks: (0, lost)), length: nil)
+    }
+    var request = request()
+    request.collectUpTo = 100
+    let response = try await probe.retrying(.eager(2)).download(request)
+    #expect(response.body.length == nil)
+    #expect(try await response.body.collect() == Data("abc".utf8))
+    #expect(response.metrics().attempts == 2)
+  }
+
   @Test("a new response is not used if its head does not describe the same content")
   func otherHead() async throws {
     let others: [@Sendable () -> DownloadResponse] = [

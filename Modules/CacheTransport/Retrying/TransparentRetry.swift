@@ -6,7 +6,7 @@ struct TransparentRetry: BodyRecovery {
   let attempts: RetryLoop
   /// The head that was returned.
   let head: HTTPResponse
-  /// The announced length of its body in bytes.
+  /// The announced length of its body in bytes, or `nil` if it is unknown.
   let length: Int64?
 
   func continuation(after error: CacheError, at position: Int64) async throws(CacheError) -> Continuation {
@@ -14,7 +14,8 @@ struct TransparentRetry: BodyRecovery {
     attempts.log.note(error)
     guard position == 0 else { throw attempts.interruption(error, at: position) }
     let response = try await attempts.nextResponse(after: RetryLoop.original(of: error))
-    guard Self.describesSameContent(head, response.head), length == response.body.length else {
+    // A body that arrives whole has a length, also if none was announced.
+    guard Self.describesSameContent(head, response.head), length == nil || length == response.body.length else {
       attempts.giveUp(response)
       // A transient status says nothing about the resource. Starting over would repeat the request that was just refused.
       guard !attempts.policy.statuses.contains(response.head.status.code) || response.head.status == head.status else {
