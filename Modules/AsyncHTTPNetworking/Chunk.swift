@@ -24,7 +24,10 @@ struct Chunk: Sendable {
 
   /// Creates an empty chunk for a body of this length. Its bytes are copied when they arrive, so that the connection can reuse
   /// its buffer.
-  init(collecting length: Int) { collected = Data(capacity: length) }
+  init(collecting length: Int) {
+    // The length is the server's claim, so it must not reserve a large buffer.
+    collected = Data(capacity: min(length, 1 << 20))
+  }
 
   mutating func append(_ part: ByteBuffer) {
     count += part.readableBytes

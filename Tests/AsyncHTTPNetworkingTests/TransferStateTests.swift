@@ -86,6 +86,25 @@ struct TransferStateTests {
     #expect(try state.take(at: Self.at(2)).0?.get()?.count == 9)
   }
 
+  @Test("the memory for a body that is collected does not depend on a length that the server invents")
+  func claimedLength() throws {
+    var state = TransferState(limits: TransferLimits(idle: .seconds(10), collectUpTo: .max), calledAt: Self.at(0))
+    _ = state.start(at: Self.at(0))
+    _ = state.receive(try Self.head(length: .max), at: Self.at(1))
+    _ = Self.receive(50, at: Self.at(2), in: &state)
+    #expect(state.takeResponse() == nil)
+    _ = state.finish(at: Self.at(3))
+    #expect(try state.takeResponse()?.get().0.bodyLength == .max)
+    #expect(try state.take(at: Self.at(3)).0?.get()?.count == 50)
+    #expect(error(of: &state)?.code == .truncatedBody)
+  }
+
+  @Test("a length with a sign is not a length", arguments: ["+5", "-5"])
+  func signedLength(text: String) throws {
+    let head = try ReceivedHead(status: 200, version: .http1_1, headers: ["Content-Length": text], method: .get)
+    #expect(head.bodyLength == nil)
+  }
+
   @Test("a short body that has arrived before its head was read is returned with it")
   func arrivedBody() throws {
     var (state, _) = try Self.collecting(length: nil)
