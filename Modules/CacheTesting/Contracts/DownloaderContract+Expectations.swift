@@ -20,6 +20,14 @@ extension DownloaderContract {
     try await get(url, from: downloader).body.collect()
   }
 
+  /// Runs an operation that must end while `gate` holds back the rest of a response.
+  ///
+  /// A downloader that waits for the rest violates the statement. The time limit of the case then cancels the task, which opens
+  /// the gate, so that the abandoned operation ends too.
+  static func whileClosed<Value>(_ gate: Gate, _ operation: () async throws -> Value) async throws -> Value {
+    try await withTaskCancellationHandler(operation: operation) { gate.open() }
+  }
+
   /// Returns the error of an operation that must fail.
   static func failure(_ what: String, _ operation: () async throws -> Void) async throws -> CacheError {
     do {

@@ -56,11 +56,13 @@ extension DownloaderContract {
         let gate = Gate()
         let body = StoreContract.bytes(200_000)
         let url = try await origin.serve(ContractResponse(body: body, framing: framing, bodyGate: gate))
-        let response = try await get(url, from: downloader)
+        let response = try await whileClosed(gate) { try await get(url, from: downloader) }
         // A double holds its whole body at the gate, because it has no wire.
         if !origin.hasSockets { gate.open() }
         var iterator = response.body.makeAsyncIterator()
-        guard var whole = try await iterator.next() else { throw ContractViolation("the body has no first chunk") }
+        guard var whole = try await whileClosed(gate, { try await iterator.next() }) else {
+          throw ContractViolation("the body has no first chunk")
+        }
         gate.open()
         while let chunk = try await iterator.next() { whole.append(chunk) }
         try ContractViolation.expect(whole == body, "the received bytes differ")

@@ -49,6 +49,20 @@ struct CollectedBodyTests {
     }
   }
 
+  #if ContentDecoding
+  @Test("a collected body that is decoded is a stream of unknown length")
+  func decoded() async throws {
+    let url = try TestRequest.url("https://example.com/a")
+    let (text, packed) = (Coded.text(10_000), Coded.encode(Coded.text(10_000)))
+    network.serve(url) { _ in .response(.ok, fields: [.contentEncoding: "gzip"], body: packed) }
+    let response = try await network.decoding().download(request(url, collectUpTo: packed.count))
+    #expect(response.body.data == nil && response.body.length == nil)
+    #expect(response.head.headerFields[.contentEncoding] == nil && response.head.headerFields[.contentLength] == nil)
+    #expect(try await response.body.collect() == text)
+    #expect(response.metrics().bytesDecoded == 10_000 && response.metrics().bytesOnWire == Int64(packed.count))
+  }
+  #endif
+
   @Test("a limit refuses a collected body that is larger")
   func limited() async throws {
     let url = try TestRequest.url("https://example.com/a")
