@@ -4,6 +4,14 @@ import Testing
 
 @testable import DiskStore
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -89,6 +97,25 @@ struct MissTests {
     if !fromStart { try await cache.store(bytes(10), for: CacheKey(resource: "s"), metadata: metadata(at: clock.now)) }
     #expect(try await cache.entry(for: key) == nil)
     _ = try await cache.entryCount
+    try put(whole, entryPath)
+    #expect(try await cache.entry(for: key) != nil)
+    #expect(try await cache.variants(of: key.resource).isEmpty == false)
+  }
+
+  @Test("misses read the file system if the lock is lost in a search for other caches")
+  func lostLock() async throws {
+    let fails = Lock(false)
+    var calls = FileCalls.system
+    calls.lock = { descriptor, mode in
+      fails.withLock { $0 } && mode & LOCK_SH != 0 ? .ioFailure : FileCalls.system.lock(descriptor, mode)
+    }
+    let cache = try folder.sharedCache(clock: clock, calls: calls)
+    for _ in 0..<2 {
+      #expect(try await cache.entry(for: key) == nil)
+      #expect(try await cache.entryCount == 0)
+      fails.withLock { $0 = true }
+      clock.advance(by: .seconds(1))
+    }
     try put(whole, entryPath)
     #expect(try await cache.entry(for: key) != nil)
     #expect(try await cache.variants(of: key.resource).isEmpty == false)
@@ -181,6 +208,30 @@ struct MissTests {
       #expect(try await one.entry(for: key) != nil)
       #expect(try await one.variants(of: key.resource).isEmpty == false)
     }
+  }
+
+  @Test("a cache that could not tell the others of itself when it opened the folder tells them before its first change")
+  func lateNewcomer() async throws {
+    let folder = try TemporaryFolder()
+    let one = try folder.sharedCache()
+    _ = try await one.entryCount
+    let attempts = Lock(0)
+    var calls = FileCalls.system
+    calls.writeCounter = { descriptor, bytes, offset in
+      let attempt = attempts.withLock { attempts in
+        if offset == 256 { attempts += 1 }
+        return attempts
+      }
+      return attempt == 1 && offset == 256 ? .failure(.ioFailure) : FileCalls.system.writeCounter(descriptor, bytes, offset)
+    }
+    let other = try folder.sharedCache(calls: calls)
+    #expect(attempts.withLock { $0 } == 1)
+    let opened = SystemClock().uptime
+    try await Turns.until { SystemClock().uptime > opened + Generation.lease }
+    for _ in 0..<2 { #expect(try await one.entry(for: key) == nil) }
+    try await other.store(bytes(10), for: key, metadata: metadata())
+    #expect(try await one.entry(for: key) != nil)
+    #expect(attempts.withLock { $0 } == 2)
   }
 
   @Test("a closed store throws an error even for misses known from memory")

@@ -41,8 +41,16 @@ final class Generation: Sendable {
   private let state: Lock<State>
   /// The identity of the open file. Another file may have replaced it at its path.
   let identity: FileStatus.Identity
-  /// The system's uptime at which the leases of caches that opened the file earlier have ended, or `nil` if they have.
-  private let leasesEnd: Lock<Duration?>
+  private let leases = Lock(Leases.ended)
+
+  /// The leases of caches that opened the file earlier.
+  private enum Leases {
+    case ended
+    /// They end at this uptime of the system.
+    case endAt(Duration)
+    /// They are renewed, because ``Counter/opened`` could not be incremented.
+    case renewed
+  }
 
   /// The values of all counters.
   private struct Numbers {
@@ -101,12 +109,11 @@ final class Generation: Sendable {
     turn = try? FileDescriptor(Paths.parent(of: path) + "/tmp", .folder)
     // Every cache has the shared lock, so the exclusive lock proves that there is no other.
     let isAlone = turn != nil && file.tryLocking(calls) == nil
-    leasesEnd = Lock(nil)
     state = Lock(State(isAtomic: false))
     if isAlone { makeEqual() }
     let opened = (read()?.opened ?? 0) &+ 1
-    _ = write(opened, to: .opened)
-    if !isAlone { leasesEnd.withLock { $0 = SystemClock().uptime + Self.lease } }
+    let leases = endLeases(opened)
+    if !isAlone { self.leases.withLock { $0 = leases } }
     let error = file.lockShared(calls)
     state.withLock { state in
       state.isAtomic = turn != nil && (error == nil || error == .wouldBlock)
@@ -127,9 +134,16 @@ final class Generation: Sendable {
   /// that opens the file.
   func checkOthers() {
     guard let opened = read()?.opened, opened != state.withLock({ $0.openedAlone }) else { return }
-    if file.tryLocking(calls) == nil { state.withLock { $0.openedAlone = opened } }
-    // The attempt may have released the shared lock.
-    _ = file.lockShared(calls)
+    let isAlone = file.tryLocking(calls) == nil
+    // The attempt may have released the shared lock. Without it, another cache takes itself for the only one.
+    let isShared = file.lockShared(calls) == nil
+    state.withLock { state in
+      if !isShared {
+        (state.isAtomic, state.openedAlone) = (false, nil)
+      } else if isAlone {
+        state.openedAlone = opened
+      }
+    }
   }
 
   deinit {
@@ -238,11 +252,16 @@ final class Generation: Sendable {
   }
 
   private func waitForLeases() {
-    guard let end = leasesEnd.withLock({ $0 }) else { return }
+    guard case .endAt(let end) = leases.withLock({ $0 }) else { return }
     while case let left = end - SystemClock().uptime, left > .zero {
       usleep(UInt32(left.saturatedNanoseconds / 1_000 + 1))
     }
-    leasesEnd.withLock { $0 = nil }
+    leases.withLock { $0 = .ended }
+  }
+
+  /// Writes the counter that tells other caches of this one, and returns the state of their leases.
+  private func endLeases(_ opened: UInt64) -> Leases {
+    write(opened, to: .opened) ? .endAt(SystemClock().uptime + Self.lease) : .renewed
   }
 
   private func increment(_ counter: Counter) {
@@ -257,6 +276,10 @@ final class Generation: Sendable {
         _ = Self.fresh.withUnsafeBytes { calls.writeCounter(file.raw, $0, 0) }
         // The start of the change is lost, so its end is not counted either.
         all = counter == .finished ? nil : read()
+      }
+      if let opened = all?.opened, case .renewed = leases.withLock({ $0 }) {
+        let leases = endLeases(opened &+ 1)
+        self.leases.withLock { $0 = leases }
       }
       let isCounted = all.map { write($0[counter] &+ 1, to: counter) } ?? false
       state.withLock { state in

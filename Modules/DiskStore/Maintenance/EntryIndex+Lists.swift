@@ -18,18 +18,17 @@ extension EntryIndex {
   func endList(_ found: [EntryName: Use]) -> [EntryName] {
     // The slow work is done outside the lock.
     let list = list(of: found)
-    let (again, old) = state.withLock { state in
+    let (again, old, folder) = state.withLock { state in
       let again = state.doubted.values.reduce(state.touched ?? []) { $0.union($1) }
       let old = state.take(list, but: again)
       for (name, time) in state.early { _ = state.use(name, at: time) }
       state.touched = nil
       state.early = [:]
       state.lists += 1
-      state.listed = nil
       state.isComplete = true
-      return (again, old)
+      return (again, old, state.trust(nil))
     }
-    withExtendedLifetime(old) {}
+    withExtendedLifetime((old, folder)) {}
     return Array(again)
   }
 
@@ -55,10 +54,11 @@ extension EntryIndex {
   ///   - uses: The uses by other caches before the list began.
   ///   - seesUses: Whether the list reflects those uses. If not, it has the sizes of that time but the uses of another.
   func trust(in folder: FileDescriptor? = nil, since changes: FolderChanges?, _ uses: FolderUses? = nil, seesUses: Bool = true) {
-    state.withLock { state in
-      (state.listed, state.listedUses, state.sizedUses) = (changes, seesUses ? uses : nil, uses)
-      state.folder = folder
+    let old = state.withLock { state in
+      (state.listedUses, state.sizedUses) = (seesUses ? uses : nil, uses)
+      return state.trust(changes, in: folder)
     }
+    withExtendedLifetime(old) {}
   }
 
   /// Whether all sizes match the files. A cache that appends to a file also counts a use.

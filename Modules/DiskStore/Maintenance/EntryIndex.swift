@@ -87,14 +87,13 @@ final class EntryIndex: Sendable {
   }
 
   /// Makes the index unreliable until the next list, because all entries are about to be removed.
-  func removingAll() { state.withLock { $0.listed = nil } }
+  func removingAll() { withExtendedLifetime(state.withLock { $0.trust(nil) }) {} }
 
   func removedAll() {
     let old = state.withLock { state in
       // A simultaneous store may have been counted and removed, or neither. The next query checks the files.
-      state.listed = nil
       defer { state.forgetEntries() }
-      return (state.entries, state.order)
+      return (state.entries, state.order, state.trust(nil))
     }
     withExtendedLifetime(old) {}
   }

@@ -22,9 +22,9 @@ struct EntryIndexState {
   var isComplete = false
   var isClosed = false
   /// The changes of other caches when the last list began, or `nil` if the files must be listed.
-  var listed: FolderChanges? { didSet { (leaseEnd, folder) = (.zero, nil) } }
+  private(set) var listed: FolderChanges?
   /// The folder of the entries that the last list read, while the index is reliable. A path from it is quicker to resolve.
-  var folder: FileDescriptor?
+  private(set) var folder: FileDescriptor?
   /// The system's uptime until which no other cache can have changed anything since the last list; see ``Generation/lease``.
   var leaseEnd = Duration.zero
   /// The uses by other caches at that time, or `nil` if unknown.
@@ -126,6 +126,14 @@ struct EntryIndexState {
       for (name, use) in changed.byLastUse() { set(name, use) }
       return (known, knownOrder)
     }
+  }
+
+  /// Makes the index reliable until other caches change something, or unreliable with `nil`.
+  ///
+  /// - Returns: The folder of an earlier list. It is to be released outside the lock, because that closes it.
+  mutating func trust(_ changes: FolderChanges?, in folder: FileDescriptor? = nil) -> FileDescriptor? {
+    defer { (listed, self.folder, leaseEnd) = (changes, folder, .zero) }
+    return self.folder
   }
 
   mutating func forgetEntries() { (entries, order) = (ResourceTable(), order.emptied) }
