@@ -82,3 +82,90 @@ extension ResourceManager {
     return task
   }
 }
+
+/// A running load, as returned by the calls that take a completion handler. Releasing the task does not end the load.
+public final class LoadTask: Sendable {
+  private enum Phase {
+    case running(cancel: (@Sendable () -> Void)?)
+    case cancelled
+    case ended
+  }
+
+  private let phase = Lock(Phase.running(cancel: nil))
+  /// The identifier of the load in the events that an observer receives.
+  public let id: LoadID
+  /// The priority of the load, which can be raised while the load runs.
+  public let priority: LoadPriority
+
+  init(id: LoadID = LoadID(), priority: LoadPriority) {
+    self.id = id
+    self.priority = priority
+  }
+
+  /// Ends the load with a cancellation. The transfer stops if no other load waits for it. Does nothing after the load has ended.
+  public func cancel() {
+    let cancel = phase.withLock { phase -> (@Sendable () -> Void)? in
+      guard case .running(let cancel) = phase else { return nil }
+      phase = .cancelled
+      return cancel
+    }
+    cancel?()
+  }
+
+  /// Whether ``cancel()`` was called before the load ended.
+  public var isCancelled: Bool { phase.withLock { if case .cancelled = $0 { true } else { false } } }
+
+  /// Sets the work that cancels the load. Runs it at once if the task is cancelled already.
+  func onCancel(_ work: @escaping @Sendable () -> Void) {
+    let isLate = phase.withLock { phase in
+      if case .cancelled = phase { return true }
+      if case .running = phase { phase = .running(cancel: work) }
+      return false
+    }
+    if isLate { work() }
+  }
+
+  /// Ends the task after the load has its result.
+  func finish() {
+    // The former phase is released outside the lock, because it may hold the last reference to a user's object.
+    let former = phase.withLock { phase in
+      defer { if case .running = phase { phase = .ended } }
+      return phase
+    }
+    withExtendedLifetime(former) {}
+  }
+}
+
+/// The callbacks of one load, which run on their queue.
+final class CallbackDelivery<Value: Sendable>: Sendable {
+  private let queue: CallbackQueue
+  private let progress: (@Sendable (LoadProgress) -> Void)?
+  private let completion: @Sendable (Result<Resource<Value>, CacheError>) -> Void
+  private let isCompleted = Lock(false)
+
+  init(
+    queue: CallbackQueue, progress: (@Sendable (LoadProgress) -> Void)?,
+    completion: @escaping @Sendable (Result<Resource<Value>, CacheError>) -> Void
+  ) {
+    self.queue = queue
+    self.progress = progress
+    self.completion = completion
+  }
+
+  func report(_ event: ResourceEvent<Value>) {
+    guard let progress, case .progress(let report) = event else { return }
+    queue.execute {
+      // The completion may have overtaken this report. For example, a cancellation on the main thread completes at once, and
+      // reports that were queued before it run later.
+      guard !self.isCompleted.withLock({ $0 }) else { return }
+      progress(report)
+    }
+  }
+
+  func complete(_ result: Result<Resource<Value>, CacheError>) {
+    queue.execute {
+      self.isCompleted.withLock { $0 = true }
+      self.completion(result)
+    }
+  }
+}

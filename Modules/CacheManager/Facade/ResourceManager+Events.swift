@@ -61,3 +61,207 @@ extension ResourceManager {
     }
   }
 }
+
+/// The events of one load, as an asynchronous sequence. Iterate it once.
+///
+/// The load starts when the first event is requested, so no load runs without a consumer. Ending the iteration early, or
+/// cancelling its task, cancels the load. A cancelled consumer sees the cancellation as an error and never as a normal end.
+///
+/// ```swift
+/// for try await event in manager.events(for: url) {
+///   switch event {
+///   case .progress(let progress): bar.fraction = progress.fraction
+///   case .stale(let old): view.show(old.data)
+///   case .final(let resource): view.show(resource.data)
+///   }
+/// }
+/// ```
+public struct ResourceEvents<Value: Sendable>: AsyncSequence, Sendable {
+  /// Starts the load, which sends its events into the channel.
+  package let start: @Sendable (EventChannel<ResourceEvent<Value>>) -> Void
+
+  /// Returns an iterator. Its first step starts the load.
+  public func makeAsyncIterator() -> some AsyncIteratorProtocol<ResourceEvent<Value>, CacheError> {
+    EventIterator(merging: ResourceEvent.merge, start: start)
+  }
+}
+
+extension EventChannel {
+  /// Ends the channel with a load's outcome.
+  func finish<Value: Sendable>(with result: Result<Resource<Value>, CacheError>) where Event == ResourceEvent<Value> {
+    switch result {
+    case .success(let resource): finish(with: .final(resource))
+    case .failure(let error): fail(error)
+    }
+  }
+}
+
+extension ResourceEvent {
+  /// Merges two consecutive progress reports into the later one, which makes the earlier one redundant.
+  package static func merge(_ earlier: Self, _ later: Self) -> Self? {
+    if case .progress = earlier, case .progress = later { return later }
+    return nil
+  }
+}
+
+/// An iterator over the events of one load, which starts when the first event is requested.
+package final class EventIterator<Event: Sendable>: AsyncIteratorProtocol {
+  private let channel: EventChannel<Event>
+  private let start: @Sendable (EventChannel<Event>) -> Void
+  private var isStarted = false
+
+  /// - Parameters:
+  ///   - merging: Returns one event that replaces two consecutive queued events, or `nil` if both stay queued.
+  ///   - start: Starts the load, which sends its events into the channel.
+  package init(
+    merging merge: @escaping @Sendable (Event, Event) -> Event?, start: @escaping @Sendable (EventChannel<Event>) -> Void
+  ) {
+    channel = EventChannel(merging: merge)
+    self.start = start
+  }
+
+  deinit { channel.abandon() }
+
+  package func next() async throws(CacheError) -> Event? {
+    if !isStarted {
+      isStarted = true
+      start(channel)
+    }
+    return try await channel.next()
+  }
+
+  package func next(isolation actor: isolated (any Actor)?) async throws(CacheError) -> Event? { try await next() }
+}
+
+/// A channel from callbacks to one consumer. It delivers events in order, and ends with an error or normally.
+///
+/// The consumer is a task that awaits ``next()``, or work that ``onReady(_:)`` sets and that calls ``takeNext(event:)``.
+///
+/// An `AsyncThrowingStream` would end normally for a cancelled consumer. It would also not merge progress reports that the
+/// consumer has not taken yet.
+package final class EventChannel<Event: Sendable>: Sendable {
+  private typealias Consumer = CheckedContinuation<Result<Event?, CacheError>, Never>
+
+  private enum Ending { case finished, failed(CacheError) }
+
+  private struct State {
+    var queue: [Event] = []
+    /// Whether the last event was sent. After it, only the ending is accepted.
+    var hasLast = false
+    var ending: Ending?
+    var consumer: Consumer?
+    var onReady: (@Sendable () -> Void)?
+    var onAbandon: (@Sendable () -> Void)?
+    var isAbandoned = false
+  }
+
+  private let state = Lock(State())
+  private let merge: @Sendable (Event, Event) -> Event?
+
+  /// - Parameter merging: Returns one event that replaces two consecutive queued events, or `nil` if both stay queued.
+  package init(merging merge: @escaping @Sendable (Event, Event) -> Event? = { _, _ in nil }) { self.merge = merge }
+
+  /// Sets the work to run when the consumer goes away. Runs it at once if the consumer has already gone.
+  package func onAbandon(_ work: @escaping @Sendable () -> Void) {
+    let isLate = state.withLock { state in
+      if !state.isAbandoned { state.onAbandon = work }
+      return state.isAbandoned
+    }
+    if isLate { work() }
+  }
+
+  /// Sets the work of a consumer that is not a task. It runs after each event and after the end, on the thread that sent the
+  /// event or the end. It is released after the end.
+  package func onReady(_ work: @escaping @Sendable () -> Void) { state.withLock { $0.onReady = work } }
+
+  package func send(_ event: Event) { send(event, isLast: false) }
+
+  private func send(_ event: Event, isLast: Bool) {
+    let (consumer, onReady) = state.withLock { state -> (Consumer?, (@Sendable () -> Void)?) in
+      guard state.ending == nil, !state.hasLast, !state.isAbandoned else { return (nil, nil) }
+      state.hasLast = isLast
+      if let consumer = state.consumer {
+        state.consumer = nil
+        return (consumer, nil)
+      }
+      if let last = state.queue.last, let merged = merge(last, event) {
+        state.queue[state.queue.count - 1] = merged
+      } else {
+        state.queue.append(event)
+      }
+      return (nil, state.onReady)
+    }
+    consumer?.resume(returning: .success(event))
+    onReady?()
+  }
+
+  /// Ends the channel, after `last` if there is one. No other event is delivered between `last` and the end. Later calls do
+  /// nothing.
+  package func finish(with last: Event? = nil) {
+    if let last { send(last, isLast: true) }
+    end(.finished)
+  }
+
+  package func fail(_ error: CacheError) { end(.failed(error)) }
+
+  private func end(_ ending: Ending) {
+    let (consumer, onReady) = state.withLock { state -> (Consumer?, (@Sendable () -> Void)?) in
+      guard state.ending == nil else { return (nil, nil) }
+      state.ending = ending
+      state.onAbandon = nil
+      defer { (state.consumer, state.onReady) = (nil, nil) }
+      return (state.consumer, state.onReady)
+    }
+    consumer?.resume(returning: Self.result(of: ending))
+    onReady?()
+  }
+
+  private static func result(of ending: Ending) -> Result<Event?, CacheError> {
+    switch ending {
+    case .finished: .success(nil)
+    case .failed(let error): .failure(error)
+    }
+  }
+
+  package func next() async throws(CacheError) -> Event? {
+    let result = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let ready: Result<Event?, CacheError>? = state.withLock { state in
+          if !state.queue.isEmpty { return .success(state.queue.removeFirst()) }
+          if let ending = state.ending { return Self.result(of: ending) }
+          if state.isAbandoned { return .failure(.cancelled) }
+          state.consumer = continuation
+          return nil
+        }
+        if let ready { continuation.resume(returning: ready) }
+      }
+    } onCancel: {
+      abandon()
+    }
+    return try result.get()
+  }
+
+  /// Returns the next event, or the end if no event is queued, without waiting.
+  ///
+  /// - Parameter wantsEvent: Whether to take an event. Otherwise queued events stay in the queue, and a later event can merge
+  ///   with the last one.
+  /// - Returns: The event, `.success(nil)` or the error at the end, or `nil` if there is nothing to take yet.
+  package func takeNext(event wantsEvent: Bool) -> Result<Event?, CacheError>? {
+    state.withLock { state in
+      if !state.queue.isEmpty { return wantsEvent ? .success(state.queue.removeFirst()) : nil }
+      return state.ending.map(Self.result)
+    }
+  }
+
+  /// Stops the work behind the channel and ends a pending ``next()`` with a cancellation, because the consumer went away.
+  package func abandon() {
+    // The work is returned too, so that it is released outside the lock: it may hold the last reference to a user's object.
+    let (work, consumer, _) = state.withLock { state in
+      state.isAbandoned = true
+      defer { (state.onAbandon, state.consumer, state.onReady) = (nil, nil, nil) }
+      return (state.onAbandon, state.consumer, state.onReady)
+    }
+    work?()
+    consumer?.resume(returning: .failure(.cancelled))
+  }
+}
