@@ -146,16 +146,16 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["JSON"]),
   ],
   targets: [
-    module("CacheCore", [httpTypes]),
-    module("MemoryStore", ["CacheCore"]),
     .target(name: "CChecksum", path: "Modules/CChecksum"),
+    module("CacheCore", ["CChecksum", httpTypes]),
+    module("MemoryStore", ["CacheCore"]),
     module(
       "DiskStore", ["CacheCore", "CChecksum", httpTypes], exclude: withoutPrivacyManifest, resources: privacyManifest),
-    module("SQLiteStore", ["CacheCore", "CChecksum", httpTypes, product("GRDB", of: "GRDB.swift", trait: "SQLite")]),
+    module("SQLiteStore", ["CacheCore", httpTypes, product("GRDB", of: "GRDB.swift", trait: "SQLite")]),
     module(
       "RedisStore",
       [
-        "CacheCore", "CChecksum", httpTypes, product("NIOCore", of: "swift-nio", trait: "Redis"),
+        "CacheCore", httpTypes, product("NIOCore", of: "swift-nio", trait: "Redis"),
         product("NIOPosix", of: "swift-nio", trait: "Redis"),
         product("NIOSSL", of: "swift-nio-ssl", trait: "Redis"),
       ]),
@@ -187,7 +187,7 @@ let package = Package(
       path: "Modules/CVIPS", cSettings: [.define("ETAGERE_VIPS", .when(platforms: [.linux], traits: ["VIPS"]))],
       linkerSettings: [.linkedLibrary("vips", .when(platforms: [.linux], traits: ["VIPS"]))]),
     module("ImageCodecs", ["CacheCore", vips]),
-    module("CacheManager", ["CacheCore", "CChecksum", httpTypes]),
+    module("CacheManager", ["CacheCore", httpTypes]),
     module(
       "ImageService",
       [

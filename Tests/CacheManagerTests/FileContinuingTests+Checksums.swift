@@ -67,7 +67,7 @@ extension FileContinuingTests {
         let line = String(decoding: data[..<end], as: UTF8.self)
         #expect(line.contains(text))
         var changed = Data(line.replacingOccurrences(of: text, with: replacement).utf8)
-        let checksum = changed.withUnsafeBytes { Checksum.of($0) }
+        let checksum = changed.withUnsafeBytes { crc32c($0) }
         withUnsafeBytes(of: checksum.littleEndian) { changed.append(contentsOf: $0) }
         data.replaceSubrange(..<(end + 4), with: changed)
       }

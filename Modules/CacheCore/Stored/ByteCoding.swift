@@ -1,3 +1,5 @@
+internal import CChecksum
+
 /// A writer of little-endian numbers and length-prefixed texts, which the formats of the stores consist of.
 ///
 /// It is inlinable because other modules pass their own sequences, which unspecialized code would append byte by byte.
@@ -77,4 +79,10 @@ package struct ByteReader {
       return text.utf8.elementsEqual(bytes) ? text : nil
     }
   }
+}
+
+/// Returns the CRC32C checksum of bytes, or of bytes that follow those with the given checksum.
+package func crc32c(_ bytes: UnsafeRawBufferPointer, after checksum: UInt32 = 0) -> UInt32 {
+  guard let start = bytes.baseAddress else { return checksum }
+  return cchecksum_crc32c(checksum, start, bytes.count)
 }

@@ -152,7 +152,7 @@ final class PartRecordFile: Sendable {
   static func create(_ path: String, _ record: PartRecord) -> PartRecordFile? {
     guard var bytes = try? JSONEncoder().encode(record), bytes.count < longestLine else { return nil }
     bytes.append(newline)
-    let checksum = bytes.withUnsafeBytes { Checksum.of($0) }
+    let checksum = bytes.withUnsafeBytes { crc32c($0) }
     withUnsafeBytes(of: checksum.littleEndian) { bytes.append(contentsOf: $0) }
     unlink(path)
     let descriptor = openFile(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -183,7 +183,7 @@ final class PartRecordFile: Sendable {
     bytes.count = bytes.withUnsafeMutableBytes { readFile(descriptor, $0, at: 0) }
     guard let newline = bytes.firstIndex(of: newline), bytes.count >= newline + 5 else { return nil }
     let isIntact = bytes.withUnsafeBytes { bytes in
-      Checksum.of(UnsafeRawBufferPointer(rebasing: bytes[...newline])) == checksum(in: bytes, at: newline + 1)
+      crc32c(UnsafeRawBufferPointer(rebasing: bytes[...newline])) == checksum(in: bytes, at: newline + 1)
     }
     guard isIntact, let record = try? JSONDecoder().decode(PartRecord.self, from: bytes[..<newline]), record.isValid else {
       return nil

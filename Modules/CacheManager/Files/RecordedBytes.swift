@@ -1,4 +1,4 @@
-internal import CChecksum
+internal import CacheCore
 
 /// The bytes of a recorded body at the beginning of a partial file, with a checksum of each block.
 ///
@@ -39,7 +39,7 @@ struct RecordedBytes: Sendable {
     var rest = bytes
     while !rest.isEmpty {
       let length = Int(min(Self.blockSize - count % Self.blockSize, Int64(rest.count)))
-      checksum = Checksum.of(UnsafeRawBufferPointer(rebasing: rest[..<length]), after: checksum)
+      checksum = crc32c(UnsafeRawBufferPointer(rebasing: rest[..<length]), after: checksum)
       rest = UnsafeRawBufferPointer(rebasing: rest[length...])
       count += Int64(length)
       if count % Self.blockSize == 0 {
@@ -74,7 +74,7 @@ struct RecordedBytes: Sendable {
         let length = Int(min(Self.blockSize, end - count))
         let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<length])
         guard length > 0, let expected = file.checksum(ofBlock: count / Self.blockSize),
-          readFile(part, bytes, at: count) == length, Checksum.of(UnsafeRawBufferPointer(bytes)) == expected
+          readFile(part, bytes, at: count) == length, crc32c(UnsafeRawBufferPointer(bytes)) == expected
         else {
           unverifiedSize = nil
           return
@@ -83,13 +83,5 @@ struct RecordedBytes: Sendable {
         if length < Self.blockSize { checksum = expected }
       }
     }
-  }
-}
-
-/// The CRC32C checksum of bytes in memory.
-enum Checksum {
-  static func of(_ bytes: UnsafeRawBufferPointer, after checksum: UInt32 = 0) -> UInt32 {
-    guard let start = bytes.baseAddress else { return checksum }
-    return cchecksum_crc32c(checksum, start, bytes.count)
   }
 }

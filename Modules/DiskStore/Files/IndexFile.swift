@@ -45,7 +45,7 @@ enum IndexFile {
       writer.integer(use.size)
       writer.integer(use.last.nanoseconds)
     }
-    writer.integer(Checksum.of(writer.bytes))
+    writer.checksum(from: 0)
     return writer.bytes
   }
 
@@ -55,7 +55,7 @@ enum IndexFile {
     guard end >= headLength, (end - headLength) % entryLength == 0, bytes.part(0..<8).elementsEqual(magic),
       bytes.integer(at: 8) == version, self.stamp(bytes) == stamp,
       bytes.integer(at: 56) == UInt64((end - headLength) / entryLength),
-      bytes.integer(at: end) == Checksum.of(bytes.part(0..<end))
+      bytes.integer(at: end) == crc32c(bytes.part(0..<end))
     else { return nil }
     var entries: [EntryName: EntryIndex.Use] = [:]
     entries.reserveCapacity((end - headLength) / entryLength)

@@ -136,7 +136,7 @@ enum FolderKey {
     writer.integer(version)
     writer.integer(key.first)
     writer.integer(key.second)
-    writer.integer(Checksum.of(writer.bytes))
+    writer.checksum(from: 0)
     return writer.bytes
   }
 
@@ -145,7 +145,7 @@ enum FolderKey {
     guard bytes.count == length else { return nil }
     return bytes.withUnsafeBytes { bytes in
       guard bytes.part(0..<8).elementsEqual(magic), bytes.integer(at: 8) == version,
-        bytes.integer(at: 28) == Checksum.of(bytes.part(0..<28))
+        bytes.integer(at: 28) == crc32c(bytes.part(0..<28))
       else { return nil }
       return SipHash.Key(first: bytes.integer(at: 12), second: bytes.integer(at: 20))
     }

@@ -1,4 +1,3 @@
-internal import CChecksum
 internal import CacheCore
 
 #if canImport(Darwin)
@@ -24,7 +23,7 @@ struct BlockChecksums: Sendable {
     var rest = bytes
     while !rest.isEmpty {
       let count = min(Self.blockSize - filled, rest.count)
-      current = Checksum.of(rest.part(0..<count), goingOnFrom: current)
+      current = crc32c(rest.part(0..<count), after: current)
       filled += count
       if filled == Self.blockSize {
         full.append(current)
@@ -50,7 +49,7 @@ struct BlockChecksums: Sendable {
   /// Whether a table matches its checksum.
   static func isWhole(table: UnsafeRawBufferPointer) -> Bool {
     let end = table.count - 4
-    return end >= 0 && end % 4 == 0 && table.integer(at: end) == Checksum.of(table.part(0..<end))
+    return end >= 0 && end % 4 == 0 && table.integer(at: end) == crc32c(table.part(0..<end))
   }
 
   /// Whether `bytes`, which begin with block `first` and consist of whole blocks (except at the body's end), match the table.
@@ -59,7 +58,7 @@ struct BlockChecksums: Sendable {
     var start = 0
     while start < bytes.count {
       let end = min(start + blockSize, bytes.count)
-      guard 4 * block + 4 < table.count, Checksum.of(bytes.part(start..<end)) == table.integer(at: 4 * block) else {
+      guard 4 * block + 4 < table.count, crc32c(bytes.part(start..<end)) == table.integer(at: 4 * block) else {
         return false
       }
       (block, start) = (block + 1, end)
@@ -68,19 +67,9 @@ struct BlockChecksums: Sendable {
   }
 }
 
-/// The CRC32C checksum of bytes in memory.
-enum Checksum {
-  static func of(_ bytes: UnsafeRawBufferPointer, goingOnFrom crc: UInt32 = 0) -> UInt32 {
-    guard let start = bytes.baseAddress else { return crc }
-    return cchecksum_crc32c(crc, start, bytes.count)
-  }
-
-  static func of(_ bytes: [UInt8], from start: Int = 0) -> UInt32 { bytes.withUnsafeBytes { of($0.part(start..<$0.count)) } }
-}
-
 extension ByteWriter {
   /// Appends the checksum of the bytes written from `start` on.
-  mutating func checksum(from start: Int) { integer(Checksum.of(bytes, from: start)) }
+  mutating func checksum(from start: Int) { integer(bytes.withUnsafeBytes { crc32c($0.part(start..<$0.count)) }) }
 }
 
 extension UnsafeRawBufferPointer {

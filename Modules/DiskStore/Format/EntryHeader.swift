@@ -85,7 +85,7 @@ struct EntryHeader: Hashable, Sendable {
   static func parse(_ bytes: UnsafeRawBufferPointer, fileSize: Int64) -> Parsed {
     guard bytes.count >= length else { return .damaged("shorter than a header") }
     guard bytes.integer(at: 0) == magicNumber else { return .damaged("not an entry file") }
-    guard bytes.integer(at: length - 4) == Checksum.of(bytes.part(0..<length - 4)) else { return .damaged("header checksum") }
+    guard bytes.integer(at: length - 4) == crc32c(bytes.part(0..<length - 4)) else { return .damaged("header checksum") }
     let version = bytes.integer(at: 8, as: UInt16.self)
     guard version <= formatVersion else { return .newer }
     guard version == formatVersion else { return .damaged("an older format") }
@@ -169,7 +169,7 @@ enum KeySection {
 
   private static func texts(in section: Bytes) -> (resource: Bytes, variant: Bytes, transform: Bytes)? {
     let end = section.count - 4
-    guard end >= 0, section.integer(at: end) == Checksum.of(section.part(0..<end)) else { return nil }
+    guard end >= 0, section.integer(at: end) == crc32c(section.part(0..<end)) else { return nil }
     var reader = RawByteReader(section.part(0..<end))
     guard let resource = reader.counted(), let variant = reader.counted(), let transform = reader.counted(), reader.isAtEnd else {
       return nil

@@ -130,7 +130,8 @@ struct MetadataRecord: Sendable {
     payload(&writer)
     let count = writer.bytes.count - start - headLength
     writer.overwrite(UInt32(truncatingIfNeeded: count), at: start + 8)
-    writer.overwrite(Checksum.of(writer.bytes, from: start + 8), at: start + 4)
+    let checksum = writer.bytes.withUnsafeBytes { crc32c($0.part((start + 8)..<$0.count)) }
+    writer.overwrite(checksum, at: start + 4)
     writer.zeros(upTo: start + slots(payload: count) * slot)
     return count
   }
@@ -142,7 +143,7 @@ struct MetadataRecord: Sendable {
     else { return nil }
     guard let length = Int(exactly: bytes.integer(at: 8, as: UInt32.self)), length <= payloadLimit,
       headLength + length <= bytes.count,
-      bytes.integer(at: 4) == Checksum.of(bytes.part(8..<headLength + length))
+      bytes.integer(at: 4) == crc32c(bytes.part(8..<headLength + length))
     else { return nil }
     return (bytes.integer(at: 16), headLength..<headLength + length)
   }

@@ -23,7 +23,7 @@ enum BodyChunks {
     var writer = ByteWriter()
     writer.text(id)
     writer.integer(number)
-    return EntryRecord.checksum(bytes, from: writer.bytes.withUnsafeBytes { EntryRecord.checksum($0) })
+    return crc32c(bytes, after: writer.bytes.withUnsafeBytes { crc32c($0) })
   }
 
   /// Returns the arguments that store bytes as chunks, starting with chunk `number`: pairs of number and bytes.

@@ -1,5 +1,4 @@
 #if Redis
-internal import CChecksum
 internal import CacheCore
 
 #if canImport(FoundationEssentials)
@@ -66,7 +65,7 @@ struct EntryRecord: Sendable {
     trailer.integer(length)
     trailer.integer(body.map { checksum($0) } ?? 0)
     trailer.integer(storedAt.nanoseconds)
-    trailer.integer(trailer.bytes.withUnsafeBytes { checksum($0) })
+    trailer.integer(trailer.bytes.withUnsafeBytes { crc32c($0) })
     trailer.raw(magic.utf8)
     return (body ?? Data()) + description + digits(of: description.count) + trailer.bytes
   }
@@ -120,7 +119,7 @@ struct EntryRecord: Sendable {
       let bodyID = trailer.raw(16), let high = trailer.integer(UInt64.self), let low = trailer.integer(UInt64.self),
       let length = trailer.integer(Int64.self), (0...bodyLimit).contains(length), let bodyChecksum = trailer.integer(UInt32.self),
       let storedAt = trailer.integer(Int64.self),
-      trailer.integer(UInt32.self) == checksum(UnsafeRawBufferPointer(rebasing: bytes[trailerStart..<(bytes.count - 8)]))
+      trailer.integer(UInt32.self) == crc32c(UnsafeRawBufferPointer(rebasing: bytes[trailerStart..<(bytes.count - 8)]))
     else { return .damaged }
     let revision = Revision(high: high, low: low)
     var description = RawByteReader(UnsafeRawBufferPointer(rebasing: bytes[(sizeStart - size)..<sizeStart]))
@@ -159,15 +158,10 @@ struct EntryRecord: Sendable {
 
   // MARK: Checksums
 
-  static func checksum(_ bytes: UnsafeRawBufferPointer, from start: UInt32 = 0) -> UInt32 {
-    guard let address = bytes.baseAddress else { return start }
-    return cchecksum_crc32c(start, address, bytes.count)
-  }
-
-  static func checksum(_ data: Data) -> UInt32 { data.withUnsafeBytes { checksum($0) } }
+  static func checksum(_ data: Data) -> UInt32 { data.withUnsafeBytes { crc32c($0) } }
 
   private static func checksum(_ bytes: UnsafeRawBufferPointer, after revision: Revision) -> UInt32 {
-    withUnsafeBytes(of: (revision.high.littleEndian, revision.low.littleEndian)) { checksum(bytes, from: checksum($0)) }
+    withUnsafeBytes(of: (revision.high.littleEndian, revision.low.littleEndian)) { crc32c(bytes, after: crc32c($0)) }
   }
 }
 #endif

@@ -1,5 +1,4 @@
 #if SQLite
-internal import CChecksum
 internal import CacheCore
 
 #if canImport(FoundationEssentials)
@@ -12,10 +11,7 @@ internal import Foundation
 struct Checksum {
   private(set) var value: UInt32 = 0
 
-  mutating func add(_ bytes: UnsafeRawBufferPointer) {
-    guard let start = bytes.baseAddress else { return }
-    value = cchecksum_crc32c(value, start, bytes.count)
-  }
+  mutating func add(_ bytes: UnsafeRawBufferPointer) { value = crc32c(bytes, after: value) }
 
   mutating func add(_ data: Data) { data.withUnsafeBytes { add($0) } }
 

@@ -48,7 +48,7 @@ private func mendRecords(_ bytes: inout [UInt8], from start: Int) {
 
 extension [UInt8] {
   mutating func setChecksum(of range: Range<Int>, at place: Int) {
-    let checksum = withUnsafeBytes { Checksum.of($0.part(range)) }
+    let checksum = withUnsafeBytes { crc32c($0.part(range)) }
     Swift.withUnsafeBytes(of: checksum.littleEndian) { replaceSubrange(place..<place + 4, with: $0) }
   }
 }

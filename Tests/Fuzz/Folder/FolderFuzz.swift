@@ -23,7 +23,7 @@ public func fuzzFolder(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 private func readKey(_ bytes: [UInt8]) {
   if let key = FolderKey.decoded(bytes) { precondition(FolderKey.encoded(key) == bytes) }
   guard bytes.count == FolderKey.length else { return }
-  let checksum = Checksum.of(Array(bytes.prefix(28)))
+  let checksum = Array(bytes.prefix(28)).withUnsafeBytes { crc32c($0) }
   let mended = bytes.prefix(28) + withUnsafeBytes(of: checksum.littleEndian) { Array($0) }
   if let key = FolderKey.decoded(Array(mended)) {
     precondition(FolderKey.encoded(key) == Array(mended))
@@ -38,7 +38,7 @@ private func readIndex(_ bytes: [UInt8]) {
   var mended = Array(IndexFile.encoded(ResourceTable(), stamp).prefix(IndexFile.headLength - 8))
   withUnsafeBytes(of: UInt64(count).littleEndian) { mended += $0 }
   mended += bytes.prefix(count * IndexFile.entryLength)
-  withUnsafeBytes(of: Checksum.of(mended).littleEndian) { mended += $0 }
+  withUnsafeBytes(of: mended.withUnsafeBytes { crc32c($0) }.littleEndian) { mended += $0 }
   guard let entries = mended.withUnsafeBytes({ IndexFile.decoded($0, stamp) }) else { return }
   let shelves = ResourceTable(entries)
   precondition(shelves.count == entries.count && shelves.total >= 0)
