@@ -11,9 +11,11 @@ extension DownloaderContract {
   private static let limit = 20_000
 
   private static func collected(
-    _ url: URL, _ method: HTTPRequest.Method = .get, limit: Int = limit, from downloader: any Downloader
+    _ url: URL, _ method: HTTPRequest.Method = .get, sending body: ResourceBody? = nil, limit: Int = limit,
+    from downloader: any Downloader
   ) async throws -> DownloadResponse {
-    try await downloader.download(DownloadRequest(head: HTTPRequest(resource: url, method: method), collectUpTo: limit))
+    try await downloader.download(
+      DownloadRequest(head: HTTPRequest(resource: url, method: method), body: body, collectUpTo: limit))
   }
 
   /// Statements about requests that permit the downloader to collect the body (`DownloadRequest.collectUpTo`). They hold for a
@@ -39,6 +41,27 @@ extension DownloaderContract {
           try ContractViolation.expect(timeToHead <= total, "the time to the head is \(timeToHead), the total time \(total)")
         }
       }
+    },
+    Case("a body up to the limit arrives in one piece with its head", needs: [.sockets, .collectedBodies]) { downloader, origin in
+      for size in [0, 1, limit - 1, limit] {
+        let body = StoreContract.bytes(size)
+        let url = try await origin.serve(ContractResponse(body: body))
+        for method in [HTTPRequest.Method.get, .post] {
+          let sent = method == .post ? ResourceBody(StoreContract.bytes(50_000)) : nil
+          let response = try await collected(url, method, sending: sent, from: downloader)
+          try ContractViolation.expect(response.body.data == body, "the \(size) bytes after \(method) are not in one piece")
+          try ContractViolation.expectEqual(response.metrics().bytesOnWire, Int64(size), "the received bytes")
+        }
+      }
+    },
+    Case("a body is collected although its second half arrives late", needs: [.sockets, .collectedBodies]) { downloader, origin in
+      // More than a slow reader may leave unread.
+      let (body, gate) = (StoreContract.bytes(400_000), Gate())
+      let url = try await origin.serve(ContractResponse(body: body, bodyGate: gate))
+      async let response = collected(url, limit: 1 << 20, from: downloader)
+      await gate.arrived()
+      gate.open()
+      try ContractViolation.expect(try await response.body.data == body, "the body is not in one piece")
     },
     Case("a body that may be collected can also be read as a stream, once") { downloader, origin in
       let body = StoreContract.bytes(1_000)

@@ -14,6 +14,8 @@ extension DownloaderContract {
     public static let sockets = Trait(rawValue: "sockets")
     /// The downloader sends a request body while it is produced, without collecting it first.
     public static let streamingRequests = Trait(rawValue: "streamingRequests")
+    /// The downloader returns a body that it may collect together with its head (`DownloadRequest.collectUpTo`).
+    public static let collectedBodies = Trait(rawValue: "collectedBodies")
     /// The downloader survives an incomplete header section. Foundation's `URLSession` on Linux does not: it traps the
     /// process. Do not run such a statement with it.
     public static let cutHeads = Trait(rawValue: "cutHeads")
