@@ -13,8 +13,8 @@ final class LoadCoordinator: Sendable {
   let environment: Environment
   /// The work that is running.
   let flights: Flights
-  /// The priorities of prefetches that have not started.
-  let queuedPriorities = QueuedPriorities()
+  /// The prefetchers with waiting items.
+  let prefetches = Lock<[ObjectIdentifier: PrefetchQueue]>([:])
   /// The partial files of loads into files.
   let parts = OpenParts()
   /// Coalesces the requests of `respond(to:)`.
@@ -233,7 +233,7 @@ final class LoadCoordinator: Sendable {
   ) async -> Ending<Output> {
     var alone = alone
     while true {
-      queuedPriorities.raise(load, to: waiter.priority.level)
+      raisePrefetches(of: load, to: waiter.priority.level)
       let isShared = !alone && load.head.method == .get && load.body == nil
       guard let (flight, isNew) = flights.join(isShared ? form.key(load) : nil, load, waiter) else {
         joined()

@@ -106,13 +106,12 @@ public struct PrefetchProgress: Hashable, Sendable {
   public var total = 0
   /// The number of resources that are being loaded.
   public var running = 0
-  /// The number of resources that were loaded or confirmed over the network, or by a scheme handler.
+  /// The number of resources that were loaded or confirmed: see ``PrefetchReport/loaded``.
   ///
   /// Whenever no work is left, a prefetch into the durable store looks for the responses of this round. Those that were evicted
-  /// meanwhile then count as ``failed``. A round of one response is checked together with the next one.
+  /// meanwhile then count as ``failed``. The bytes of a round of one response are checked together with the next round.
   public var loaded = 0
-  /// The number of resources that were not downloaded, because the response was already cached. A missing value of a transform
-  /// was made.
+  /// The number of resources that were not downloaded: see ``PrefetchReport/skipped``.
   public var skipped = 0
   /// The number of cached resources that are stale and could not be revalidated.
   public var unconfirmed = 0
@@ -146,4 +145,83 @@ public enum PrefetchDestination: Hashable, Sendable {
   ///
   /// The report counts a resource as loaded only if the store has it at the end of its round: see ``PrefetchReport/failed``.
   case disk
+}
+
+extension ResourceManager {
+  /// Creates a prefetcher of bytes.
+  ///
+  /// The prefetcher does not keep the manager alive. Releasing the prefetcher ends no running load.
+  ///
+  /// - Parameters:
+  ///   - destination: The layers that receive the responses.
+  ///   - concurrency: The number of loads that run at the same time, at least 1. With a lower number, each load fails with
+  ///     `CacheError.Code.invalidConfiguration`.
+  public func prefetcher(into destination: PrefetchDestination = .cache, concurrency: Int = 4) -> Prefetcher {
+    prefetcher(as: .bytes, into: destination, concurrency: concurrency)
+  }
+
+  /// Creates a prefetcher of transformed values, such as the thumbnails of the next screen.
+  ///
+  /// ```swift
+  /// let prefetcher = manager.prefetcher(as: thumbnail)
+  /// prefetcher.append(urls)
+  /// ```
+  ///
+  /// A value that is in memory or in the durable store is skipped. If only its original is stored, the value is made from it.
+  ///
+  /// - Parameters:
+  ///   - transform: The transform that makes the values.
+  ///   - destination: The layers that receive responses and values. `RequestOptions.storagePolicy` decides which values the
+  ///     durable store receives.
+  ///   - concurrency: The number of loads that run at the same time: see ``prefetcher(into:concurrency:)``.
+  public func prefetcher<Value: Sendable>(
+    as transform: ResourceTransform<Value>, into destination: PrefetchDestination = .cache, concurrency: Int = 4
+  ) -> Prefetcher {
+    Prefetcher(PrefetchQueue(core, transform, destination, concurrency: concurrency))
+  }
+
+  /// Loads resources into the cache ahead of time, and returns when all are done. The loads run at low priority, a few at a time,
+  /// and skip the resources that are cached.
+  ///
+  /// A failure does not stop the other loads. Cancelling the calling task stops the transfers. For the parameters see
+  /// ``prefetcher(into:concurrency:)``.
+  public func prefetch(
+    _ requests: [ResourceRequest], into destination: PrefetchDestination = .cache, concurrency: Int = 4
+  ) async -> PrefetchReport {
+    await prefetch(requests, as: .bytes, into: destination, concurrency: concurrency)
+  }
+
+  /// Loads resources and makes their values ahead of time, like ``prefetcher(as:into:concurrency:)``, and returns when all are
+  /// done.
+  public func prefetch<Value: Sendable>(
+    _ requests: [ResourceRequest], as transform: ResourceTransform<Value>, into destination: PrefetchDestination = .cache,
+    concurrency: Int = 4
+  ) async -> PrefetchReport {
+    let queue = PrefetchQueue(core, transform, destination, concurrency: concurrency)
+    return await withTaskCancellationHandler {
+      queue.append(requests)
+      if Task.isCancelled { queue.cancel { _ in true } }
+      // The report includes the cancelled items, so the wait for it does not end with the calling task.
+      return await Task { await queue.report() }.value
+    } onCancel: {
+      queue.cancel { _ in true }
+    }
+  }
+
+  /// Loads URLs into the cache ahead of time, and returns when all are done.
+  public func prefetch(
+    _ urls: [URL], into destination: PrefetchDestination = .cache, concurrency: Int = 4,
+    options: RequestOptions = RequestOptions()
+  ) async -> PrefetchReport {
+    await prefetch(urls.map { ResourceRequest($0, options: options) }, into: destination, concurrency: concurrency)
+  }
+
+  /// Loads URLs and makes their values ahead of time, and returns when all are done.
+  public func prefetch<Value: Sendable>(
+    _ urls: [URL], as transform: ResourceTransform<Value>, into destination: PrefetchDestination = .cache, concurrency: Int = 4,
+    options: RequestOptions = RequestOptions()
+  ) async -> PrefetchReport {
+    await prefetch(
+      urls.map { ResourceRequest($0, options: options) }, as: transform, into: destination, concurrency: concurrency)
+  }
 }
