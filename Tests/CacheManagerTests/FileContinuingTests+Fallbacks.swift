@@ -51,27 +51,6 @@ extension FileContinuingTests {
     #expect(folder.content() == Self.bytes && folder.names == ["film.mp4"])
   }
 
-  @Test("a part stays if the load shares the failed transfer of another file")
-  func sharedFallback() async throws {
-    let (origin, gate) = (Origin(fields: [.eTag: "\"2\""]), Gate())
-    let fixture = try ManagerFixture()
-    try await fixture.storeStale()
-    fixture.network.serve(fixture.url) { origin.respond($0) }
-    try await cancelHalfway(origin, fixture)
-    fixture.network.serve(fixture.url) { _ in ScriptedResponse.failure(.offline).held(by: gate) }
-
-    async let other = fixture.manager.load(fixture.url, to: folder.file("other.mp4"))
-    await gate.arrived()
-    async let film = fixture.manager.load(fixture.url, to: folder.file())
-    await fixture.observer.joined()
-    gate.open()
-
-    #expect(try await other.fallbackReason != nil)
-    #expect(try await film.fallbackReason != nil)
-    #expect(folder.content() == Data("old".utf8) && folder.content("other.mp4") == Data("old".utf8))
-    #expect(folder.names == [".film.mp4.etagere-part", ".film.mp4.etagere-record", "film.mp4", "other.mp4"])
-  }
-
   @Test("a part stays if a stored response is used at the deadline")
   func deadline() async throws {
     let origin = Origin(fields: [.eTag: "\"2\""])
@@ -106,36 +85,5 @@ extension FileContinuingTests {
       fixture.url, to: folder.file(), options: RequestOptions { $0.alternatives = [.mirror(mirror)] })
 
     #expect(folder.content() == other && folder.names == ["film.mp4"])
-  }
-
-  @Test("another body that begins during a write replaces the bytes of that write")
-  func restartDuringWrite() async throws {
-    let (begun, release) = (OneShotBroadcast<Void>(), DispatchSemaphore(value: 0))
-    let isFirst = Lock(true)
-    var calls = FileSystemCalls.system
-    let write = calls.write
-    calls.write = { descriptor, bytes, offset in
-      let holds = isFirst.withLock { isFirst in
-        defer { isFirst = false }
-        return isFirst
-      }
-      if holds {
-        begun.make(())
-        release.wait()
-      }
-      return write(descriptor, bytes, offset)
-    }
-    let file = try await PartialFile.open(FileDestination(url: folder.file(), isDurable: false, calls: calls), in: OpenParts())
-    // Few enough bytes that the call does not wait for the write.
-    try await file.write(Self.bytes.prefix(100_000))
-    _ = await begun.value()
-
-    file.restart()
-    try await file.write(Data("another body".utf8))
-    release.signal()
-    try await file.flush()
-    try await file.place()
-
-    #expect(folder.content() == Data("another body".utf8))
   }
 }

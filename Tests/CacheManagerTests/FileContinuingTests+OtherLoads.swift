@@ -16,31 +16,6 @@ import Musl
 
 /// Other loads into the file, and old files in the folder.
 extension FileContinuingTests {
-  @Test("a transfer whose file was claimed by another load does not touch its part")
-  func claimed() async throws {
-    let (origin, other) = (Origin(), Origin(filePattern(600_000), fields: [.eTag: "\"2\""]))
-    let fixture = try manager(origin)
-    let url = try fixture.url("/other")
-    fixture.network.serve(url) { other.respond($0) }
-    let leading = Task { [folder] in try await fixture.manager.load(fixture.url, to: folder.file()) }
-    await origin.gate.arrived()
-    async let waiting = fixture.manager.load(fixture.url, to: folder.file("copy.mp4"))
-    await fixture.observer.joined()
-    leading.cancel()
-    #expect(await leading.result.isCancellation)
-
-    try await cancelHalfway(other, fixture, url)
-    // The checksum of an incomplete block is written when the load leaves the part.
-    try await Turns.until { PartRecordFile.open(self.record)?.file.checksum(ofBlock: 1) != nil }
-    origin.gate.open()
-    _ = try await waiting
-
-    #expect(folder.content("copy.mp4") == Self.bytes)
-    _ = try await fixture.manager.load(url, to: folder.file())
-    #expect(ranges(fixture).last == "bytes=350000-")
-    #expect(folder.content() == filePattern(600_000) && folder.names == ["copy.mp4", "film.mp4"])
-  }
-
   // A lock belongs to an open file and not to a process, so two managers behave as those of two processes.
   @Test("of two loads into one file, one has the part and the other a file of its own")
   func twoLoads() async throws {

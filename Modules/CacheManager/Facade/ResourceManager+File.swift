@@ -8,8 +8,9 @@ public import Foundation
 
 /// Loads that stream a response into a file, in constant memory.
 ///
-/// Policies, validation, redirects, coalescing and errors work as in any load. The file appears in one step, at the end. Until
-/// then, and if the load fails or is cancelled, an existing file stays unchanged.
+/// Policies, validation, redirects and errors work as in any load. The file appears in one step, at the end. Until then, and if
+/// the load fails or is cancelled, an existing file stays unchanged. Simultaneous loads of one resource into several files make a
+/// transfer each.
 ///
 /// The bytes are first written to a hidden file in the same folder. A load that is cancelled, fails or ends with its process
 /// leaves that file, and the next load of the resource into the same file requests the rest (RFC 9110 §13.1.5). This needs a

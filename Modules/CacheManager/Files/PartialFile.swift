@@ -19,7 +19,7 @@ internal import Musl
 ///
 /// Until then, the file at the destination stays unchanged. The partial file has a name that depends only on the destination, so
 /// a later load can continue it: see ``PartRecord``. If another load uses that name, the partial file has a unique name, and
-/// cannot be continued. Only one task at a time uses a partial file, except for the members that state otherwise.
+/// cannot be continued. Only one task at a time uses a partial file, apart from a transfer that has not noticed its end.
 ///
 /// All writes run in one queue in the order of their offsets.
 final class PartialFile: Sendable {
@@ -53,13 +53,10 @@ final class PartialFile: Sendable {
     var isOutdated = false
     /// Whether the file may have bytes.
     var hasBytes = false
-    var isDraining = false
     var failure: CacheError?
     var isSealed = false
     /// Whether the partial file still has its own name.
     var isNamed = true
-    /// Whether loads wait for the one that writes the file.
-    var isAwaited: @Sendable () -> Bool = { false }
     /// The exclusive use of the name.
     var claim: OpenParts.Claim?
 
@@ -69,7 +66,7 @@ final class PartialFile: Sendable {
     var isContinuable: Bool { (recordedCount > 0 || recorded?.unverifiedSize != nil) && failure == nil }
   }
 
-  /// The number of buffered bytes at which a write waits. As many may be on their way to the file.
+  /// The number of buffered bytes from which they are written.
   private static let batch = 128 << 10
   /// The number of blocks of a part that are verified at once. Other files share the queue.
   private static let verifiedBlocks = 8
@@ -165,7 +162,7 @@ final class PartialFile: Sendable {
       if Task.isCancelled { throw .cancelled }
     }
     return try await queue.perform { [self] () throws(CacheError) -> Part? in
-      if !state.withLock({ $0.isOutdated }) { drain() }
+      drainIfCurrent()
       return state.withLock { state in
         guard !state.isSealed, state.failure == nil else { return nil }
         state.recorded?.removeLastBlockIfComplete()
@@ -204,16 +201,14 @@ final class PartialFile: Sendable {
   /// Removes the bytes of earlier bodies, and records how the body that begins now can be continued.
   func begin(_ record: PartRecord) async throws(CacheError) {
     try await queue.perform { [self] () throws(CacheError) in
-      let (file, isSealed, isNamed) = state.withLock { ($0.file, $0.isSealed, $0.isNamed) }
+      let (file, isSealed) = state.withLock { ($0.file, $0.isSealed) }
       guard let recordPath = file.recordPath, !isSealed else { return }
       try removeContent()
       var record = record
       if let permissions = file.permissions { record.permissions = UInt32(permissions) }
-      // Without a name, only this load continues the part, and the record file may belong to another load.
-      let recordFile = isNamed ? PartRecordFile.create(recordPath, record) : nil
-      let recorded = RecordedBytes(record, recordFile)
       // Without its record, the part cannot be continued.
-      state.withLock { $0.recorded = isNamed && recordFile == nil ? nil : recorded }
+      let recorded = PartRecordFile.create(recordPath, record).map { RecordedBytes(record, $0) }
+      state.withLock { $0.recorded = recorded }
     }
   }
 
@@ -230,10 +225,7 @@ final class PartialFile: Sendable {
 
   // MARK: Writing
 
-  /// The number of accepted bytes.
-  var count: Int64 { state.withLock { $0.position } }
-
-  /// Whether the content is final. Any task may read it at any time.
+  /// Whether the content is final.
   var isSealed: Bool { state.withLock { $0.isSealed } }
 
   /// Seals the file, because its content is the result of a load. Later writes have no effect.
@@ -247,96 +239,55 @@ final class PartialFile: Sendable {
     }
   }
 
-  /// Appends bytes. They are written soon. Returns at once, unless many bytes are waiting.
+  /// Appends bytes. Waits until they are written if many are buffered.
   func write(_ chunk: Data) async throws(CacheError) {
-    let (isFull, isIdle) = try state.withLock { state throws(CacheError) in
+    let isFull = try state.withLock { state throws(CacheError) in
       if let failure = state.failure { throw failure }
-      guard !state.isSealed else { return (false, false) }
+      guard !state.isSealed else { return false }
       let repeated = state.isOutdated ? 0 : max(0, min(state.recordedCount - state.position, Int64(chunk.count)))
       state.written += repeated
       let rest = chunk.dropFirst(Int(repeated))
-      guard !rest.isEmpty else { return (false, false) }
       // A large chunk is written without a copy.
       if state.pending.isEmpty { state.pending = rest } else { state.pending.append(rest) }
-      defer { state.isDraining = true }
-      return (state.pending.count >= Self.batch, !state.isDraining)
+      return state.pending.count >= Self.batch
     }
-    if isFull {
-      try await flush()
-    } else if isIdle {
-      queue.async { [self] in drain() }
-    }
+    if isFull { try await flush() }
   }
 
   /// Writes the buffered bytes.
   func flush() async throws(CacheError) {
-    try await queue.perform { [self] () throws(CacheError) in
-      drain()
-      if let failure = state.withLock({ $0.failure }) { throw failure }
-    }
+    try await queue.perform { [self] () throws(CacheError) in try drain() }
   }
 
-  /// Writes the buffered bytes, until none is left or a write fails.
-  private func drain() {
-    while let next = nextBatch() {
-      guard case .bytes(let batch, let offset) = next else {
-        do throws(CacheError) {
-          try removeContent()
-        } catch {
-          state.withLock { $0.failure = error }
+  /// Writes the buffered bytes, after the bytes of earlier bodies were removed.
+  private func drain() throws(CacheError) {
+    do throws(CacheError) {
+      if let failure = state.withLock({ $0.failure }) { throw failure }
+      if state.withLock({ $0.isOutdated && !$0.isSealed }) { try removeContent() }
+      let (file, batch, offset, recorded) = state.withLock { state in
+        defer {
+          state.written += Int64(state.pending.count)
+          (state.pending, state.hasBytes) = (Data(), state.hasBytes || !state.pending.isEmpty)
         }
-        continue
+        return (state.file, state.pending, state.written, state.recorded)
       }
-      let (file, recorded) = state.withLock { ($0.file, $0.recorded) }
+      guard !batch.isEmpty else { return }
       var added = recorded
       let failure = batch.withUnsafeBytes { bytes in
         added?.add(bytes)
         return calls.writeAll(file.descriptor, bytes, at: offset)
       }
-      state.withLock { state in
-        if let failure {
-          state.failure = Self.error(failure.number, "write the file", target)
-        } else {
-          state.recorded = added
-        }
-      }
+      if let failure { throw Self.error(failure.number, "write the file", target) }
+      state.withLock { $0.recorded = added }
+    } catch {
+      state.withLock { $0.failure = error }
+      throw error
     }
   }
 
-  private enum Batch {
-    /// The bytes of earlier bodies are removed before the next bytes are written.
-    case removal
-    case bytes(Data, offset: Int64)
-  }
-
-  /// Returns the next step. Another body can begin during each step, so both kinds are chosen under one lock.
-  private func nextBatch() -> Batch? {
-    state.withLock { state in
-      if state.isOutdated, !state.isSealed, state.failure == nil { return .removal }
-      guard state.failure == nil, !state.pending.isEmpty else {
-        (state.pending, state.isDraining) = (Data(), false)
-        return nil
-      }
-      defer {
-        state.written += Int64(state.pending.count)
-        (state.pending, state.hasBytes) = (Data(), true)
-      }
-      return .bytes(state.pending, offset: state.written)
-    }
-  }
-
-  /// Copies the content of another partial file, which is complete.
-  func copy(_ other: PartialFile) async throws(CacheError) {
-    restart()
-    let end = other.count
-    var offset: Int64 = 0
-    while offset < end {
-      if Task.isCancelled { throw .cancelled }
-      let chunk = try await other.read(Int(min(1 << 20, end - offset)), at: offset)
-      try await write(chunk)
-      offset += Int64(chunk.count)
-    }
-    try await flush()
+  /// Writes the buffered bytes, unless another body has begun that has not replaced the earlier bytes yet.
+  private func drainIfCurrent() {
+    if !state.withLock({ $0.isOutdated }) { try? drain() }
   }
 
   /// Reads bytes at an offset: at least one, and at most `count`.
@@ -366,34 +317,18 @@ final class PartialFile: Sendable {
     }
   }
 
-  /// Removes the partial file from its folder. Its bytes exist until the last task that reads or writes it has closed it.
-  func discard() async {
-    _ = try? await queue.perform { [self] () throws(CacheError) in
-      if state.withLock({ $0.isNamed }) { unlink(file.path) }
-      leave(keepsPart: false)
-    }
-  }
-
-  /// Sets the condition under which other loads wait for the load that writes this file.
-  func willBeWritten(whileAwaited isAwaited: @escaping @Sendable () -> Bool) {
-    state.withLock { $0.isAwaited = isAwaited }
-  }
-
   /// Leaves the part for a later load, or removes it if no load can or should continue it.
-  ///
-  /// Other loads may wait for the load that writes the file. They get the bytes, but the file has no name any more.
   func leave(after error: CacheError) async {
-    let isAwaited = state.withLock { $0.isAwaited }
-    guard !isAwaited(), !Self.removing.contains(error.code) else { return await discard() }
     _ = try? await queue.perform { [self] () throws(CacheError) in
-      if !state.withLock({ $0.isOutdated }) { drain() }
-      let (isNamed, isContinuable, recorded) = state.withLock { state in
+      drainIfCurrent()
+      let (file, isNamed, keepsPart, recorded) = state.withLock { state in
         // The task that writes the file may not have noticed its cancellation yet.
         (state.isSealed, state.pending) = (true, Data())
-        return (state.isNamed, state.isNamed && state.isContinuable, state.recorded)
+        let keepsPart = state.isNamed && state.isContinuable && !Self.removing.contains(error.code)
+        return (state.file, state.isNamed, keepsPart, state.recorded)
       }
-      if isContinuable { recorded?.writeLastChecksum() } else if isNamed { unlink(file.path) }
-      leave(keepsPart: isContinuable)
+      if keepsPart { recorded?.writeLastChecksum() } else if isNamed { unlink(file.path) }
+      leave(keepsPart: keepsPart)
     }
   }
 
@@ -406,7 +341,7 @@ final class PartialFile: Sendable {
   func setPartAside(after error: CacheError? = nil) async {
     guard error.map({ !Self.removing.contains($0.code) }) ?? true else { return }
     _ = try? await queue.perform { [self] () throws(CacheError) in
-      if !state.withLock({ $0.isOutdated }) { drain() }
+      drainIfCurrent()
       let (file, isContinuable, recorded) = state.withLock { state in
         (state.file, state.isNamed && !state.isSealed && state.isContinuable, state.recorded)
       }

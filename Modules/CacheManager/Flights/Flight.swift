@@ -57,7 +57,6 @@ final class Flight<Output: Shareable>: AnyFlight {
     var survivesItsWaiters: Bool
     /// Whether the waiters can no longer leave.
     var isSettled = false
-    var hasBeenShared = false
     var progress: LoadProgress?
     var stale: Output?
     var hasFallback = false
@@ -134,7 +133,6 @@ final class Flight<Output: Shareable>: AnyFlight {
   func join(_ waiter: Waiter<Output>) -> Bool {
     state.withLock { state in
       guard !state.isClosed else { return false }
-      state.hasBeenShared = true
       if let stale = state.stale, waiter.ends(with: stale) {
         state.survivesItsWaiters = true
         waiter.end(.end(.success(stale)))
@@ -177,9 +175,6 @@ final class Flight<Output: Shareable>: AnyFlight {
 
   /// Whether any waiter still waits for the output.
   var isAwaited: Bool { state.withLock { !$0.waiters.isEmpty } }
-
-  /// Whether more than one waiter has ever joined.
-  var hasBeenShared: Bool { state.withLock { $0.hasBeenShared } }
 
   /// Whether the output may not reach any waiter, because a stale one was enough for one of them.
   var survivesItsWaiters: Bool { state.withLock { $0.survivesItsWaiters } }

@@ -9,8 +9,6 @@ enum FlightKey: Hashable, Sendable {
   case value(CoalescingKey, Transform)
   /// A load into the durable store alone.
   case store(CoalescingKey)
-  /// A load into callers' files.
-  case file(CoalescingKey)
   /// The revalidation of a response that was already delivered.
   case revalidation(CacheKey, stores: [ComponentID?])
   /// A step of a transform: the body, and the transform up to this step.
@@ -38,7 +36,7 @@ enum FlightKey: Hashable, Sendable {
   /// The resource that the work requests, or `nil` if it requests none by itself.
   var resource: String? {
     switch self {
-    case .bytes(let key), .value(let key, _), .store(let key), .file(let key): key.resource
+    case .bytes(let key), .value(let key, _), .store(let key): key.resource
     case .revalidation, .step: nil
     }
   }
@@ -47,7 +45,7 @@ enum FlightKey: Hashable, Sendable {
 }
 
 /// The work of a manager that is running, by its identity. This one table knows whether equal work is already running: for bytes,
-/// values, loads into the store and into files, revalidations and steps of transforms.
+/// values, loads into the store, revalidations and steps of transforms.
 final class Flights: Sendable {
   private struct State {
     /// The flights that waiters may join.

@@ -154,20 +154,10 @@ extension CacheError {
   fileprivate var isConclusive: Bool { isUnreachable || code == .unacceptableStatus }
 }
 
-/// The outcome of a flight into a file, and the partial file that holds its bytes.
-struct CollectedFile: Shareable {
-  var outcome: LoadOutcome
-  var partialFile: PartialFile
-  /// Whether other loads copy the partial file, or may still copy it.
-  var isSharedWithOthers: @Sendable () -> Bool
-
-  var isShareable: Bool { outcome.isShareable }
-}
-
 /// Loads into callers' files.
 ///
-/// Each load has a flight of its own, which no other waiter joins. It waits for a second one, which all loads of the resource
-/// into files share. The second one writes into the partial file of the first load, and the other loads copy it.
+/// Each load has a flight of its own, which no other waiter joins. It waits for a second one, which can continue after a stale
+/// response was enough for the file.
 extension LoadCoordinator {
   /// The form of a load into a file.
   func fileForm(_ destination: FileDestination) -> Form<TransformedOutcome<URL>, URL> {
@@ -183,23 +173,15 @@ extension LoadCoordinator {
       // The file is opened first, so that a load whose file cannot be written sends no request.
       // A stored response after a deadline has a file of its own, so that a later load can continue the part of the download.
       let parts = load.outage == nil ? parts : nil
-      let partialFile = try await PartialFile.open(destination, in: parts) { [weak flight] in flight?.isAwaited != true }
+      let file = try await PartialFile.open(destination, in: parts) { [weak flight] in flight?.isAwaited != true }
       do throws(CacheError) {
-        let collected = try await collected(load, partialFile, in: flight)
-        if collected.partialFile === partialFile, collected.isSharedWithOthers() {
-          // The file is copied, because a caller that changes its file must not change the files of other loads.
-          try await place(copyOf: partialFile, at: destination, in: flight)
-          await partialFile.discard()
-        } else {
-          if collected.partialFile !== partialFile {
-            if let reason = collected.outcome.fallbackReason { await partialFile.setPartAside(after: reason) }
-            try await partialFile.copy(collected.partialFile)
-          }
-          try await place(partialFile, in: flight)
-        }
-        return .success(TransformedOutcome(value: destination.url, outcome: collected.outcome))
+        let outcome = try await output(of: load, contentForm(file), alone: true, for: flight)
+        // The file is moved into place, unless the waiter has received a cancellation.
+        guard flight.settle() else { throw .cancelled }
+        try await file.place()
+        return .success(TransformedOutcome(value: destination.url, outcome: outcome))
       } catch {
-        await partialFile.leave(after: error)
+        await file.leave(after: error)
         throw error
       }
     } catch {
@@ -207,64 +189,24 @@ extension LoadCoordinator {
     }
   }
 
-  private func place(
-    copyOf original: PartialFile, at destination: FileDestination, in flight: Flight<TransformedOutcome<URL>>
-  ) async throws(CacheError) {
-    let copy = try await PartialFile.open(destination)
-    do throws(CacheError) {
-      try await copy.copy(original)
-      try await place(copy, in: flight)
-    } catch {
-      await copy.discard()
-      throw error
-    }
-  }
-
-  /// Moves the file into place, unless the waiter has received a cancellation.
-  private func place(_ partialFile: PartialFile, in flight: Flight<TransformedOutcome<URL>>) async throws(CacheError) {
-    guard flight.settle() else { throw .cancelled }
-    try await partialFile.place()
-  }
-
-  /// Loads the bytes into a partial file: this one, or the file of an earlier load.
-  private func collected(
-    _ load: ResolvedRequest, _ partialFile: PartialFile, in flight: Flight<TransformedOutcome<URL>>
-  ) async throws(CacheError) -> CollectedFile {
-    // A file is written once. The response after a stale one is written to the store alone.
-    func collected(alone: Bool) async throws(CacheError) -> CollectedFile {
-      try await output(of: load, collectedForm(partialFile), alone: alone, for: flight)
-    }
-    do throws(CacheError) {
-      return try await collected(alone: false)
-    } catch {
-      // The file of another load could not be written. This file may be on another disk, or in a folder that still exists.
-      guard error.code == .fileSystem || error.code == .diskFull, let path = error.path, path != partialFile.target,
-        partialFile.count == 0,
-        !error.isAboutSourceFile
-      else { throw error }
-      return try await collected(alone: true)
-    }
-  }
-
-  private func collectedForm(_ partialFile: PartialFile) -> Form<CollectedFile, URL> {
+  /// The form of a load into a partial file. The response after a stale one is written to the store alone.
+  private func contentForm(_ file: PartialFile) -> Form<LoadOutcome, URL> {
     Form(
-      key: { .file(CoalescingKey($0)) },
+      key: { _ in nil },
       work: { [self] load, flight, _ in
         let writing = load.with { writing in
-          writing.destination = .file(partialFile)
-          writing.downloader = load.downloader.map { PartDownloader($0, into: partialFile, for: load) }
+          writing.destination = .file(file)
+          writing.downloader = load.downloader.map { PartDownloader($0, into: file, for: load) }
         }
-        partialFile.willBeWritten { [weak flight] in flight?.isAwaited == true }
         let result = await fetch(writing, in: flight.number, flight.priority) { event in
-          switch event {
-          case .progress(let progress): flight.report(.progress(partialFile.completed(progress)))
-          case .foundFallback: flight.report(.foundFallback)
-          case .inFlight(let isInFlight): flight.report(.inFlight(isInFlight))
-          case .stale(let old): flight.report(.stale(CollectedFile(outcome: old, partialFile: partialFile) { true }))
+          if case .progress(let progress) = event {
+            flight.report(.progress(file.completed(progress)))
+          } else {
+            flight.report(event)
           }
         }
         if flight.survivesItsWaiters { load.observeBackground(result) }
-        return result.map { CollectedFile(outcome: $0, partialFile: partialFile) { flight.hasBeenShared } }
+        return result
       },
       value: { _ in nil })
   }

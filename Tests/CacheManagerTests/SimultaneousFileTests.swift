@@ -15,22 +15,22 @@ import Glibc
 import Musl
 #endif
 
-@Suite("Loads into files that share a transfer")
-struct FileSharingTests {
+@Suite("Simultaneous loads of one resource into files")
+struct SimultaneousFileTests {
   private let bytes = filePattern(600_000)
 
-  @Test("20 loads of one resource into 20 files make one transfer and 20 independent files")
+  @Test("20 loads of one resource into 20 files make 20 independent files")
   func manyFiles() async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     let gate = Gate()
-    fixture.network.respond(to: fixture.url, with: .ok(bytes, cacheControl: "max-age=60").held(by: gate))
+    fixture.network.serve(fixture.url) { [bytes] _ in .ok(bytes, cacheControl: "max-age=60").held(by: gate) }
 
     try await withThrowingTaskGroup(of: Void.self) { group in
       for index in 0..<20 {
         group.addTask { _ = try await fixture.manager.load(fixture.url, to: folder.file("\(index)")) }
       }
-      try await Turns.until { fixture.observer.joins >= 19 }
+      await gate.arrived(20)
       gate.open()
       try await group.waitForAll()
     }
@@ -38,7 +38,7 @@ struct FileSharingTests {
 
     #expect(folder.names.count == 20)
     #expect((0..<20).allSatisfy { folder.content("\($0)") == bytes })
-    #expect(fixture.network.requests.count == 1)
+    #expect(fixture.disk.keys.count == 1)
     var inodes: Set<UInt64> = []
     for index in 0..<20 {
       var status = stat()
@@ -48,8 +48,8 @@ struct FileSharingTests {
     #expect(inodes.count == 20)
   }
 
-  @Test("if the first of two loads leaves, or cannot write, the other load still completes its file", arguments: [true, false])
-  func firstLeaves(isCancelled: Bool) async throws {
+  @Test("if one of two loads leaves, or cannot write, the other load still completes its file", arguments: [true, false])
+  func oneLeaves(isCancelled: Bool) async throws {
     let fixture = try ManagerFixture()
     let folder = try DownloadFolder()
     let gate = Gate()
@@ -64,7 +64,7 @@ struct FileSharingTests {
     }
     await gate.arrived()
     let second = Task { try await fixture.manager.load(fixture.url, to: folder.file("second")) }
-    await fixture.observer.joined()
+    await gate.arrived(2)
     if isCancelled { first.cancel() }
     gate.open()
 
@@ -73,24 +73,7 @@ struct FileSharingTests {
     await fixture.manager.close()
     #expect(throws: CacheError.self) { try result.get() }
     #expect(folder.names == ["second"] && folder.content("second") == bytes)
-    #expect(fixture.network.requests.count == (isCancelled ? 1 : 2))
-  }
-
-  @Test("if a response is not shareable, each load sends its own request")
-  func unshareable() async throws {
-    let fixture = try ManagerFixture()
-    let folder = try DownloadFolder()
-    let gate = Gate()
-    fixture.network.serve(fixture.url) { [bytes] _ in .ok(bytes, cacheControl: "no-store").held(by: gate) }
-
-    async let first = fixture.manager.load(fixture.url, to: folder.file("first"))
-    async let second = fixture.manager.load(fixture.url, to: folder.file("second"))
-    await fixture.observer.joined()
-    gate.open()
-    _ = try await (first, second)
-
     #expect(fixture.network.requests.count == 2)
-    #expect(folder.content("first") == bytes && folder.content("second") == bytes)
   }
 
   @Test("a load into a file and one into memory both receive the bytes")
