@@ -102,9 +102,14 @@ final class Waiter<Output: Shareable>: Sendable {
 
   /// Waits for the end of a flight that has no other events, or for the cancellation of the calling task.
   func ending() async -> Event {
+    await whileWaiting { await next() }
+  }
+
+  /// Runs a wait in the calling task, whose cancellation ends it.
+  func whileWaiting<Result>(_ wait: () async -> Result) async -> Result {
     defer { finish() }
     return await withTaskCancellationHandler {
-      await next()
+      await wait()
     } onCancel: {
       leave(.failed(.cancelled))
     }

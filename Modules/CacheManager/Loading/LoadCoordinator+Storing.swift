@@ -46,14 +46,9 @@ extension LoadCoordinator {
     }
     // A load of the same resource may be running. It stores its response if that is allowed.
     do throws(CacheError) {
-      switch try await outcome(
+      let running = try await outcome(
         ofOpen: .bytes(CoalescingKey(load)), before: number, priority, report, stale: { report(.stale($0)) })
-      {
-      case .output(let outcome)?:
-        if await isStored(outcome, storing) { return .success(outcome.with { $0.data = Data() }) }
-      case .failed(let error)?, .expired(let error)?: if error.isConclusive { return .failure(error) }
-      case nil: break
-      }
+      if let running, await isStored(running, storing) { return .success(running.with { $0.data = Data() }) }
     } catch {
       return .failure(error.about(load.address))
     }
@@ -91,17 +86,13 @@ extension LoadCoordinator {
     _ report: @escaping @Sendable (FlightEvent<LoadOutcome>) -> Void
   ) async -> Result<LoadOutcome, CacheError>? {
     do throws(CacheError) {
-      let ending = try await outcome(ofOpen: .store(load.resourceKey), before: number, priority, report) { old in
+      let outcome = try await outcome(ofOpen: .store(load.resourceKey), before: number, priority, report) { old in
         guard let mine = try? await taken(old, load) else { return }
         if case .file(let partialFile) = load.destination { partialFile.seal() }
         report(.stale(mine))
       }
-      switch ending {
-      case .output(let outcome)?: return try await taken(outcome, load).map { .success($0) }
-      // An error of the store does not affect this load.
-      case .failed(let error)?, .expired(let error)?: return error.isConclusive ? .failure(error) : nil
-      case nil: return nil
-      }
+      guard let outcome else { return nil }
+      return try await taken(outcome, load).map { .success($0) }
     } catch {
       return .failure(error.about(load.address))
     }
@@ -120,38 +111,26 @@ extension LoadCoordinator {
   /// Waits for an open flight, which becomes as urgent as the waiter.
   ///
   /// - Parameter number: The number of the flight that waits. It waits only for an earlier one.
-  /// - Returns: `nil` if there is no such flight, or if its outcome is not shareable.
-  /// - Throws: A cancellation of the waiting task. The flight continues while it has other waiters.
+  /// - Returns: `nil` if there is no such flight, if its outcome is not shareable, or if it has failed with an error of the store,
+  ///   which does not affect this load.
+  /// - Throws: The error of an origin that was unreachable a moment ago or refused the request, so that it need not receive
+  ///   another one. A cancellation of the waiting task. The flight continues while it has other waiters.
   private func outcome(
     ofOpen key: FlightKey, before number: Int, _ priority: LoadPriority,
     _ report: @escaping @Sendable (FlightEvent<LoadOutcome>) -> Void, stale: (LoadOutcome) async -> Void
-  ) async throws(CacheError) -> Ending<LoadOutcome>? {
+  ) async throws(CacheError) -> LoadOutcome? {
     let waiter = Waiter<LoadOutcome>(priority, wantsProgress: true, endsWithStale: false, forward: report)
     guard flights.joinOpen(key, before: number, waiter) else { return nil }
-    let ending: Ending<LoadOutcome>? = await withTaskCancellationHandler {
-      while true {
-        switch await waiter.next() {
-        case .progress(let progress): report(.progress(progress))
-        case .stale(let old): await stale(old)
-        case .end(.success(let outcome)): return .output(outcome)
-        case .end(.failure(let error)): return .failed(error)
-        // The waiter that waits for this task has the deadline.
-        case .expired(let error): return .expired(error)
-        case .alone: return nil
-        }
-      }
-    } onCancel: {
-      waiter.leave(.failed(.cancelled))
-    }
-    waiter.finish()
+    let ending = await waiter.whileWaiting { await self.ending(of: waiter, progress: { report(.progress($0)) }, stale: stale) }
     if Task.isCancelled { throw .cancelled }
-    return ending
+    switch ending {
+    case .output(let outcome)?: return outcome
+    case .failed(let error)?, .expired(let error)?:
+      if error.isUnreachable || error.code == .unacceptableStatus { throw error }
+      return nil
+    case nil: return nil
+    }
   }
-}
-
-extension CacheError {
-  /// Whether the origin need not receive another request, because it was unreachable a moment ago or refused the request.
-  fileprivate var isConclusive: Bool { isUnreachable || code == .unacceptableStatus }
 }
 
 /// Loads into callers' files.

@@ -160,13 +160,10 @@ final class LoadCoordinator: Sendable {
     let start = startedAt ?? load.clock.uptime
     if startedAt == nil { load.observe(.started(url: load.observedURL)) }
     let deadline = load.timeout.map { limit(waiter, of: load, to: $0) }
-    let result: Result<Resource<Value>, CacheError> = await withTaskCancellationHandler {
+    let result: Result<Resource<Value>, CacheError> = await waiter.whileWaiting {
       await self.result(of: load, form, as: waiter, startedAt: start, event, joined)
-    } onCancel: {
-      waiter.leave(.failed(.cancelled))
     }
     deadline?.cancel()
-    waiter.finish()
     let named = result.mapError { $0.about(load.address) }
     load.observeEnd(named, startedAt: start)
     return named
@@ -247,21 +244,27 @@ final class LoadCoordinator: Sendable {
       } else {
         load.observe(.joined(url: load.observedURL, to: flight.id))
       }
-      flightEvents: while true {
-        switch await waiter.next() {
-        case .progress(let report): progress(report)
-        case .stale(let output): await stale(output)
-        case .end(.success(let output)):
-          // Decisions that were made before this waiter joined ignore its needs.
-          if waiter.accepts(output) { return .output(output) }
-          alone = alone || flights.isClosed
-          break flightEvents
-        case .end(.failure(let error)): return .failed(error)
-        case .expired(let error): return .expired(error)
-        case .alone:
-          alone = true
-          break flightEvents
-        }
+      switch await ending(of: waiter, progress: progress, stale: stale) {
+      // Decisions that were made before this waiter joined ignore its needs.
+      case .output(let output)? where !waiter.accepts(output): alone = alone || flights.isClosed
+      case let ending?: return ending
+      case nil: alone = true
+      }
+    }
+  }
+
+  /// Waits for the end of a waiter's flight. Returns `nil` if the output is for another waiter alone.
+  func ending<Output: Shareable>(
+    of waiter: Waiter<Output>, progress: (LoadProgress) -> Void, stale: (Output) async -> Void
+  ) async -> Ending<Output>? {
+    while true {
+      switch await waiter.next() {
+      case .progress(let report): progress(report)
+      case .stale(let output): await stale(output)
+      case .end(.success(let output)): return .output(output)
+      case .end(.failure(let error)): return .failed(error)
+      case .expired(let error): return .expired(error)
+      case .alone: return nil
       }
     }
   }
@@ -353,13 +356,10 @@ final class LoadCoordinator: Sendable {
       case .progress, .stale: break
       }
     }
-    let ending = await withTaskCancellationHandler {
+    let ending = await waiter.whileWaiting {
       await wait(
         for: load, form, as: waiter, alone: alone, progress: { flight.report(.progress($0)) }, stale: { await stale?($0) })
-    } onCancel: {
-      waiter.leave(.failed(.cancelled))
     }
-    waiter.finish()
     switch ending {
     case .output(let output): return output
     case .failed(let error), .expired(let error): throw error
