@@ -55,7 +55,7 @@ public struct CacheError: Error, Sendable {
   public var failedURL: String? { redirectTargets.last ?? url }
   /// The head of the response that caused the failure, or `nil` if there was no response.
   ///
-  /// It has no `Set-Cookie`, because an error reaches every waiter of a coalesced load, and errors are logged. ``description``
+  /// It has no `Set-Cookie`, because an error reaches every waiter of a load, and errors are logged. ``description``
   /// contains none of its fields.
   public var response: HTTPResponse? {
     get { boxed.content.response }

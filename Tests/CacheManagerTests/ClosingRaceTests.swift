@@ -9,12 +9,12 @@ import Testing
 final class ClosingRaceTests: Sendable {
   private let fixture: ManagerFixture
   private let flights = Flights(InvalidationLog())
-  private let waiter = Waiter<LoadOutcome>(LoadPriority())
+  private let waiter = Waiter<Exchange>(LoadPriority())
 
   init() throws { fixture = try ManagerFixture() }
 
   /// Joins a waiter, for which a flight is created. `act` runs before the flight starts.
-  private func join(before act: (Flight<LoadOutcome>) -> Void) throws -> Flight<LoadOutcome> {
+  private func join(before act: (Flight<Exchange>) -> Void) throws -> Flight<Exchange> {
     let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.core)
     let (flight, isNew) = try #require(flights.join(.bytes(CoalescingKey(load)), load, waiter))
     #expect(isNew)

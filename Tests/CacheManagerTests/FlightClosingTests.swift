@@ -55,29 +55,51 @@ struct FlightTableTests {
 
   private func key(_ name: String) -> FlightKey { .revalidation(CacheKey(resource: name), stores: []) }
 
-  @Test("at most 64 revalidations run in the background, and a later one starts when one of them has ended")
+  private func start(_ name: String, at host: String, _ work: @escaping @Sendable () async -> Void) {
+    flights.startRevalidation(key(name), at: host, id: LoadID(), LoadPriority(), work)
+  }
+
+  @Test("at most 64 revalidations ask one host, other hosts are asked meanwhile, and a later one starts when one has ended")
+  func revalidationsOfHost() async throws {
+    let (gate, started, others) = (Gate(), Counter(), Counter())
+    for number in 0...Flights.maximumRevalidationsOfHost {
+      start("\(number)", at: "silent.test") {
+        started.increment()
+        await gate.pass()
+      }
+    }
+    try await Turns.until { started.value == Flights.maximumRevalidationsOfHost }
+    start("other", at: "other.test") { others.increment() }
+    try await Turns.until { others.value == 1 }
+    #expect(started.value == Flights.maximumRevalidationsOfHost)
+    gate.open()
+    try await Turns.until {
+      start("late", at: "silent.test") { started.increment() }
+      return started.value > Flights.maximumRevalidationsOfHost
+    }
+    await flights.close()
+  }
+
+  @Test("at most 256 revalidations run in the background")
   func revalidationLimit() async throws {
     let (gate, started) = (Gate(), Counter())
     for number in 0...Flights.maximumRevalidations {
-      flights.startRevalidation(key("\(number)"), id: LoadID(), LoadPriority()) {
+      start("\(number)", at: "\(number).test") {
         started.increment()
         await gate.pass()
       }
     }
     try await Turns.until { started.value == Flights.maximumRevalidations }
     gate.open()
-    try await Turns.until {
-      flights.startRevalidation(key("late"), id: LoadID(), LoadPriority()) { started.increment() }
-      return started.value > Flights.maximumRevalidations
-    }
     await flights.close()
+    #expect(started.value == Flights.maximumRevalidations)
   }
 
   @Test("one revalidation of a resource runs at a time, and none starts after the manager has closed")
   func oneRevalidation() async throws {
     let (gate, started) = (Gate(), Counter())
     for _ in 0..<2 {
-      flights.startRevalidation(key("a"), id: LoadID(), LoadPriority()) {
+      start("a", at: "origin.test") {
         started.increment()
         await gate.pass()
       }
@@ -85,7 +107,7 @@ struct FlightTableTests {
     await gate.arrived()
     gate.open()
     await flights.close()
-    flights.startRevalidation(key("a"), id: LoadID(), LoadPriority()) { started.increment() }
+    start("a", at: "origin.test") { started.increment() }
     #expect(started.value == 1)
   }
 
@@ -94,7 +116,7 @@ struct FlightTableTests {
     let fixture = try ManagerFixture()
     let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.core)
     let (flight, _) = try #require(
-      flights.join(.bytes(CoalescingKey(load)), load, Waiter<LoadOutcome>(LoadPriority())))
+      flights.join(.bytes(CoalescingKey(load)), load, Waiter<Exchange>(LoadPriority())))
     flights.closeToOthers()
     let position = flights.endPosition
 

@@ -115,7 +115,10 @@ struct FormsOfLoadTests {
         })
     }
 
-    #expect(log.lines == (1...10).map { "\($0 * 100)" } + ["end"])
+    // Reports that the load makes faster than the queue takes them are merged.
+    let reports = log.lines.dropLast().compactMap { Int($0) }
+    #expect(log.lines.last == "end" && log.lines.count == reports.count + 1)
+    #expect(reports.last == 1_000 && reports == reports.sorted() && reports.allSatisfy { $0 % 100 == 0 })
   }
 
   @Test("a callback of a hit in memory on the immediate queue is called before the call returns")

@@ -14,17 +14,17 @@ struct MutualWaitTests {
     fixture.network.serve(fixture.url) { _ in .ok("image", cacheControl: "max-age=60") }
     let core = fixture.manager.core
     let load = try ResolvedRequest(ResourceRequest(fixture.url), core)
-    let waiter = Waiter<LoadOutcome>(LoadPriority())
+    let waiter = Waiter<Exchange>(LoadPriority())
     let (flight, _) = try #require(core.flights.join(.bytes(CoalescingKey(load)), load, waiter))
     // From now on other loads can find this one, but it has not looked for other loads yet.
     let storing = Task.begun(priority: .medium) {
-      let form: LoadCoordinator.Form<LoadOutcome, Void> = core.storeForm { _ in }
+      let form: LoadCoordinator.Form<Exchange, Void> = core.storeForm { _ in }
       _ = await core.outcome(of: load, form)
     }
     flight.start { flight in
       await core.fetch(load, in: flight.number, flight.priority) { flight.report($0) }
     }
-    var result: Result<LoadOutcome, CacheError>?
+    var result: Result<Exchange, CacheError>?
     while result == nil { if case .end(let ended) = await waiter.next() { result = ended } }
     await storing.value
     await fixture.manager.close()

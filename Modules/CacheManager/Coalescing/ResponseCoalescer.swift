@@ -82,7 +82,7 @@ final class ResponseCoalescer: Sendable {
   func assignRole(
     _ key: CoalescingKey, since count: Int, isRepeated: Bool, mayLead: Bool, _ cache: TieredCache
   ) -> Role {
-    let (load, hash) = (cache.request, key.hashValue)
+    let load = cache.request
     let (now, uptime) = (load.clock.now, load.clock.uptime)
     return state.withLock { state in
       // A response that was requested before a purge is not for a request that arrives after it.
@@ -95,7 +95,7 @@ final class ResponseCoalescer: Sendable {
       guard mayLead else { return .alone }
       let request = PendingRequest(cache)
       // Requests do not wait for a marked one. Its outcome removes or renews the mark.
-      if state.marks[hash].map({ $0 <= uptime }) ?? true { state.open[key] = Open(request: request) }
+      if state.marks[key.markHash].map({ $0 <= uptime }) ?? true { state.open[key] = Open(request: request) }
       return .leading(CoalescingLeader(request, key, self, load.clock))
     }
   }
@@ -148,7 +148,7 @@ final class ResponseCoalescer: Sendable {
   /// - Parameter uptime: The current uptime. A mark that ended at a wall-clock time would outlive its time if the clock was set
   ///   back.
   func mark(_ key: CoalescingKey, at uptime: Duration) {
-    let hash = key.hashValue
+    let hash = key.markHash
     state.withLock { state in
       if state.marks.count >= Self.markLimit { state.marks = state.marks.filter { uptime < $0.value } }
       // No mark has expired. All are removed, because a wait in vain costs less than an unlimited table.
@@ -158,7 +158,7 @@ final class ResponseCoalescer: Sendable {
   }
 
   func unmark(_ key: CoalescingKey) {
-    let hash = key.hashValue
+    let hash = key.markHash
     state.withLock { _ = $0.marks.removeValue(forKey: hash) }
   }
 }
@@ -306,4 +306,24 @@ final class CoalescingLeader: Sendable {
       return !isOver
     }
   }
+}
+
+/// The latest positions of events, by the hashes of their subjects, in a table of fixed size.
+///
+/// Subjects whose hashes have the same last bits share a position. It may therefore be later than that of the subject's own
+/// event, and is never earlier.
+struct StripedPositions: Sendable {
+  private static let count = 1_024
+
+  /// Empty until the first event, because most managers record none.
+  private var positions: [Int] = []
+
+  /// Records an event, whose position is later than those of earlier events.
+  mutating func record(_ position: Int, for hash: Int) {
+    if positions.isEmpty { positions = Array(repeating: 0, count: Self.count) }
+    positions[hash & (Self.count - 1)] = position
+  }
+
+  /// Returns the position of the latest event, or 0 if there was none.
+  func latest(for hash: Int) -> Int { positions.isEmpty ? 0 : positions[hash & (Self.count - 1)] }
 }

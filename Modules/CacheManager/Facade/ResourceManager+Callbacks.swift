@@ -21,7 +21,7 @@ extension ResourceManager {
   ///   - url: The URL to load.
   ///   - options: The options of this load.
   ///   - progress: Called on the same queue as `completion`. On a serial queue the calls are in order and never after
-  ///     `completion`.
+  ///     `completion`. Several reports are merged into the last of them if bytes arrive faster than reports are passed on.
   ///   - completion: Called exactly once, on the `CallbackQueue` of the options or of the manager. A cancelled load receives
   ///     `CacheError.cancelled`.
   @discardableResult
@@ -155,7 +155,7 @@ final class CallbackDelivery<Value: Sendable>: Sendable {
   func report(_ event: ResourceEvent<Value>) {
     guard let progress, case .progress(let report) = event else { return }
     queue.execute {
-      // The completion may have overtaken this report. For example, a cancellation on the main thread completes at once, and
+      // The completion may have overtaken this report. A queue that is not serial can run the calls in any order, and
       // reports that were queued before it run later.
       guard !self.isCompleted.withLock({ $0 }) else { return }
       progress(report)

@@ -23,8 +23,8 @@ extension ResourceManager {
   /// fields.
   ///
   /// A stale response within `stale-while-revalidate` is returned at once and revalidated in the background, even if the caller
-  /// leaves. At most 64 such revalidations run at the same time. A further one is skipped, and the next request for its resource
-  /// tries again.
+  /// leaves. At most 64 such revalidations ask one host at the same time, and at most 256 run. A further one is skipped, and the
+  /// next request for its resource tries again.
   ///
   /// The options about values have no effect: executor, callback queue, accepted statuses, redirects and alternatives.
   ///

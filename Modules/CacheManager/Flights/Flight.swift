@@ -35,6 +35,7 @@ enum LeaveReason: Sendable {
 /// A flight of any output type, as ``Flights`` knows it.
 protocol AnyFlight: AnyObject, Sendable {
   var key: FlightKey? { get }
+  var resource: String? { get }
   func retire()
   func dismissWaiters(_ error: CacheError)
 }
@@ -75,7 +76,10 @@ final class Flight<Output: Shareable>: AnyFlight {
   /// The identifier of the load that started the flight.
   let id: LoadID
   let key: FlightKey?
-  /// The number of the flight in the order of creation. A flight waits only for earlier ones, so two never wait for each other.
+  /// The resource whose responses the work may store, or `nil` if it stores none by itself.
+  let resource: String?
+  /// The number of the flight in the order of creation. Flights of different purposes wait only for earlier ones
+  /// (``Flights/joinOpen(_:before:_:)``), so two never wait for each other.
   let number: Int
   /// The position of the ``InvalidationLog`` when the flight was created.
   let logPosition: Int
@@ -86,11 +90,12 @@ final class Flight<Output: Shareable>: AnyFlight {
 
   /// Creates a flight with its first waiter, or with none if the work does not depend on waiters.
   init(
-    _ flights: Flights, _ key: FlightKey?, id: LoadID, number: Int, logPosition: Int, priority: LoadPriority,
+    _ flights: Flights, _ key: FlightKey?, of resource: String?, id: LoadID, number: Int, logPosition: Int,
+    priority: LoadPriority,
     representation: RequestedRepresentation? = nil, isRetired: Bool, first waiter: Waiter<Output>?
   ) {
     state = Lock(State(waiters: waiter.map { [$0] } ?? [], isRetired: isRetired, survivesItsWaiters: waiter == nil))
-    (self.flights, self.key, self.id, self.number) = (flights, key, id, number)
+    (self.flights, self.key, self.resource, self.id, self.number) = (flights, key, resource, id, number)
     (self.logPosition, self.priority, self.representation) = (logPosition, priority, representation)
   }
 
@@ -102,13 +107,15 @@ final class Flight<Output: Shareable>: AnyFlight {
   ///
   /// - Parameters:
   ///   - executor: The executor on which the work continues after a suspension, or `nil` for the cooperative pool.
+  ///   - isImmediate: Whether the work may begin on the caller's thread. The caller waits until the work suspends.
   ///   - work: The work.
   func start(
-    on executor: (any TaskExecutor)? = nil, _ work: @escaping @Sendable (Flight) async -> Result<Output, CacheError>
+    on executor: (any TaskExecutor)? = nil, isImmediate: Bool = true,
+    _ work: @escaping @Sendable (Flight) async -> Result<Output, CacheError>
   ) {
     guard !state.withLock({ $0.isCancelled }) else { return end(.failure(.cancelled)) }
     let level = priority.level
-    let task = Task.begun(on: executor, priority: TaskPriority(level)) { self.end(await work(self)) }
+    let task = Task.begun(on: executor, priority: TaskPriority(level), isImmediate: isImmediate) { self.end(await work(self)) }
     let isCancelled = state.withLock { state in
       state.task = task
       return state.isCancelled || state.isRetired && state.cancelsWhenUnattended()
@@ -131,35 +138,40 @@ final class Flight<Output: Shareable>: AnyFlight {
   ///
   /// - Returns: `false` if the flight accepts no more waiters.
   func join(_ waiter: Waiter<Output>) -> Bool {
-    state.withLock { state in
-      guard !state.isClosed else { return false }
+    let joined = state.withLock { state -> State? in
+      guard !state.isClosed else { return nil }
       if let stale = state.stale, waiter.ends(with: stale) {
         state.survivesItsWaiters = true
-        waiter.end(.end(.success(stale)))
-        return true
+      } else {
+        state.waiters.append(waiter)
       }
-      state.waiters.append(waiter)
-      if state.hasFallback { waiter.post(.foundFallback) }
-      if state.isInFlight { waiter.post(.inFlight(true)) }
-      if let stale = state.stale { waiter.post(.stale(stale)) }
-      if let progress = state.progress { waiter.post(.progress(progress)) }
+      return state
+    }
+    guard let joined else { return false }
+    if let stale = joined.stale, waiter.ends(with: stale) {
+      waiter.end(.end(.success(stale)))
       return true
     }
+    if joined.hasFallback { waiter.post(.foundFallback) }
+    if joined.isInFlight { waiter.post(.inFlight(true)) }
+    waiter.catchUp(joined.stale, joined.progress)
+    return true
   }
 
-  /// Removes one waiter and does not affect the others. Does nothing if the flight is settled or has ended for the waiter.
+  /// Removes one waiter and does not affect the other waiters. Does nothing if the flight is settled or has ended for the waiter.
   func leave(_ waiter: Waiter<Output>, _ reason: LeaveReason) {
-    let (hasLeft, task, cancels) = state.withLock { state -> (Bool, Task<Void, Never>?, Bool) in
-      guard !state.isSettled, let index = state.waiters.firstIndex(where: { $0 === waiter }) else { return (false, nil, false) }
+    let left = state.withLock { state -> (task: Task<Void, Never>?, cancels: Bool, hasFallback: Bool, isInFlight: Bool)? in
+      guard !state.isSettled, let index = state.waiters.firstIndex(where: { $0 === waiter }) else { return nil }
       state.waiters.remove(at: index)
       if case .satisfied = reason { state.survivesItsWaiters = true }
-      return (true, state.task, state.cancelsWhenUnattended())
+      return (state.task, state.cancelsWhenUnattended(), state.hasFallback, state.isInFlight)
     }
-    if cancels { cancel(task) }
-    guard hasLeft else { return }
+    guard let left else { return }
+    if left.cancels { cancel(left.task) }
     switch reason {
     case .failed(let error): waiter.end(.end(.failure(error)))
-    case .expired(let error): waiter.end(.expired(error))
+    case .expired(let error):
+      waiter.end(.expired(Expiry(error: error, hasFallback: left.hasFallback, isInFlight: left.isInFlight)))
     case .satisfied: break
     }
   }
@@ -193,16 +205,18 @@ final class Flight<Output: Shareable>: AnyFlight {
     for waiter in waiters { waiter.post(event) }
   }
 
-  /// Ends the waiters for which a stale output is enough, and reports it to the others.
+  /// Ends the waiters for which a stale output is enough, and reports it to the other waiters.
   private func reportStale(_ output: Output) {
-    let (satisfied, others) = state.withLock { state in
+    // The former output is released outside the lock, because it may hold the last reference to a caller's object.
+    let (satisfied, others, _) = state.withLock { state in
+      let former = state.stale
       state.stale = output
       let satisfied = state.isSettled ? [] : state.waiters.filter { $0.ends(with: output) }
-      guard !satisfied.isEmpty else { return ([Waiter<Output>](), state.waiters) }
+      guard !satisfied.isEmpty else { return ([Waiter<Output>](), state.waiters, former) }
       // The work that obtains the fresh output continues without them.
       state.survivesItsWaiters = true
       state.waiters.removeAll { $0.ends(with: output) }
-      return (satisfied, state.waiters)
+      return (satisfied, state.waiters, former)
     }
     for waiter in satisfied { waiter.end(.end(.success(output))) }
     for waiter in others { waiter.post(.stale(output)) }
@@ -251,13 +265,13 @@ final class Flight<Output: Shareable>: AnyFlight {
 extension Task where Failure == Never, Success == Void {
   /// Begins work on the caller's thread, or on another one where callers are often on the main thread.
   static func begun(
-    on executor: (any TaskExecutor)? = nil, priority: TaskPriority, _ work: @escaping @Sendable () async -> Void
+    on executor: (any TaskExecutor)? = nil, priority: TaskPriority, isImmediate: Bool = true,
+    _ work: @escaping @Sendable () async -> Void
   ) -> Task {
-    #if canImport(Darwin)
-    Task.detached(executorPreference: executor, priority: priority) { await work() }
-    #else
-    Task.immediateDetached(priority: priority, executorPreference: executor) { await work() }
+    #if !canImport(Darwin)
+    if isImmediate { return Task.immediateDetached(priority: priority, executorPreference: executor) { await work() } }
     #endif
+    return Task.detached(executorPreference: executor, priority: priority) { await work() }
   }
 
   /// Raises the priority of the task, on systems that can raise it from outside the task.

@@ -41,6 +41,9 @@ enum FlightKey: Hashable, Sendable {
     }
   }
 
+  /// The resource that a revalidation requests, or `nil` for other work.
+  fileprivate var revalidatedResource: String? { if case .revalidation(let key, _) = self { key.resource } else { nil } }
+
   fileprivate var isStore: Bool { if case .store = self { true } else { false } }
 }
 
@@ -54,8 +57,8 @@ final class Flights: Sendable {
     var running: [ObjectIdentifier: any AnyFlight] = [:]
     /// The number of ``open`` flights into the durable store alone.
     var storing = 0
-    /// The number of running revalidations in the background.
-    var revalidations = 0
+    /// The numbers of running revalidations in the background, by the host that they ask.
+    var revalidations: [String: Int] = [:]
     /// The resources that callers are looking up, and whether work for the resource has ended in the meantime.
     var lookups: [String: Bool] = [:]
     /// The number of the latest flight.
@@ -67,7 +70,9 @@ final class Flights: Sendable {
   }
 
   /// The maximum number of revalidations in the background. Beyond it, the next request for the resource tries again.
-  static let maximumRevalidations = 64
+  static let maximumRevalidations = 256
+  /// The maximum number of these that ask one host. A silent host thus delays no revalidations of other hosts.
+  static let maximumRevalidationsOfHost = 64
 
   private let state = Lock(State())
   private let invalidations: InvalidationLog
@@ -141,7 +146,8 @@ final class Flights: Sendable {
         // No caller can raise the priority of some waiters, so the flight can use their priority object.
         let priority = waiter.isRaisable ? LoadPriority(load.priority) : waiter.priority
         let flight = create(
-          key, &state, id: load.id, priority: priority, representation: load.representation, first: waiter)
+          key, of: load.settings.resource, &state, id: load.id, priority: priority, representation: load.representation,
+          first: waiter)
         return (flight, true)
       }
       guard let (flight, isNew) = joined else { return nil }
@@ -179,7 +185,7 @@ final class Flights: Sendable {
     while true {
       let (flight, isNew) = state.withLock { state -> (Flight<Output>, Bool) in
         if let flight = self.open(key, in: state, as: Output.self) { return (flight, false) }
-        return (create(key, &state, id: id, priority: priority, first: nil), true)
+        return (create(key, of: key.revalidatedResource, &state, id: id, priority: priority, first: nil), true)
       }
       if isNew { return .lead(flight) }
       let waiter = waiter()
@@ -196,7 +202,7 @@ final class Flights: Sendable {
     case wait(Waiter<Output>, LoadID)
   }
 
-  /// Returns the output of work that one of its callers does, and that the others wait for. The work becomes as urgent as its
+  /// Returns the output of work that one of its callers does, and that the other callers wait for. The work becomes as urgent as its
   /// most urgent caller. The output is passed to the waiters and is not cached.
   ///
   /// - Parameters:
@@ -206,7 +212,7 @@ final class Flights: Sendable {
   ///   - joining: Called with the load that does the work, before the caller waits for it.
   ///   - work: The work.
   /// - Throws: The error of the work. A cancellation affects only the cancelled caller. If the caller that does the work is
-  ///   cancelled, one of the others does it instead.
+  ///   cancelled, another caller does it instead.
   func output<Output: Shareable>(
     of key: FlightKey, for id: LoadID, _ priority: LoadPriority, joining: (LoadID) -> Void,
     leading work: () async throws(CacheError) -> Output
@@ -233,15 +239,23 @@ final class Flights: Sendable {
 
   /// Starts a revalidation in the background, unless one is running for the same resource, too many are running, or the manager
   /// is closed.
-  func startRevalidation(_ key: FlightKey, id: LoadID, _ priority: LoadPriority, _ work: @escaping @Sendable () async -> Void) {
+  func startRevalidation(
+    _ key: FlightKey, at host: String, id: LoadID, _ priority: LoadPriority, _ work: @escaping @Sendable () async -> Void
+  ) {
     let flight = state.withLock { state -> Flight<Done>? in
-      guard !isClosed, state.open[key] == nil, state.revalidations < Self.maximumRevalidations else { return nil }
-      state.revalidations += 1
-      return create(key, &state, id: id, priority: priority, first: nil)
+      guard !isClosed, state.open[key] == nil, state.revalidations.values.reduce(0, +) < Self.maximumRevalidations,
+        state.revalidations[host, default: 0] < Self.maximumRevalidationsOfHost
+      else { return nil }
+      state.revalidations[host, default: 0] += 1
+      return create(key, of: key.revalidatedResource, &state, id: id, priority: priority, first: nil)
     }
-    flight?.start { [self] _ in
+    // The caller has a response to pass on first.
+    flight?.start(isImmediate: false) { [self] _ in
       await work()
-      state.withLock { $0.revalidations -= 1 }
+      state.withLock { state in
+        let count = state.revalidations[host, default: 1] - 1
+        state.revalidations[host] = count > 0 ? count : nil
+      }
       return .success(Done())
     }
   }
@@ -259,12 +273,12 @@ final class Flights: Sendable {
   }
 
   private func create<Output: Shareable>(
-    _ key: FlightKey?, _ state: inout State, id: LoadID, priority: LoadPriority,
+    _ key: FlightKey?, of resource: String?, _ state: inout State, id: LoadID, priority: LoadPriority,
     representation: RequestedRepresentation? = nil, first waiter: Waiter<Output>?
   ) -> Flight<Output> {
     state.last += 1
     let flight = Flight<Output>(
-      self, key, id: id, number: state.last, logPosition: invalidations.current, priority: priority,
+      self, key, of: resource, id: id, number: state.last, logPosition: invalidations.current, priority: priority,
       representation: representation, isRetired: isClosed, first: waiter)
     if let key {
       if key.isStore, state.open[key] == nil { state.storing += 1 }
@@ -282,12 +296,13 @@ final class Flights: Sendable {
   /// Removes a flight that accepts no more waiters from those that waiters can find. The result of a lookup of its resource that
   /// is in progress becomes invalid.
   func close(_ flight: any AnyFlight) {
-    guard let key = flight.key else { return }
     state.withLock { state in
-      if !state.lookups.isEmpty, let resource = key.resource, state.lookups[resource] != nil { state.lookups[resource] = true }
-      // A flight that was closed to other waiters may store its response all the same.
-      ended.add(1, ordering: .releasing)
-      guard state.open[key] === flight else { return }
+      if let resource = flight.resource {
+        if state.lookups[resource] != nil { state.lookups[resource] = true }
+        // A flight that was closed to other waiters may store its response all the same.
+        ended.add(1, ordering: .releasing)
+      }
+      guard let key = flight.key, state.open[key] === flight else { return }
       state.open[key] = nil
       if key.isStore { state.storing -= 1 }
     }

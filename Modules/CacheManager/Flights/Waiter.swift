@@ -11,8 +11,8 @@ final class Waiter<Output: Shareable>: Sendable {
     case end(Result<Output, CacheError>)
     /// The output is for another waiter alone. This waiter needs a flight of its own.
     case alone
-    /// The deadline has passed, which is this error.
-    case expired(CacheError)
+    /// The deadline has passed.
+    case expired(Expiry)
   }
 
   private struct State {
@@ -20,9 +20,13 @@ final class Waiter<Output: Shareable>: Sendable {
     /// The end of the current flight. A waiter that has received it may join another flight.
     var ending: Event?
     var stale: Output?
-    var progress: [LoadProgress] = []
-    var hasFallback = false
-    var isInFlight = false
+    /// The latest report. A slow consumer gets no others.
+    var progress: LoadProgress?
+    /// Whether the current flight has posted such an event, after which those from before the waiter joined are outdated.
+    var hasHadStale = false
+    var hasHadProgress = false
+    /// Whether a load counts as running until the waiter has its last event.
+    var isCounted = false
     /// The reason for which the waiter leaves as soon as it joins a flight.
     var pendingLeave: LeaveReason?
     /// Whether the waiter has received its last event.
@@ -32,10 +36,9 @@ final class Waiter<Output: Shareable>: Sendable {
 
     mutating func take() -> Event? {
       if let stale = stale.take() { return .stale(stale) }
-      if !progress.isEmpty { return .progress(progress.removeFirst()) }
+      if let progress = progress.take() { return .progress(progress) }
       guard let ending = ending.take() else { return nil }
       flight = nil
-      if case .alone = ending { (hasFallback, isInFlight) = (false, false) }
       return ending
     }
 
@@ -47,7 +50,7 @@ final class Waiter<Output: Shareable>: Sendable {
     }
   }
 
-  private let state = Lock(State())
+  private let state: Lock<State>
   let priority: LoadPriority
   /// Whether the priority can be raised from outside while the waiter waits.
   let isRaisable: Bool
@@ -55,6 +58,8 @@ final class Waiter<Output: Shareable>: Sendable {
   private let wantsBytes: Bool
   private let wantsProgress: Bool
   private let endsWithStale: Bool
+  /// The table that counts the load, or `nil` if the load counts itself.
+  private let counter: Flights?
   /// Receives the events about requests, for a flight that waits for this waiter's flight.
   private let forward: (@Sendable (FlightEvent<Output>) -> Void)?
 
@@ -64,14 +69,18 @@ final class Waiter<Output: Shareable>: Sendable {
   ///   - wantsBytes: Whether the waiter needs the body itself, and not only stored values.
   ///   - wantsProgress: Whether the waiter receives progress.
   ///   - endsWithStale: Whether a stale output is the end for this waiter.
+  ///   - counter: The table that counts the load of the waiter, from ``Flights/beginLoad()`` to the last event. The executor of
+  ///     a caller may be blocked, so its load does not count until the caller resumes.
   ///   - forward: Receives ``FlightEvent/foundFallback`` and ``FlightEvent/inFlight(_:)``.
   init(
     _ priority: LoadPriority, isRaisable: Bool = true, wantsBytes: Bool = true, wantsProgress: Bool = false,
-    endsWithStale: Bool = true, forward: (@Sendable (FlightEvent<Output>) -> Void)? = nil
+    endsWithStale: Bool = true, countedBy counter: Flights? = nil, forward: (@Sendable (FlightEvent<Output>) -> Void)? = nil
   ) {
+    self.counter = counter
     (self.priority, self.isRaisable) = (priority, isRaisable)
     (self.wantsBytes, self.wantsProgress, self.endsWithStale) = (wantsBytes, wantsProgress, endsWithStale)
     self.forward = forward
+    state = Lock(State(isCounted: counter != nil))
   }
 
   /// Whether an output satisfies the needs of the waiter.
@@ -79,12 +88,6 @@ final class Waiter<Output: Shareable>: Sendable {
 
   /// Whether this stale output is the end for the waiter.
   func ends(with stale: Output) -> Bool { endsWithStale && accepts(stale) }
-
-  /// Whether a stored response may be used at the deadline.
-  var hasFallback: Bool { state.withLock { $0.hasFallback } }
-
-  /// Whether a request is in flight, whose failure the deadline then is.
-  var isInFlight: Bool { state.withLock { $0.isInFlight } }
 
   // MARK: The waiting task
 
@@ -117,13 +120,15 @@ final class Waiter<Output: Shareable>: Sendable {
 
   /// Ends the wait after the last event that the waiter needs. The work continues without it.
   func finish() {
-    let (flight, observation) = state.withLock { state in
+    // The outputs are released outside the lock, because they may hold the last reference to a caller's object.
+    let (flight, observation, isCounted, _, _) = state.withLock { state in
       state.isFinished = true
-      defer { (state.flight, state.observation, state.stale) = (nil, nil, nil) }
-      return (state.flight, state.observation)
+      defer { (state.flight, state.observation, state.stale, state.ending, state.isCounted) = (nil, nil, nil, nil, false) }
+      return (state.flight, state.observation, state.isCounted, state.stale, state.ending)
     }
     observation?.cancel()
     flight?.leave(self, .satisfied)
+    if isCounted { counter?.endLoad() }
   }
 
   /// Leaves the current flight, or the one that the waiter is about to join.
@@ -144,6 +149,7 @@ final class Waiter<Output: Shareable>: Sendable {
   func joined(_ flight: Flight<Output>) {
     let (pending, former) = state.withLock { state in
       state.flight = flight
+      (state.hasHadStale, state.hasHadProgress) = (false, false)
       defer { (state.pendingLeave, state.observation) = (nil, nil) }
       return (state.pendingLeave, state.observation)
     }
@@ -163,30 +169,69 @@ final class Waiter<Output: Shareable>: Sendable {
   }
 
   func post(_ event: FlightEvent<Output>) {
+    switch event {
+    case .progress(let progress): if wantsProgress { post(progress, isEarlier: false) }
+    case .stale(let output): post(output, isEarlier: false)
+    case .foundFallback, .inFlight: forward?(event)
+    }
+  }
+
+  /// Posts what a flight has reported before the waiter joined it, unless the flight has reported something newer since then.
+  func catchUp(_ stale: Output?, _ progress: LoadProgress?) {
+    if let stale { post(stale, isEarlier: true) }
+    if let progress, wantsProgress { post(progress, isEarlier: true) }
+  }
+
+  private func post(_ progress: LoadProgress, isEarlier: Bool) {
     let woken = state.withLock { state in
-      switch event {
-      case .progress(let progress): if wantsProgress { state.progress.append(progress) }
-      case .stale(let output): if accepts(output) { state.stale = output }
-      case .foundFallback: state.hasFallback = true
-      case .inFlight(let isInFlight): state.isInFlight = isInFlight
-      }
+      guard !isEarlier || !state.hasHadProgress else { return (UnsafeContinuation<Event, Never>, Event)?.none }
+      (state.progress, state.hasHadProgress) = (progress, true)
       return state.wake()
     }
     if let (consumer, event) = woken { consumer.resume(returning: event) }
-    guard let forward else { return }
-    switch event {
-    case .foundFallback, .inFlight: forward(event)
-    case .progress, .stale: break
+  }
+
+  private func post(_ stale: Output, isEarlier: Bool) {
+    guard accepts(stale) else { return }
+    let (woken, _) = state.withLock { state in
+      guard !isEarlier || !state.hasHadStale else { return ((UnsafeContinuation<Event, Never>, Event)?.none, Output?.none) }
+      let former = state.stale
+      (state.stale, state.hasHadStale) = (stale, true)
+      return (state.wake(), former)
     }
+    if let (consumer, event) = woken { consumer.resume(returning: event) }
   }
 
   /// Ends the current flight for this waiter.
   func end(_ event: Event) {
-    let (woken, observation) = state.withLock { state in
+    let isLast = isLast(event)
+    let (woken, observation, isCounted) = state.withLock { state in
       state.ending = event
-      return (state.wake(), state.observation.take())
+      let isCounted = isLast && state.isCounted
+      if isLast { state.isCounted = false }
+      return (state.wake(), state.observation.take(), isCounted)
     }
     observation?.cancel()
     if let (consumer, event) = woken { consumer.resume(returning: event) }
+    if isCounted { counter?.endLoad() }
   }
+
+  /// Whether the waiter joins no other flight after an event.
+  private func isLast(_ event: Event) -> Bool {
+    switch event {
+    case .end(.success(let output)): accepts(output)
+    case .end(.failure): true
+    case .expired(let expiry): !expiry.hasFallback
+    case .progress, .stale, .alone: false
+    }
+  }
+}
+
+/// The state of the work when the deadline of a waiter passed.
+struct Expiry: Sendable {
+  var error: CacheError
+  /// Whether a stored response may be used.
+  var hasFallback: Bool
+  /// Whether a request is in flight, whose failure the deadline then is.
+  var isInFlight: Bool
 }

@@ -21,8 +21,8 @@ extension LoadCoordinator {
   ///
   /// - Parameter value: Returns the value of the resource.
   func storeForm<Value: Sendable>(
-    _ value: @escaping @Sendable (LoadOutcome) -> Value
-  ) -> Form<LoadOutcome, Value> {
+    _ value: @escaping @Sendable (Exchange) -> Value
+  ) -> Form<Exchange, Value> {
     Form(
       key: { .store($0.resourceKey) }, followsDownloader: true,
       work: { [self] load, flight, _ in
@@ -36,8 +36,8 @@ extension LoadCoordinator {
 
   private func store(
     _ load: ResolvedRequest, in number: Int, _ priority: LoadPriority,
-    _ report: @escaping @Sendable (FlightEvent<LoadOutcome>) -> Void
-  ) async -> Result<LoadOutcome, CacheError> {
+    _ report: @escaping @Sendable (FlightEvent<Exchange>) -> Void
+  ) async -> Result<Exchange, CacheError> {
     let storing = load.with { parts in
       parts.destination = .store
       // A response in memory alone is not enough. The store decides the size limit of a body.
@@ -48,7 +48,7 @@ extension LoadCoordinator {
     do throws(CacheError) {
       let running = try await outcome(
         ofOpen: .bytes(CoalescingKey(load)), before: number, priority, report, stale: { report(.stale($0)) })
-      if let running, await isStored(running, storing) { return .success(running.with { $0.data = Data() }) }
+      if let running, await isStored(running, storing) { return .success(running.with { $0.body = .none }) }
     } catch {
       return .failure(error.about(load.address))
     }
@@ -58,7 +58,7 @@ extension LoadCoordinator {
     return .failure(load.naming(refusal, at: outcome.url, after: outcome.redirects))
   }
 
-  private func isStored(_ outcome: LoadOutcome, _ storing: ResolvedRequest) async -> Bool {
+  private func isStored(_ outcome: Exchange, _ storing: ResolvedRequest) async -> Bool {
     let cache = TieredCache(storing, resource: outcome.key.resource)
     guard let store = storing.store, let stored = try? await cache.variants(on: store) else { return false }
     return stored.contains { $0.key == outcome.key && $0.metadata.revision == outcome.metadata.revision }
@@ -69,8 +69,8 @@ extension LoadCoordinator {
   /// - Parameter number: The number of the flight for which this load runs.
   func fetch(
     _ load: ResolvedRequest, _ known: KnownResponses? = nil, in number: Int, _ priority: LoadPriority,
-    _ report: @escaping @Sendable (FlightEvent<LoadOutcome>) -> Void
-  ) async -> Result<LoadOutcome, CacheError> {
+    _ report: @escaping @Sendable (FlightEvent<Exchange>) -> Void
+  ) async -> Result<Exchange, CacheError> {
     var known = known
     if load.head.method == .get, load.reads.contains(.disk), flights.isStoring {
       if let result = await stored(load, in: number, priority, report) { return result }
@@ -83,8 +83,8 @@ extension LoadCoordinator {
   /// Waits for a load into the durable store. Returns `nil` if there is none, or if its outcome cannot be used.
   private func stored(
     _ load: ResolvedRequest, in number: Int, _ priority: LoadPriority,
-    _ report: @escaping @Sendable (FlightEvent<LoadOutcome>) -> Void
-  ) async -> Result<LoadOutcome, CacheError>? {
+    _ report: @escaping @Sendable (FlightEvent<Exchange>) -> Void
+  ) async -> Result<Exchange, CacheError>? {
     do throws(CacheError) {
       let outcome = try await outcome(ofOpen: .store(load.resourceKey), before: number, priority, report) { old in
         guard let mine = try? await taken(old, load) else { return }
@@ -99,13 +99,13 @@ extension LoadCoordinator {
   }
 
   /// Brings a response that was just stored to the load's destination. Returns `nil` if it was removed or cannot be read.
-  private func taken(_ outcome: LoadOutcome, _ load: ResolvedRequest) async throws(CacheError) -> LoadOutcome? {
+  private func taken(_ outcome: Exchange, _ load: ResolvedRequest) async throws(CacheError) -> Exchange? {
     if case .file(let file) = load.destination, let reason = outcome.fallbackReason { await file.setPartAside(after: reason) }
     let cache = TieredCache(load, resource: outcome.key.resource)
     let candidate = Candidate(key: outcome.key, metadata: outcome.metadata)
     guard let content = try await cache.content(of: candidate) else { return nil }
     cache.promote(content, candidate)
-    return outcome.with { ($0.data, $0.reservation) = (content.body.data ?? Data(), content.reservation) }
+    return outcome.with { ($0.body, $0.reservation) = (content.body, content.reservation) }
   }
 
   /// Waits for an open flight, which becomes as urgent as the waiter.
@@ -117,18 +117,19 @@ extension LoadCoordinator {
   ///   another one. A cancellation of the waiting task. The flight continues while it has other waiters.
   private func outcome(
     ofOpen key: FlightKey, before number: Int, _ priority: LoadPriority,
-    _ report: @escaping @Sendable (FlightEvent<LoadOutcome>) -> Void, stale: (LoadOutcome) async -> Void
-  ) async throws(CacheError) -> LoadOutcome? {
-    let waiter = Waiter<LoadOutcome>(priority, wantsProgress: true, endsWithStale: false, forward: report)
+    _ report: @escaping @Sendable (FlightEvent<Exchange>) -> Void, stale: (Exchange) async -> Void
+  ) async throws(CacheError) -> Exchange? {
+    let waiter = Waiter<Exchange>(priority, wantsProgress: true, endsWithStale: false, forward: report)
     guard flights.joinOpen(key, before: number, waiter) else { return nil }
     let ending = await waiter.whileWaiting { await self.ending(of: waiter, progress: { report(.progress($0)) }, stale: stale) }
     if Task.isCancelled { throw .cancelled }
     switch ending {
     case .output(let outcome)?: return outcome
-    case .failed(let error)?, .expired(let error)?:
+    case .failed(let error)?:
       if error.isUnreachable || error.code == .unacceptableStatus { throw error }
       return nil
-    case nil: return nil
+    // The waiter that waits for this task has the deadline.
+    case .expired?, nil: return nil
     }
   }
 }
@@ -169,7 +170,7 @@ extension LoadCoordinator {
   }
 
   /// The form of a load into a partial file. The response after a stale one is written to the store alone.
-  private func contentForm(_ file: PartialFile) -> Form<LoadOutcome, URL> {
+  private func contentForm(_ file: PartialFile) -> Form<Exchange, URL> {
     Form(
       key: { _ in nil },
       work: { [self] load, flight, _ in

@@ -40,7 +40,7 @@ final class LoadCoordinator: Sendable {
     /// Does the work of a flight. The last parameter states whether the load needs work of its own.
     let work: @Sendable (ResolvedRequest, Flight<Output>, _ alone: Bool) async -> Result<Output, CacheError>
     /// Returns the value in an output, or `nil` if it has none.
-    let value: @Sendable (Output) -> (value: Value, outcome: LoadOutcome)?
+    let value: @Sendable (Output) -> (value: Value, outcome: Exchange)?
   }
 
   /// Runs a load that ``begin(_:_:)`` does not end, until the load ends or the calling task is cancelled.
@@ -51,8 +51,7 @@ final class LoadCoordinator: Sendable {
     guard Value.self == Data.self, transform.id.isEmpty else { return await outcome(of: load, valueForm(transform)) }
     let load = load.markedIfNested
     guard flights.beginLoad() else { return refuse(load) }
-    defer { flights.endLoad() }
-    let waiter = Waiter<LoadOutcome>(LoadPriority(load.priority), isRaisable: false)
+    let waiter = Waiter<Exchange>(LoadPriority(load.priority), isRaisable: false, countedBy: flights)
     guard known == nil, load.allowsLookupByCaller, flights.beginLookup(of: load) else {
       return await run(load, bytesForm(known), as: waiter)
     }
@@ -65,8 +64,7 @@ final class LoadCoordinator: Sendable {
   ) async -> Result<Resource<Value>, CacheError> {
     let load = load.markedIfNested
     guard flights.beginLoad() else { return refuse(load) }
-    defer { flights.endLoad() }
-    return await run(load, form, as: Waiter(LoadPriority(load.priority), isRaisable: false))
+    return await run(load, form, as: Waiter(LoadPriority(load.priority), isRaisable: false, countedBy: flights))
   }
 
   /// Looks up a load in the task of its caller, and joins a flight only if there is no hit. A flight costs a task, its wake-ups
@@ -75,7 +73,7 @@ final class LoadCoordinator: Sendable {
   /// It leaves the actor of the caller, so that a blocked actor never delays the end of the lookup.
   @concurrent
   private func outcomeOfLookup<Value: Sendable>(
-    _ load: ResolvedRequest, _ waiter: Waiter<LoadOutcome>
+    _ load: ResolvedRequest, _ waiter: Waiter<Exchange>
   ) async -> Result<Resource<Value>, CacheError> {
     let (start, resource) = (load.clock.uptime, load.settings.resource)
     load.observe(.started(url: load.observedURL))
@@ -88,11 +86,12 @@ final class LoadCoordinator: Sendable {
           hitOutcome(candidate, .bytes, of: load).resource(value, clock: load.clock, startedAt: start))
         load.observeEnd(hit, startedAt: start)
         flights.endLookup(of: resource)
+        waiter.finish()
         return hit
       }
       known = flights.positionIfCurrent(lookupOf: resource).map { KnownResponses(cache: cache, result: found, position: $0) }
     }
-    let form: Form<LoadOutcome, Value> = bytesForm(known)
+    let form: Form<Exchange, Value> = bytesForm(known)
     return await run(load, form, as: waiter, startedAt: start, joined: { self.flights.endLookup(of: resource) })
   }
 
@@ -115,7 +114,8 @@ final class LoadCoordinator: Sendable {
     }
     let waiter = Waiter<Output>(task.priority, wantsProgress: event != nil, endsWithStale: endsWithStale)
     task.onCancel { waiter.leave(.failed(.cancelled)) }
-    _ = Task.begun(priority: TaskPriority(load.priority)) { [self] in
+    // The task only passes events on, and a caller may raise the priority of the load, so it is never in the background.
+    _ = Task.begun(priority: max(.medium, TaskPriority(load.priority))) { [self] in
       let result = await run(load, form, as: waiter, event)
       end(result)
       task.finish()
@@ -130,7 +130,7 @@ final class LoadCoordinator: Sendable {
     end: @escaping @Sendable (Result<Resource<Value>, CacheError>) -> Void
   ) {
     if Value.self == Data.self, transform.id.isEmpty {
-      let form: Form<LoadOutcome, Value> = bytesForm(known)
+      let form: Form<Exchange, Value> = bytesForm(known)
       start(load, form, task, endsWithStale: endsWithStale, event: event, end: end)
     } else {
       start(load, valueForm(transform), task, endsWithStale: endsWithStale, event: event, end: end)
@@ -177,33 +177,39 @@ final class LoadCoordinator: Sendable {
       form.value(output).map { $0.outcome.resource($0.value, clock: load.clock, startedAt: start) }
     }
     // The error of the deadline, after which a load without requests replaces this one.
-    var (current, lateness) = (load, CacheError?.none)
+    var (current, lateness, isJoined) = (load, CacheError?.none, false)
+    var grace: Task<Void, Never>?
+    defer { grace?.cancel() }
     while true {
       let ending: Ending<Output> = await wait(
-        for: current, form, as: waiter, joined: joined, progress: { event?(.progress($0)) },
+        for: current, form, as: waiter, joined: { if !isJoined { joined() } }, progress: { event?(.progress($0)) },
         stale: { output in if let old = resource(output) { event?(.stale(old)) } })
+      isJoined = true
       switch ending {
       case .output(let output): return resource(output).map { .success($0) } ?? .failure(.cancelled)
       // The caller asked for a response in time. The reason why no stored one could be read is in the observer's events.
       case .failed(let error): return .failure(error.isCancellation ? error : lateness ?? error)
-      case .expired(let error):
-        if waiter.isInFlight { load.failures.note(error, of: load) }
-        guard waiter.hasFallback else { return .failure(error) }
-        (current, lateness) = (load.with { $0.outage = error }, error)
+      case .expired(let expiry):
+        if expiry.isInFlight { load.failures.note(expiry.error, of: load) }
+        guard expiry.hasFallback, let timeout = load.timeout else { return .failure(expiry.error) }
+        (current, lateness) = (load.with { $0.outage = expiry.error }, expiry.error)
+        // The time begins here, because the caller's executor may have been busy since the deadline.
+        let (clock, error) = (load.clock, expiry.error)
+        grace = Task.detached {
+          guard (try? await clock.sleep(for: max(.milliseconds(100), timeout / 10))) != nil else { return }
+          waiter.leave(.failed(error))
+        }
       }
     }
   }
 
   /// Starts the deadline of a waiter for its whole load. It does not affect the other waiters. A load that replaces this one at
-  /// the deadline sends no request, and has a short time to read a stored response.
+  /// the deadline sends no request, and has a short time of its own to read a stored response.
   private func limit<Output>(_ waiter: Waiter<Output>, of load: ResolvedRequest, to timeout: Duration) -> Task<Void, Never> {
     let (clock, address) = (load.clock, load.address)
     return Task.detached {
       guard (try? await clock.sleep(for: timeout)) != nil else { return }
-      let error = CacheError(.timedOut, reason: "not loaded within \(timeout)", url: address)
-      waiter.leave(.expired(error))
-      guard (try? await clock.sleep(for: max(.milliseconds(100), timeout / 10))) != nil else { return }
-      waiter.leave(.failed(error))
+      waiter.leave(.expired(CacheError(.timedOut, reason: "not loaded within \(timeout)", url: address)))
     }
   }
 
@@ -213,7 +219,7 @@ final class LoadCoordinator: Sendable {
     case output(Output)
     case failed(CacheError)
     /// The deadline of the waiter has passed.
-    case expired(CacheError)
+    case expired(Expiry)
   }
 
   /// Joins the flight of a load, or starts it, and waits for its end. A load for which an output is not meant gets a flight of
@@ -228,15 +234,16 @@ final class LoadCoordinator: Sendable {
     for load: ResolvedRequest, _ form: Form<Output, Value>, as waiter: Waiter<Output>, alone: Bool = false,
     joined: () -> Void = {}, progress: (LoadProgress) -> Void, stale: (Output) async -> Void
   ) async -> Ending<Output> {
-    var alone = alone
+    var (alone, isJoined) = (alone, false)
     while true {
       raisePrefetches(of: load, to: waiter.priority.level)
       let isShared = !alone && load.head.method == .get && load.body == nil
       guard let (flight, isNew) = flights.join(isShared ? form.key(load) : nil, load, waiter) else {
-        joined()
+        if !isJoined { joined() }
         return .failed(load.managerIsClosed)
       }
-      joined()
+      if !isJoined { joined() }
+      isJoined = true
       if isNew {
         flight.start(on: form.followsDownloader ? load.downloader?.preferredExecutor : nil) { [alone] flight in
           await form.work(load, flight, alone)
@@ -263,7 +270,7 @@ final class LoadCoordinator: Sendable {
       case .stale(let output): await stale(output)
       case .end(.success(let output)): return .output(output)
       case .end(.failure(let error)): return .failed(error)
-      case .expired(let error): return .expired(error)
+      case .expired(let expiry): return .expired(expiry)
       case .alone: return nil
       }
     }
@@ -274,7 +281,7 @@ final class LoadCoordinator: Sendable {
   /// The form of a load of bytes.
   ///
   /// - Parameter known: The responses that a lookup has found.
-  func bytesForm<Value: Sendable>(_ known: KnownResponses? = nil) -> Form<LoadOutcome, Value> {
+  func bytesForm<Value: Sendable>(_ known: KnownResponses? = nil) -> Form<Exchange, Value> {
     Form(
       key: { .bytes(CoalescingKey($0)) }, followsDownloader: true,
       work: { [self] load, flight, _ in
@@ -332,9 +339,9 @@ final class LoadCoordinator: Sendable {
 
   /// Waits for the bytes of a load on behalf of another flight.
   private func bytes<Output>(
-    of load: ResolvedRequest, alone: Bool, for flight: Flight<Output>, stale: @escaping (LoadOutcome) async -> Void
-  ) async throws(CacheError) -> LoadOutcome {
-    let form: Form<LoadOutcome, Data> = bytesForm()
+    of load: ResolvedRequest, alone: Bool, for flight: Flight<Output>, stale: @escaping (Exchange) async -> Void
+  ) async throws(CacheError) -> Exchange {
+    let form: Form<Exchange, Data> = bytesForm()
     return try await output(of: load, form, alone: alone, for: flight, stale: stale)
   }
 
@@ -362,7 +369,8 @@ final class LoadCoordinator: Sendable {
     }
     switch ending {
     case .output(let output): return output
-    case .failed(let error), .expired(let error): throw error
+    case .failed(let error): throw error
+    case .expired(let expiry): throw expiry.error
     }
   }
 

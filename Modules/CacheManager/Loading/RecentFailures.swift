@@ -59,7 +59,7 @@ final class RecentFailures: Sendable {
   }
 
   /// Notes the result of a load that was allowed to send requests. Any response of the origin ends the failure.
-  func note(_ result: Result<LoadOutcome, CacheError>, of load: ResolvedRequest) {
+  func note(_ result: Result<Exchange, CacheError>, of load: ResolvedRequest) {
     switch result {
     case .failure(let error): note(error, of: load)
     case .success(let outcome):

@@ -1,41 +1,21 @@
 package import CacheCore
 internal import Synchronization
 
-/// The components and settings of a manager, resolved once. A load that sets no option uses them as they are.
+/// The components and settings of a manager. A load that sets no option uses them as they are.
 ///
-/// A load that sets options has an environment of its own, in which they replace the manager's.
+/// A load that sets options has an environment of its own, in which they replace the manager's. The components that an option can
+/// adapt are resolved once, because an adapted component is a new one.
 final class Environment: Sendable {
-  /// The downloader for `http` and `https` requests.
-  let downloader: (any Downloader)?
-  let schemeHandlers: [String: any Downloader]
   let memory: (any MemoryStoring)?
   let store: (any CacheStore)?
   let fleet: (any CacheFleet)?
   /// The manager as a member of its fleet, or `nil` without one.
   let fleetMember: FleetMember?
-  /// The longest wait for the response to an equal request, or `nil` if requests do not wait.
-  let collapseTimeout: Duration?
   let validator: (any ResponseValidator)?
   let observer: (any LoadObserver)?
   let interceptor: RequestInterceptor?
-  let clock: any CacheClock
   /// The identity of a request's own clock. Loads with their own clocks are not coalesced, because clocks cannot be compared.
   let clockIdentity: ComponentID?
-  let executor: (any TaskExecutor)?
-  let callbackQueue: CallbackQueue
-  /// The function for the keys of requests that set none.
-  let cacheKey: CacheKeyFunction?
-  let policy: LoadPolicy
-  let staleFallback: StaleFallback
-  let storagePolicy: StoragePolicy
-  let timeout: Duration?
-  let idleTimeout: Duration?
-  let acceptedStatuses: AcceptedStatuses
-  let redirectLimit: Int
-  let allowsInsecureRedirects: Bool
-  let networkAccess: NetworkAccess
-  let maximumBodySize: Int64
-  let maximumBodyInMemory: Int64
   /// The log of removals, which shows what was removed during a load.
   let invalidations: InvalidationLog
   /// The latest failures of loads whose policy has an interval.
@@ -46,37 +26,22 @@ final class Environment: Sendable {
   let budget: MemoryBudget
   /// The rules for plain hits, or `nil` if no request of the manager is plain.
   let plain: PlainRules?
+  private let configuration: ResourceManager.Configuration
+  /// The options of the load, or `nil` if it sets none.
+  private let options: RequestOptions.Storage?
   /// The setting of the manager that is out of its range, as an error of every load.
   private let invalidity: CacheError?
 
   init(_ configuration: ResourceManager.Configuration, _ invalidations: InvalidationLog, _ flights: Flights) {
-    downloader = configuration.downloader
-    schemeHandlers = configuration.schemeHandlers
+    (self.configuration, self.invalidations) = (configuration, invalidations)
+    (options, clockIdentity) = (nil, nil)
     memory = configuration.memory
     store = configuration.store
     fleet = configuration.collapseTimeout == nil ? nil : configuration.fleet
     fleetMember = configuration.fleet.map { FleetMember($0, configuration, invalidations, flights) }
-    collapseTimeout = configuration.collapseTimeout
     validator = configuration.validator
     observer = configuration.observer
     interceptor = configuration.interceptor
-    clock = configuration.clock
-    clockIdentity = nil
-    executor = configuration.executor
-    callbackQueue = configuration.callbackQueue
-    cacheKey = configuration.cacheKey
-    policy = configuration.policy
-    staleFallback = configuration.staleFallback
-    storagePolicy = configuration.storagePolicy
-    timeout = configuration.timeout
-    idleTimeout = nil
-    acceptedStatuses = configuration.acceptedStatuses
-    redirectLimit = configuration.redirectLimit
-    allowsInsecureRedirects = configuration.allowsInsecureRedirects
-    networkAccess = configuration.networkAccess
-    maximumBodySize = configuration.maximumBodySize
-    maximumBodyInMemory = configuration.maximumBodyInMemory
-    self.invalidations = invalidations
     failures = RecentFailures()
     stores = StoreCoordination(configuration)
     budget = MemoryBudget(configuration.memoryBudget)
@@ -86,7 +51,7 @@ final class Environment: Sendable {
     } catch {
       invalidity = error
     }
-    if let memory, let validator, cacheKey == nil, interceptor?.interceptsLookups != true, invalidity == nil {
+    if let memory, let validator, configuration.cacheKey == nil, interceptor?.interceptsLookups != true, invalidity == nil {
       plain = PlainRules(memory, validator, configuration)
     } else {
       plain = nil
@@ -94,8 +59,7 @@ final class Environment: Sendable {
   }
 
   private init(_ base: Environment, _ options: RequestOptions.Storage) {
-    downloader = base.downloader
-    schemeHandlers = base.schemeHandlers
+    (configuration, self.options) = (base.configuration, options)
     store = options.values.store.resolved(base.store)
     // The manager's memory and its fleet belong to its durable store. A request with another store would share them with the
     // requests from which that store separates it.
@@ -103,26 +67,10 @@ final class Environment: Sendable {
     memory = options.values.memory.resolved(isSeparate ? nil : base.memory)
     fleet = isSeparate ? nil : base.fleet
     fleetMember = isSeparate ? nil : base.fleetMember
-    collapseTimeout = base.collapseTimeout
     validator = options.values.validator.resolved(base.validator)
     observer = options.values.observer.resolved(base.observer)
     interceptor = options.values.interceptor.resolved(base.interceptor)
-    clock = options.values.clock ?? base.clock
     clockIdentity = options.values.clock.map { ComponentID.unique(type(of: $0)) }
-    executor = options.values.executor ?? base.executor
-    callbackQueue = options.values.callbackQueue ?? base.callbackQueue
-    cacheKey = base.cacheKey
-    policy = options.values.policy ?? base.policy
-    staleFallback = options.values.staleFallback ?? base.staleFallback
-    storagePolicy = options.values.storagePolicy ?? base.storagePolicy
-    timeout = options.values.timeout ?? base.timeout
-    idleTimeout = options.values.idleTimeout
-    acceptedStatuses = options.values.acceptedStatuses ?? base.acceptedStatuses
-    redirectLimit = options.values.redirectLimit ?? base.redirectLimit
-    allowsInsecureRedirects = options.values.allowsInsecureRedirects ?? base.allowsInsecureRedirects
-    networkAccess = options.values.networkAccess ?? base.networkAccess
-    maximumBodySize = options.values.maximumBodySize ?? base.maximumBodySize
-    maximumBodyInMemory = base.maximumBodyInMemory
     (invalidations, failures, stores, budget) = (base.invalidations, base.failures, base.stores, base.budget)
     // A request with options is looked up by the rules of its manager.
     (plain, invalidity) = (nil, nil)
@@ -140,6 +88,28 @@ final class Environment: Sendable {
     try storage.check()
     return Environment(self, storage)
   }
+}
+
+/// The settings.
+extension Environment {
+  /// The downloader for `http` and `https` requests, unless the request has its own.
+  var downloader: (any Downloader)? { configuration.downloader }
+  var schemeHandlers: [String: any Downloader] { configuration.schemeHandlers }
+  var collapseTimeout: Duration? { configuration.collapseTimeout }
+  var clock: any CacheClock { options?.values.clock ?? configuration.clock }
+  var executor: (any TaskExecutor)? { options?.values.executor ?? configuration.executor }
+  var cacheKey: CacheKeyFunction? { configuration.cacheKey }
+  var policy: LoadPolicy { options?.values.policy ?? configuration.policy }
+  var staleFallback: StaleFallback { options?.values.staleFallback ?? configuration.staleFallback }
+  var storagePolicy: StoragePolicy { options?.values.storagePolicy ?? configuration.storagePolicy }
+  var timeout: Duration? { options?.values.timeout ?? configuration.timeout }
+  var idleTimeout: Duration? { options?.values.idleTimeout }
+  var acceptedStatuses: AcceptedStatuses { options?.values.acceptedStatuses ?? configuration.acceptedStatuses }
+  var redirectLimit: Int { options?.values.redirectLimit ?? configuration.redirectLimit }
+  var allowsInsecureRedirects: Bool { options?.values.allowsInsecureRedirects ?? configuration.allowsInsecureRedirects }
+  var networkAccess: NetworkAccess { options?.values.networkAccess ?? configuration.networkAccess }
+  var maximumBodySize: Int64 { options?.values.maximumBodySize ?? configuration.maximumBodySize }
+  var maximumBodyInMemory: Int64 { configuration.maximumBodyInMemory }
 }
 
 /// The parts of an environment that every plain hit needs. They are an object, because copying them takes as long as a lookup.

@@ -206,6 +206,9 @@ final class CoalescingKey: Hashable, Sendable {
 
   func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
+  /// A hash that also depends on the request's own clock. Uptimes of different clocks cannot be compared.
+  var markHash: Int { load.settings.clockIdentity.map { hash ^ $0.hashValue } ?? hash }
+
   /// A hash of the bytes of the resource's name, of the request and of the components. It replaces the key in places that must
   /// not hold the key in memory.
   var digest: Int {

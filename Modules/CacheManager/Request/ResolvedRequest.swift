@@ -91,10 +91,10 @@ final class ResolvedRequest: Sendable {
     settings.acceptedStatuses.contains(response.status.code) && !isFollowed(response)
   }
 
-  /// Returns the resource of a request. The caller's own key names the requested URL, but not the target of a redirect. A
-  /// mirror's redirect targets still belong to the requested URL.
-  func resource(of request: HTTPRequest, isFirstHop: Bool) -> String {
-    if isFirstHop || settings.role == .mirror { return settings.resource }
+  /// Returns the resource of a redirect's target. The caller's own key names the requested URL, but not the target. A mirror's
+  /// targets still belong to the requested URL.
+  func resource(ofTarget request: HTTPRequest) -> String {
+    if settings.role == .mirror { return settings.resource }
     return settings.resource(of: request, at: settings.url)
   }
 
@@ -143,7 +143,7 @@ final class ResolvedRequest: Sendable {
   var managerIsClosed: CacheError { CacheError(.closed, reason: "the manager has been closed", url: address) }
 
   /// Reports the failure of a revalidation whose result may reach no waiter, even if a stored response was served instead.
-  func observeBackground(_ result: Result<LoadOutcome, CacheError>) {
+  func observeBackground(_ result: Result<Exchange, CacheError>) {
     switch result {
     case .failure(let error):
       if !error.isCancellation { observe(.backgroundFailed(url: observedURL, error: error)) }
@@ -385,7 +385,6 @@ extension RequestSettings {
   var clock: any CacheClock { environment.clock }
   var clockIdentity: ComponentID? { environment.clockIdentity }
   var executor: (any TaskExecutor)? { environment.executor }
-  var callbackQueue: CallbackQueue { environment.callbackQueue }
   var cacheKey: CacheKeyFunction? { environment.cacheKey }
   var storagePolicy: StoragePolicy {
     // The original of a file is stored already, so even a value that is larger than its original is worth storing.

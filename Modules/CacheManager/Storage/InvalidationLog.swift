@@ -6,10 +6,11 @@ internal import CacheCore
 /// The count rises before anything is removed. A load that still sees the old count writes before the removal, so its entry is
 /// removed with the rest.
 final class InvalidationLog: Sendable {
-  /// The latest counts at which the responses of one resource became outdated, or 0.
+  /// The latest counts at which the responses of one resource became outdated or left the stores, or 0.
   private struct ResourceEvents {
     var hard = 0
     var soft = 0
+    var removal = 0
   }
 
   private struct State {
@@ -23,8 +24,6 @@ final class InvalidationLog: Sendable {
     var earlier: (resources: [Int: ResourceEvents], count: Int) = ([:], 0)
     /// The count of the latest event that is no longer remembered.
     var forgotten = 0
-    /// The counts at which entries last left the stores, by the hashes of their resources.
-    var removals = StripedPositions()
     /// The count of the latest event that may have removed entries of any resource.
     var generalRemoval = 0
     var hasSeenTransforms = false
@@ -37,13 +36,15 @@ final class InvalidationLog: Sendable {
 
     func events(of hash: Int) -> ResourceEvents { recent[hash] ?? earlier.resources[hash] ?? ResourceEvents() }
 
-    mutating func outdate(_ hash: Int, _ mode: PurgeMode) {
+    /// - Parameter mode: The effect on the responses of the resource, or `nil` if only entries have left the stores.
+    mutating func record(_ hash: Int, _ mode: PurgeMode?) {
       let count = next()
-      removals.record(count, for: hash)
       var events = events(of: hash)
+      events.removal = count
       switch mode {
-      case .hard: events.hard = count
-      case .soft: events.soft = count
+      case .hard?: events.hard = count
+      case .soft?: events.soft = count
+      case nil: break
       }
       recent[hash] = events
       guard recent.count >= InvalidationLog.resourceMemory else { return }
@@ -86,14 +87,14 @@ final class InvalidationLog: Sendable {
   func advance(with purge: Purge) {
     let hash = purge.resource.map(Self.hash)
     state.withLock { state in
-      if let hash { state.outdate(hash, purge.mode) } else { state.add(purge) }
+      if let hash { state.record(hash, purge.mode) } else { state.add(purge) }
     }
   }
 
   /// Records the removal of a resource, also by an unsafe request that has changed the resource (RFC 9111 §4.4).
   func advance(removing resource: String) {
     let hash = Self.hash(of: resource)
-    state.withLock { $0.outdate(hash, .hard) }
+    state.withLock { $0.record(hash, .hard) }
   }
 
   /// Records that entries of a resource have left the durable store. What was read from it before is not put into memory.
@@ -102,19 +103,18 @@ final class InvalidationLog: Sendable {
   func advance(afterRemovalOf resource: String?) {
     let hash = resource.map(Self.hash)
     state.withLock { state in
-      let count = state.next()
-      if let hash { state.removals.record(count, for: hash) } else { state.generalRemoval = count }
+      if let hash { state.record(hash, nil) } else { state.generalRemoval = state.next() }
     }
   }
 
   // MARK: Queries
 
-  /// Whether entries of a resource may have left the stores since `logPosition`. Removals of other resources seldom count.
+  /// Whether entries of a resource may have left the stores since `logPosition`, or so many others have that it is not known.
   func mayHaveRemoved(_ resource: String, since logPosition: Int) -> Bool {
     // Usually nothing has happened, and the hash is not needed.
     guard current > logPosition else { return false }
     let hash = Self.hash(of: resource)
-    return state.withLock { max($0.generalRemoval, $0.removals.latest(for: hash)) > logPosition }
+    return state.withLock { max($0.generalRemoval, $0.forgotten, $0.events(of: hash).removal) > logPosition }
   }
 
   /// Returns the effect of the purges and removals of this resource alone since `logPosition`, and the purges of several
@@ -149,24 +149,4 @@ final class InvalidationLog: Sendable {
     }
     return outcome
   }
-}
-
-/// The latest positions of events, by the hashes of their subjects, in a table of fixed size.
-///
-/// Subjects whose hashes have the same last bits share a position. It may therefore be later than that of the subject's own
-/// event, and is never earlier.
-struct StripedPositions: Sendable {
-  private static let count = 1_024
-
-  /// Empty until the first event, because most managers record none.
-  private var positions: [Int] = []
-
-  /// Records an event, whose position is later than those of earlier events.
-  mutating func record(_ position: Int, for hash: Int) {
-    if positions.isEmpty { positions = Array(repeating: 0, count: Self.count) }
-    positions[hash & (Self.count - 1)] = position
-  }
-
-  /// Returns the position of the latest event, or 0 if there was none.
-  func latest(for hash: Int) -> Int { positions.isEmpty ? 0 : positions[hash & (Self.count - 1)] }
 }

@@ -222,7 +222,8 @@ final class ResponseRecord: Sendable {
     if let rules { acceptor.store(rules.number, ordering: .relaxed) }
   }
 
-  /// Whether the rules are known to accept the response. Neither ever changes, so this stays true until others have accepted it.
+  /// Whether the rules are known to accept the response. Rules and responses never change. `false` after other rules have accepted
+  /// the response later.
   func isAccepted(by rules: PlainRules) -> Bool { acceptor.load(ordering: .relaxed) == rules.number }
 
   /// Counts a hit that did not read the index. Returns whether the hit must read it, as every 16th does: the store would
@@ -238,7 +239,7 @@ final class ResponseRecord: Sendable {
 ///
 /// An index can be evicted before the values that it lists, so a change cannot find all records that it makes outdated. Instead,
 /// the records compare the count with its value at their confirmation. Resources share 4,096 counters. A change to one of them
-/// costs the others a lookup of their index.
+/// costs the other resources that share it a lookup of their index.
 ///
 /// Proof of `@unchecked Sendable`: the counters are allocated once per process and never freed, and all access is atomic.
 struct ResourceEpoch: @unchecked Sendable {
@@ -253,7 +254,7 @@ struct ResourceEpoch: @unchecked Sendable {
   init(of resource: String) { self.init(of: CacheKey(resource: resource)) }
 
   /// - Parameter key: The key of the resource, without a variant or a transform.
-  init(of key: CacheKey) { counter = Self.counters.counter + (key.fingerprint >> 32) & (Self.count - 1) }
+  init(of key: CacheKey) { counter = Self.counters.counter + (key.fingerprint >> (Int.bitWidth / 2)) & (Self.count - 1) }
 
   private init() {
     counter = .allocate(capacity: Self.count)

@@ -40,7 +40,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
   }
 
   /// - Returns: The value, or `nil` if the bytes were left in the durable store and no value is stored there.
-  func value(of outcome: LoadOutcome) async throws(CacheError) -> TransformedOutcome<Value>? {
+  func value(of outcome: Exchange) async throws(CacheError) -> TransformedOutcome<Value>? {
     let key = outcome.key.with(transform: transform.id)
     let start = load.observationStart
     func derived(_ value: Value, _ origin: ValueOrigin) -> TransformedOutcome<Value> {
@@ -73,7 +73,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
 
   /// Returns the decoded stored value, or `nil` if there is none. A stored value that cannot be decoded is removed, and the value
   /// is made again.
-  private func stored(_ key: CacheKey, _ outcome: LoadOutcome) async throws(CacheError) -> Value? {
+  private func stored(_ key: CacheKey, _ outcome: Exchange) async throws(CacheError) -> Value? {
     guard let coding = transform.coding, let store = load.store,
       outcome.source == .revalidated || load.reads.contains(.disk) && !outcome.isNew
     else { return nil }
@@ -91,7 +91,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     }
   }
 
-  private func cacheOnDisk(_ made: ReservedValue<Value>, _ key: CacheKey, _ outcome: LoadOutcome) async {
+  private func cacheOnDisk(_ made: ReservedValue<Value>, _ key: CacheKey, _ outcome: Exchange) async {
     guard let coding = transform.coding, isCacheable, load.writes.contains(.disk), outcome.isShareable, outcome.isStored,
       let store = load.store, !Task.isCancelled
     else { return }
@@ -112,7 +112,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
 
   /// Stores the original of a value that cannot be stored, so that the value can be made from it again. With every other policy,
   /// the original is already stored.
-  private func cacheOriginal(_ outcome: LoadOutcome, in store: any CacheStore) async {
+  private func cacheOriginal(_ outcome: Exchange, in store: any CacheStore) async {
     guard load.settings.storagePolicy == .variants, !load.isLocalFile else { return }
     let (cache, candidate) = (cache.forResource(outcome.key.resource), Candidate(key: outcome.key, metadata: outcome.metadata))
     _ = await cache.change(candidate.key) {
@@ -128,7 +128,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
   }
 
   /// Caches a value in memory if memory has the metadata of its response. Without that metadata, no lookup could find the value.
-  private func cacheInMemory(_ value: Value, _ key: CacheKey, _ outcome: LoadOutcome) {
+  private func cacheInMemory(_ value: Value, _ key: CacheKey, _ outcome: Exchange) {
     guard load.writes.contains(.memory), outcome.isShareable, let tier = load.memory.map(MemoryTier.init),
       let record = tier.index(of: key.resource)?.records.first(where: { $0.metadata.revision == outcome.metadata.revision })
     else { return }
@@ -139,7 +139,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
 
   /// Returns the value that the first step and the first `count` changes make from the bytes. Transforms that begin with the same
   /// steps run each of these steps once.
-  private func made(of outcome: LoadOutcome, upTo count: Int) async throws(CacheError) -> ReservedValue<Value> {
+  private func made(of outcome: Exchange, upTo count: Int) async throws(CacheError) -> ReservedValue<Value> {
     // An unbounded first step may wait for further loads, in this load or in one that it joins. Those loads must not wait for
     // memory that this load holds.
     if !transform.isFirstBounded { outcome.reservation?.release() }
@@ -164,7 +164,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     }
   }
 
-  private func decoded(_ outcome: LoadOutcome) async throws(CacheError) -> ReservedValue<Value> {
+  private func decoded(_ outcome: Exchange) async throws(CacheError) -> ReservedValue<Value> {
     let (transform, data, body, metadata) = (transform, outcome.data, ResourceBody(outcome.data), outcome.metadata)
     let first: @Sendable () async throws(CacheError) -> Value = { () throws(CacheError) in
       try await transform.first(body, metadata)
@@ -212,7 +212,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
   }
 }
 
-extension LoadOutcome {
+extension Exchange {
   /// Whether the response has just arrived, so that no value was made from it before.
   fileprivate var isNew: Bool { self.source == .network || self.source == .schemeHandler }
 }

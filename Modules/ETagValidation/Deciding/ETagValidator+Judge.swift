@@ -29,7 +29,7 @@ extension ETagValidator {
   }
 
   private func store(_ metadata: StoredMetadata, _ exchange: Exchange, stored: [StoredMetadata]) -> ValidationVerdict {
-    let variant = SelectingFields(of: metadata, vary: exchange.summary.storedVary).variant
+    let variant = SelectingFields(of: metadata, vary: exchange.summary.vary).variant
     var changes = StoreChanges(drops: stored.indices.filter { replaces(metadata, variant, exchange, stored[$0]) })
     if !exchange.request.isSafe {
       // The response is the target's new state, so all of its stored responses are outdated (RFC 9111 §4.4).

@@ -13,7 +13,7 @@ extension ETagValidator {
     var response = exchange.response
     response.headerFields = response.headerFields.withoutHopByHop().without(summary.leftOut)
     return StoredMetadata(
-      request: storedRequest(request, selectedBy: summary.storedVary, part: part), response: response,
+      request: storedRequest(request, selectedBy: summary.vary, part: part), response: response,
       requestTime: exchange.requestTime, responseTime: exchange.responseTime, revision: revision, freshness: freshness,
       expiration: StatusRule(exchange.status) == .whileFresh ? .at(freshness.freshUntil) : nil)
   }

@@ -75,9 +75,6 @@ struct ResponseSummary {
   /// Whether a directive permits storing a response with any status (§3).
   var allowsAnyStatus: Bool { directives.isPublic || (mode == .private && directives.isPrivate) }
 
-  /// The names in `Vary` of the stored response, which `no-cache="vary"` removes.
-  var storedVary: Vary { leftOut.contains("vary") ? Vary() : vary }
-
   /// The names, in lower case, of the fields that are not stored (§5.2.2.4, §5.2.2.7).
   var leftOut: Set<String> {
     if directives.noCacheFields.isEmpty, directives.privateFields.isEmpty { return [] }

@@ -54,7 +54,7 @@ struct FleetModel {
     case lose(Int?), restore(Int?), purge(FleetConfiguration.Purge)
   }
 
-  // The values of OriginRequest+Lease.swift in CacheManager, and of LeaseState in RedisStore.
+  // The values of Fetch+Lease.swift in CacheManager, and of LeaseState in RedisStore.
   static let (firstInterval, longestInterval) = (0.005, 0.1)
   static let positionLifetime = 60.0
   static let revision = Revision(high: 0, low: 1)

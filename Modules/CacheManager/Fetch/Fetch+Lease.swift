@@ -2,7 +2,7 @@ internal import CacheCore
 internal import HTTPTypes
 
 /// Sends a request under a lease, so that one process of a fleet sends it and the others read what it stores.
-extension OriginRequest {
+extension Fetch {
   /// The first and the longest interval between two requests for a lease that another process holds. Each interval is half as
   /// long again as the one before.
   private static let (firstInterval, longestInterval) = (Duration.milliseconds(5), Duration.milliseconds(100))
@@ -12,12 +12,12 @@ extension OriginRequest {
   ///
   /// Requests with credentials, or with cookies that select a response, have no lease.
   var leaseSelection: String? {
-    let fields = transaction.head.headerFields
-    guard transaction.head.method == .get, request.role == .original, request.reads.contains(.disk),
+    let fields = head.headerFields
+    guard head.method == .get, request.role == .original, request.reads.contains(.disk),
       request.writes.contains(.disk), !fields.contains(.authorization),
       fields[.cacheControl]?.lowercased().contains("no-store") != true,
       reason == .stale || !ConfidentialFields.conditions.contains(where: { fields.contains($0) }),
-      transaction.isSatisfiedByFreshResponse
+      isSatisfiedByFreshResponse
     else { return nil }
     let names = candidates.reduce(into: Set<HTTPField.Name>()) { names, candidate in
       names.formUnion(request.validator?.selectingFields(of: candidate.metadata) ?? [])
@@ -30,18 +30,12 @@ extension OriginRequest {
     return selecting.map { "\($0.canonicalName): \(fields[values: $0])" }.sorted().joined(separator: "\n")
   }
 
-  /// The result of a lookup for a response that another process may have stored.
-  private enum RepeatedLookup {
-    case response(TransactionResponse)
-    case send(HTTPRequest, OriginRequest)
-  }
-
   /// Requests the lease until it is granted, or until a stored response satisfies the request. Without the fleet, or after the
   /// longest wait, the request is sent without a lease.
   @inline(never)
   func send(
     _ head: HTTPRequest, _ retry: RetryState, selecting selection: String, of fleet: any CacheFleet
-  ) async throws(CacheError) -> TransactionResponse {
+  ) async throws(CacheError) -> Exchange {
     var (origin, sent, selection) = (self, head, selection)
     // If the store has nothing that can be used and did not fail, it usually has read every layer.
     var (position, isLatest) = (UInt64?.none, candidates.isEmpty && storeFailure == nil)
@@ -72,16 +66,24 @@ extension OriginRequest {
       case .notShared: return try await origin.transmit(sent, .none, retry)
       case .granted, .stored, .held: break
       }
-      switch try await lookUpAgain() {
-      case .response(let response):
+      // A lookup that fails again is not repeated, because the request would wait for as long as the store fails.
+      let failure = origin.storeFailure
+      let decision = try await origin.decideAgain()
+      isLatest = true
+      switch decision {
+      case .use(let response, nil):
+        leader?.stored(Candidate(key: response.key, metadata: response.metadata), status: nil)
         if case .granted(let lease) = reply { lease.endAsStored() }
         return response
-      case .send(let next, let latest):
-        // A lookup that fails again is not repeated, because the request would wait for as long as the store fails.
-        let failure = latest.storeFailure ?? origin.storeFailure
-        (sent, origin, isLatest) = (next, latest, true)
-        origin.storeFailure = failure
+      case .use(let response, let next?):
+        // The caller has received a stale response already, or can wait for a fresh one.
+        response.reservation?.release()
+        response.body.source.cancel()
+        sent = next
+      case .send(let next): sent = next
+      case .respond: (sent, origin) = (self.head, self)
       }
+      origin.storeFailure = origin.storeFailure ?? failure
       guard let other = origin.leaseSelection, !reply.isHeld else { return try await origin.transmit(sent, .none, retry) }
       if case .granted(let lease) = reply, other == selection {
         origin.lease = lease
@@ -90,26 +92,6 @@ extension OriginRequest {
       if case .stored(let stored) = reply, other == selection { position = stored } else { position = nil }
       selection = other
     }
-  }
-
-  /// Looks for a response that another process may have stored.
-  private func lookUpAgain() async throws(CacheError) -> RepeatedLookup {
-    let transaction = transaction.restarted
-    var next: (HTTPRequest, OriginRequest)
-    switch try await transaction.decide(try await transaction.cache.lookUp(transaction.head, readsAllLayers: true)) {
-    case .stored(let response, nil):
-      if let stored = response.stored { leader?.stored(stored, status: nil) }
-      return .response(response)
-    case .stored(let response, let revalidation?):
-      // The caller has received a stale response already, or can wait for a fresh one.
-      response.reservation?.release()
-      response.body.source.cancel()
-      next = revalidation
-    case .requestOrigin(let sent, let origin): next = (sent, origin)
-    case .generated: next = (transaction.head, self)
-    }
-    next.1.leader = leader
-    return .send(next.0, next.1)
   }
 }
 

@@ -1,51 +1,44 @@
 internal import CacheCore
 internal import HTTPTypes
 
-/// One request of an HTTP caller (`respond(to:)`): a transaction whose response streams to the caller.
+/// One request of an HTTP caller (`respond(to:)`), whose response streams to the caller.
 struct ResponseOperation: Sendable {
-  let transaction: CacheTransaction
+  let request: ResolvedRequest
   let core: LoadCoordinator
   /// The name of the cache in `Cache-Status`, or `nil` to omit the field.
   let name: String?
   let wait: CoalescingWait
 
   init(_ request: ResolvedRequest, core: LoadCoordinator, name: String?, wait: CoalescingWait) {
-    self.init(
-      CacheTransaction(
-        request, head: request.head, priority: LoadPriority(request.priority),
-        cache: TieredCache(request, resource: request.settings.resource)),
-      core: core, name: name, wait: wait)
-  }
-
-  private init(_ transaction: CacheTransaction, core: LoadCoordinator, name: String?, wait: CoalescingWait) {
-    self.transaction = transaction
+    self.request = request
     self.core = core
     self.name = name
     self.wait = wait
   }
 
-  var request: ResolvedRequest { transaction.request }
-
   func run(sending body: ResourceBody?) async throws(CacheError) -> CachedResponse {
-    try await run(sending: body, since: core.responseCoalescer.count)
+    try await run(sending: body, since: core.responseCoalescer.count, fetch)
   }
+
+  private var fetch: Fetch { Fetch(request, LoadPriority(request.priority)) }
 
   /// - Parameters:
   ///   - body: The content of the request.
   ///   - arrival: The count of the coalescer before the first lookup. It reveals a response that is stored after that lookup.
+  ///   - fetch: The request, which has not been looked up.
   ///   - known: The result of an immediately preceding lookup, or `nil` if there was none.
   private func run(
-    sending body: ResourceBody?, since arrival: Int, _ known: LookupResult? = nil
+    sending body: ResourceBody?, since arrival: Int, _ fetch: Fetch, _ known: LookupResult? = nil
   ) async throws(CacheError) -> CachedResponse {
-    switch try await transaction.decide(known) {
-    case .stored(let response, let revalidation):
-      if let (sent, originRequest) = revalidation { revalidate(sent, originRequest) }
+    var fetch = fetch
+    switch try await fetch.decide(known) {
+    case .use(let response, let revalidation):
+      if let sent = revalidation { revalidate(sent, fetch) }
       return finished(response)
-    case .requestOrigin(let sent, let originRequest): return try await forward(originRequest, sent, body, since: arrival)
-    case .generated(let head):
+    case .send(let sent): return try await forward(fetch, sent, body, since: arrival)
+    case .respond(let head):
       body?.source.cancel()
-      let status = CacheStatus("", generatedLocally: CacheError.onlyCached.reason)
-      return finished(TransactionResponse(.init(head: head, body: .none, source: .memory, status: status)))
+      return finished(head, .none, CacheStatus("", generatedLocally: CacheError.onlyCached.reason), source: .memory)
     }
   }
 
@@ -54,11 +47,12 @@ struct ResponseOperation: Sendable {
   @inline(never)
   func runObserved(sending body: ResourceBody?) async throws(CacheError) -> CachedResponse {
     let (start, arrival) = (request.clock.uptime, core.responseCoalescer.count)
-    let known = transaction.cache.lookUpWithoutWaiting(request.head, isAbsentFromMemory: false)
+    let fetch = fetch
+    let known = fetch.cache.lookUpWithoutWaiting(request.head, isAbsentFromMemory: false)
     let isHit = known?.isHit == true
     if !isHit { request.observe(.started(url: request.observedURL)) }
     do throws(CacheError) {
-      var response = try await run(sending: body, since: arrival, known)
+      var response = try await run(sending: body, since: arrival, fetch, known)
       // The bytes of a hit are in memory.
       guard !isHit else {
         request.observe(
@@ -109,36 +103,40 @@ struct ResponseOperation: Sendable {
   }
 
   /// Sends the request to the origin.
-  func send(_ originRequest: OriginRequest, _ sent: HTTPRequest, _ body: ResourceBody?) async throws(CacheError) -> CachedResponse
-  {
-    finished(try await originRequest.send(sent, body.map { .stream($0) } ?? .none))
+  func send(_ fetch: Fetch, _ sent: HTTPRequest, _ body: ResourceBody?) async throws(CacheError) -> CachedResponse {
+    finished(try await fetch.send(sent, body.map { .stream($0) } ?? .none))
   }
 
   /// Returns the response for the caller, with the handling by the cache.
-  func finished(_ response: TransactionResponse) -> CachedResponse {
-    var (head, status) = (response.head, response.status)
+  func finished(_ response: Exchange) -> CachedResponse {
+    var finished = finished(response.head, response.body, response.status, source: response.source)
+    finished.fallbackReason = response.fallbackReason?.about(request.address)
+    if let received = response.received { finished.metrics = received.response.metrics }
+    return finished
+  }
+
+  private func finished(
+    _ head: HTTPResponse, _ body: ResourceBody, _ status: CacheStatus, source: ResourceSource
+  ) -> CachedResponse {
+    var (head, status) = (head, status)
     status.cache = name ?? ""
     if name != nil { status.append(to: &head.headerFields) }
-    let finished = CachedResponse(
-      head: head, body: response.body, status: status, source: response.source,
-      fallbackReason: response.fallbackReason?.about(request.address))
-    guard let received = response.received else { return finished }
-    return finished.with(received.response.metrics)
+    return CachedResponse(head: head, body: body, status: status, source: source)
   }
 
   /// Revalidates a response that the caller has already received. For each resource, one such request runs at a time.
-  private func revalidate(_ sent: HTTPRequest, _ originRequest: OriginRequest) {
+  private func revalidate(_ sent: HTTPRequest, _ fetch: Fetch) {
     let background = request.with { settings in
       for name in ConfidentialFields.conditions + [.range] { settings.head.headerFields[name] = nil }
       // A failure is reported, because the caller has the stored response already.
       settings.staleFallback = .never
     }
     // Responses that are removed from now on count as removed for the background request too.
-    let transaction = CacheTransaction(
-      background, head: background.head, priority: LoadPriority(background.priority),
-      cache: originRequest.cache.seen(by: background))
-    let revalidation = OriginRequest(transaction, originRequest.candidates, fallback: nil, reason: .stale, selectsStored: true)
-    core.flights.startRevalidation(originRequest.cache.revalidationKey, id: request.id, LoadPriority(request.priority)) {
+    var revalidation = Fetch(background, LoadPriority(background.priority), fetch.cache.seen(by: background))
+    (revalidation.candidates, revalidation.reason, revalidation.selectsStored) = (fetch.candidates, .stale, true)
+    let key = fetch.cache.revalidationKey
+    let host = sent.authority ?? ""
+    core.flights.startRevalidation(key, at: host, id: request.id, LoadPriority(request.priority)) { [revalidation] in
       do throws(CacheError) {
         let response = try await revalidation.send(sent)
         // The caller needs no bytes, so the body is read only if it is stored.
@@ -151,40 +149,32 @@ struct ResponseOperation: Sendable {
   }
 }
 
-extension CachedResponse {
-  fileprivate func with(_ metrics: @escaping @Sendable () -> TransferMetrics) -> CachedResponse {
-    var response = self
-    response.metrics = metrics
-    return response
-  }
-}
-
 /// Waits for the response to an equal request that was sent to the origin (RFC 9111 §4).
 extension ResponseOperation {
-  private var planner: Planner { transaction.planner }
+  private var planner: Planner { Planner(request) }
 
   /// Sends the request, or waits for the response to an equal one.
   ///
   /// - Parameter arrival: The count of the coalescer when the request arrived.
   func forward(
-    _ originRequest: OriginRequest, _ sent: HTTPRequest, _ body: ResourceBody?, since arrival: Int
+    _ fetch: Fetch, _ sent: HTTPRequest, _ body: ResourceBody?, since arrival: Int
   ) async throws(CacheError) -> CachedResponse {
     var wait = wait
-    guard let limit = wait.left(at: request.clock.uptime), body == nil, transaction.isSatisfiedByFreshResponse else {
-      return try await send(originRequest, sent, body)
+    guard let limit = wait.left(at: request.clock.uptime), body == nil, fetch.isSatisfiedByFreshResponse else {
+      return try await send(fetch, sent, body)
     }
-    let key = wait.key(of: request, originRequest.candidates)
+    let key = wait.key(of: request, fetch.candidates)
     let role = core.responseCoalescer.assignRole(
-      key, since: arrival, isRepeated: wait.hasRepeatedLookup, mayLead: mayLead(originRequest.reason), transaction.cache)
+      key, since: arrival, isRepeated: wait.hasRepeatedLookup, mayLead: mayLead(fetch.reason), fetch.cache)
     switch role {
-    case .alone: return try await send(originRequest, sent, nil)
+    case .alone: return try await send(fetch, sent, nil)
     case .late(nil): return try await again(wait.repeatingLookup())
     case .late(let coalescedResponse?):
-      return try await follow(originRequest, sent, wait, coalescedResponse, isEarly: true) { () throws(CacheError) in
-        try await transaction.stored(coalescedResponse.candidate)
+      return try await follow(fetch, sent, wait, coalescedResponse, isEarly: true) { () throws(CacheError) in
+        try await fetch.response(from: coalescedResponse.candidate)
       }
     case .leading(let leader):
-      var leading = originRequest
+      var leading = fetch
       leading.leader = leader
       return try await send(leading, sent, nil)
     case .following(let pending, let isEarly):
@@ -193,27 +183,27 @@ extension ResponseOperation {
       if Task.isCancelled { throw .cancelled }
       switch outcome {
       case nil:
-        var alone = originRequest
+        var alone = fetch
         alone.mayWaitForLease = false
         return try await send(alone, sent, nil)
       case .abandoned: return try await again(wait.again(counts: false))
       case .unshared(let response):
-        let stale = try await originRequest.staleResponse(
+        let stale = try await fetch.staleResponse(
           insteadOf: response, sent: sent, requestTime: request.clock.now, isCollapsed: true)
         if let stale { return finished(stale) }
-        return try await send(originRequest, sent, nil)
+        return try await send(fetch, sent, nil)
       case .growing(let candidate, let body):
         let left = wait.left(at: request.clock.uptime) ?? .zero
         let coalescedResponse = pending.coalescedResponse(candidate, status: nil)
         return try await follow(
-          originRequest, sent, wait, coalescedResponse, isEarly: isEarly, startsAgain: !body.isSharedWhole
+          fetch, sent, wait, coalescedResponse, isEarly: isEarly, startsAgain: !body.isSharedWhole
         ) {
-          await self.response(with: candidate, from: body, left)
+          await self.response(to: fetch, with: candidate, from: body, left)
         }
       case .stored(let candidate, let status):
         let coalescedResponse = pending.coalescedResponse(candidate, status: status)
-        return try await follow(originRequest, sent, wait, coalescedResponse, isEarly: isEarly) { () throws(CacheError) in
-          try await transaction.stored(candidate)
+        return try await follow(fetch, sent, wait, coalescedResponse, isEarly: isEarly) { () throws(CacheError) in
+          try await fetch.response(from: candidate)
         }
       }
     }
@@ -225,13 +215,13 @@ extension ResponseOperation {
   ///   - isEarly: Whether this request arrived before that response did. It then needs no validation of its own.
   ///   - startsAgain: Whether this request may wait for another one if the response cannot be read. Otherwise it is sent.
   private func follow(
-    _ originRequest: OriginRequest, _ sent: HTTPRequest, _ wait: CoalescingWait,
+    _ fetch: Fetch, _ sent: HTTPRequest, _ wait: CoalescingWait,
     _ coalescedResponse: PendingRequest.CoalescedResponse, isEarly: Bool, startsAgain: Bool = true,
-    _ stored: () async throws(CacheError) -> TransactionResponse?
+    _ stored: () async throws(CacheError) -> Exchange?
   ) async throws(CacheError) -> CachedResponse {
     let candidate = coalescedResponse.candidate
     // A response that was requested before a purge may be one that the purge removes.
-    guard !request.invalidations.mayHaveMatched(transaction.cache.resource, since: coalescedResponse.logPosition),
+    guard !request.invalidations.mayHaveMatched(fetch.cache.resource, since: coalescedResponse.logPosition),
       isEarly || candidate.metadata.freshness.isFresh(at: request.clock.now)
     else { return try await again(wait.again()) }
     // This request learns that only equal requests share a response. Each set of equal requests sends one, all at the same time.
@@ -246,24 +236,24 @@ extension ResponseOperation {
     case .use:
       guard var response = try await stored() else {
         if Task.isCancelled { throw .cancelled }
-        return startsAgain ? try await again(wait.again()) : try await send(originRequest, sent, nil)
+        return startsAgain ? try await again(wait.again()) : try await send(fetch, sent, nil)
       }
-      response.status = originRequest.forwarded(coalescedResponse.status)
+      response.status = fetch.forwarded(coalescedResponse.status)
       response.status.isCollapsed = true
-      response.status.lifetimeLeft = originRequest.lifetimeLeft(candidate.metadata)
+      response.status.lifetimeLeft = fetch.lifetimeLeft(candidate.metadata)
       return finished(response)
     // Requests that need the same variant share one response.
     case .fetch(_, _, .varyMiss):
       return try await again(wait.again(knowing: planner.sharingFields(of: candidate.metadata)))
-    case .fetch, .respond: return try await send(originRequest, sent, nil)
+    case .fetch, .respond: return try await send(fetch, sent, nil)
     }
   }
 
   /// Returns a response whose body is still arriving, or `nil` if the body can no longer be read.
   private func response(
-    with candidate: Candidate, from body: SharedBody, _ limit: Duration
-  ) async -> TransactionResponse? {
-    let reply = transaction.reply(from: candidate.metadata)
+    to fetch: Fetch, with candidate: Candidate, from body: SharedBody, _ limit: Duration
+  ) async -> Exchange? {
+    let reply = fetch.reply(from: candidate.metadata)
     let content: ResourceBody
     switch reply.content {
     case .none: content = .none
@@ -272,8 +262,8 @@ extension ResponseOperation {
       guard let reader = await body.follow(within: limit, by: request.clock) else { return nil }
       content = reader
     }
-    return TransactionResponse(
-      .init(head: reply.head, body: content, source: .network, stored: candidate, status: transaction.hit(candidate.metadata)))
+    return fetch.exchange(
+      candidate, reply.head, .init(body: content, source: .network), fetch.hit(candidate.metadata))
   }
 
   /// Whether other requests may be able to use the response: it is whole or confirms a stored one, and it may be stored.

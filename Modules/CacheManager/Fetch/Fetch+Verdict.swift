@@ -11,9 +11,9 @@ internal import Foundation
 ///
 /// Code that only some responses need stays out of line, because an asynchronous call allocates memory for everything that is
 /// inlined into it.
-extension OriginRequest {
+extension Fetch {
   func carryOut(_ verdict: ValidationVerdict, _ received: ReceivedResponse) async throws(CacheError) -> Attempt {
-    if received.response.head.status == .partialContent, !received.sent.headerFields.contains(.range) {
+    if received.head.status == .partialContent, !received.sent.headerFields.contains(.range) {
       return .response(try await refusePart(verdict, received))
     }
     switch verdict {
@@ -29,8 +29,8 @@ extension OriginRequest {
       return try await complete(index, variant, metadata, changes, received)
     case .pass(let changes, let isShareable):
       await apply(changes)
-      let status = received.response.head.status.code
-      leader?.endWithoutSharing(.success(received.response.head), isTypical: status != 304 && status < 500)
+      let status = received.head.status.code
+      leader?.endWithoutSharing(.success(received.head), isTypical: status != 304 && status < 500)
       return .response(pass(received, isShareable: isShareable))
     case .refetch(let next):
       try await finish(received)
@@ -46,7 +46,7 @@ extension OriginRequest {
   @inline(never)
   private func store(
     _ variant: String, _ metadata: StoredMetadata, _ changes: StoreChanges, _ received: ReceivedResponse
-  ) async throws(CacheError) -> TransactionResponse {
+  ) async throws(CacheError) -> Exchange {
     // A load cannot use a partial response.
     if metadata.response.status == .partialContent, !request.destination.isStream { return pass(received, isShareable: true) }
     // Only the values that are made of a file are stored. The file of a mirror says nothing about the original.
@@ -57,14 +57,14 @@ extension OriginRequest {
     var (metadata, outdated) = (metadata, changes.drops.map { candidates[$0] })
     if request.role == .mirror {
       // An error or a redirect belongs to the mirror, and is not a response of the original.
-      guard request.isResult(received.response.head) else { return pass(received, isShareable: true) }
+      guard request.isResult(received.head) else { return pass(received, isShareable: true) }
       metadata.response.headerFields[.eTag] = nil
       metadata.response.headerFields[.lastModified] = nil
-      outdated = transaction.planner.selection(by: transaction.head, from: stored).map { [candidates[$0]] } ?? []
+      outdated = planner.selection(by: head, from: stored).map { [candidates[$0]] } ?? []
     }
     // A response to an unsafe method makes earlier requests outdated.
-    let cache = transaction.head.method == .get ? cache : cache.invalidatingEarlierRequests()
-    var response = response(received, source: origin)
+    let cache = head.method == .get ? cache : cache.invalidatingEarlierRequests()
+    var response = response(received, metadata, source: origin)
     response.validation = selectsStored ? .modified : .notAttempted
     response.status.lifetimeLeft = lifetimeLeft(metadata)
     try await record(
@@ -73,9 +73,9 @@ extension OriginRequest {
   }
 
   /// Makes the body of `response` one that is stored while it is read.
-  func record(
+  private func record(
     _ body: ResourceBody, _ metadata: StoredMetadata, _ variant: String, replacing outdated: [Candidate], in cache: TieredCache,
-    _ reservation: MemoryReservation?, as response: inout TransactionResponse
+    _ reservation: MemoryReservation?, as response: inout Exchange
   ) async throws(CacheError) {
     var candidate = Candidate(key: CacheKey(resource: cache.resource, variant: variant), metadata: metadata)
     // Each change copies the metadata, and most responses need no change.
@@ -97,7 +97,7 @@ extension OriginRequest {
       storing: isStored
         ? .init(cache: cache, candidate: candidate, outdated: outdated, known: candidates, omitsOriginal: omitsOriginal) : nil,
       writer: writer, leader: leader, lease: lease, reservation: reservation)
-    response.stored = response.stored ?? candidate
+    if !response.isStored { (response.key, response.metadata, response.isStored) = (candidate.key, candidate.metadata, true) }
     response.recording = recording
     response.status.isStored = writer != nil || recording.mayFitInMemory
     guard request.destination.isStream else { return }
@@ -130,7 +130,7 @@ extension OriginRequest {
 
   /// Whether equal requests that arrived before a response may use it.
   private func isShareable(_ metadata: StoredMetadata) -> Bool {
-    guard case .use = transaction.planner.plan(transaction.head, validatedMeanwhile: metadata) else { return false }
+    guard case .use = planner.plan(head, validatedMeanwhile: metadata) else { return false }
     return true
   }
 
@@ -150,18 +150,17 @@ extension OriginRequest {
     } else {
       confirmed.metadata.expiration = request.expiration ?? metadata.expiration
     }
-    var reply = transaction.reply(from: confirmed.metadata)
+    var reply = reply(from: confirmed.metadata)
     guard let content = try await cache.content(of: candidate, reply.content) else {
       // The body is missing, and the origin has sent only the head.
-      return .resend(transaction.head, received)
+      return .resend(head, received)
     }
     // The cookies of a 304 are for this client, also if the validator does not store them.
-    let cookies = received.response.head.headerFields[fields: .setCookie]
+    let cookies = received.head.headerFields[fields: .setCookie]
     if !cookies.isEmpty { reply.head.headerFields[fields: .setCookie] = cookies }
     await cache.confirm(confirmed, content, ticket)
     if copy == nil { lease?.end(storing: confirmed.metadata, at: request.clock.now) }
-    var response = TransactionResponse(
-      stored: confirmed, reply.head, content, forwarded(received.response.head.status.code))
+    var response = exchange(confirmed, reply.head, content, forwarded(received.head.status.code))
     if !request.destination.isStream { response.source = .revalidated }
     response.validation = .notModified
     response.received = received
@@ -171,9 +170,9 @@ extension OriginRequest {
       let isShared =
         isShareable(metadata) && (metadata.freshness.isFresh(at: request.clock.now) || sharesConfirmation(received))
       if isShared {
-        leader.stored(confirmed, status: received.response.head.status.code)
+        leader.stored(confirmed, status: received.head.status.code)
       } else {
-        leader.endWithoutSharing(.success(received.response.head), isTypical: copy == nil)
+        leader.endWithoutSharing(.success(received.head), isTypical: copy == nil)
       }
     }
     response.status.lifetimeLeft = lifetimeLeft(metadata)
@@ -192,9 +191,8 @@ extension OriginRequest {
   /// Whether other requests may use a response that a 304 has confirmed. They may not if a 200 with the same fields could not be
   /// stored (`no-store`, or `private` in a shared cache).
   private func sharesConfirmation(_ received: ReceivedResponse) -> Bool {
-    let head = transaction.head
-    let verdict = transaction.planner.judge(
-      .success(HTTPResponse(status: .ok, headerFields: received.response.head.headerFields)), to: head, sent: head,
+    let verdict = planner.judge(
+      .success(HTTPResponse(status: .ok, headerFields: received.head.headerFields)), to: head, sent: head,
       fallback: nil, stored: [], requestTime: received.requestTime, now: request.clock.now)
     guard case .store = verdict else { return false }
     return true
@@ -210,12 +208,12 @@ extension OriginRequest {
     guard request.destination.isStream, let part = try await cache.content(of: candidate(index)) else {
       try await finish(received)
       received.reservation?.release()
-      return .resend(transaction.head, received)
+      return .resend(head, received)
     }
     await applyWithoutDrops(changes)
-    var response = response(received, source: .network)
-    response.head = transaction.reply(from: metadata).head
-    response.status = forwarded(received.response.head.status.code)
+    var response = response(received, metadata, source: .network)
+    response.head = reply(from: metadata).head
+    response.status = forwarded(received.head.status.code)
     try await record(
       ResourceBody(length: metadata.bodyLength, source: ConcatenatedBody(part.body, received.response.body)), metadata, variant,
       replacing: changes.drops.map { candidates[$0] }, in: cache, nil, as: &response)
@@ -223,14 +221,14 @@ extension OriginRequest {
   }
 
   /// Returns the received response, which is not stored.
-  private func pass(_ received: ReceivedResponse, isShareable: Bool) -> TransactionResponse {
-    let status = received.response.head.status.code
+  private func pass(_ received: ReceivedResponse, isShareable: Bool) -> Exchange {
+    let status = received.head.status.code
     lease?.endWithoutSharing(isTypical: status != 304 && status < 500)
-    var response = response(received, source: origin)
+    var response = response(received, unstored(received), source: origin)
     response.validation = selectsStored ? .modified : .notAttempted
     response.isShareable = isShareable
     guard !request.destination.isStream else { return response }
-    if request.acceptedStatuses.contains(received.response.head.status.code), !request.destination.isStore {
+    if request.acceptedStatuses.contains(received.head.status.code), !request.destination.isStore {
       response.recording = RecordingBody(received.response.body, for: request, reservation: received.reservation)
     } else {
       received.reservation?.release()
@@ -244,26 +242,26 @@ extension OriginRequest {
   @inline(never)
   private func refusePart(
     _ verdict: ValidationVerdict, _ received: ReceivedResponse
-  ) async throws(CacheError) -> TransactionResponse {
+  ) async throws(CacheError) -> Exchange {
     // An unsafe request may have changed something all the same.
     if case .pass(let changes, _) = verdict { await apply(changes) }
     received.response.body.source.cancel()
     received.reservation?.release()
     let error = CacheError(
       .malformedResponse, reason: "the server answered 206 (partial content) to a request without a range",
-      response: received.response.head, attempt: received.metrics(at: request.clock.uptime).attempts)
+      response: received.head, attempt: received.metrics(at: request.clock.uptime).attempts)
     return try await serveFallback(for: error, sent: received.sent, requestTime: received.requestTime)
   }
 
   @inline(never)
-  private func serveStale(_ index: Int, _ received: ReceivedResponse) async throws(CacheError) -> TransactionResponse {
-    let head = received.response.head
+  private func serveStale(_ index: Int, _ received: ReceivedResponse) async throws(CacheError) -> Exchange {
+    let head = received.head
     leader?.endWithoutSharing(.success(head), isTypical: false)
     lease?.endWithoutSharing(isTypical: false)
     let attempts = received.metrics(at: request.clock.uptime).attempts
     if request.destination.isStream {
       guard let stale = try await staleResponse(index, insteadOf: .success(head), attempt: attempts) else {
-        return response(received, source: origin)
+        return response(received, unstored(received), source: origin)
       }
       received.response.body.source.cancel()
       return stale
@@ -280,16 +278,28 @@ extension OriginRequest {
 
   private var origin: ResourceSource { request.isFromSchemeHandler ? .schemeHandler : .network }
 
-  private func response(_ received: ReceivedResponse, source: ResourceSource) -> TransactionResponse {
-    TransactionResponse(
+  /// Returns the received response. It is not stored, unless its metadata are replaced by those that are stored.
+  private func response(_ received: ReceivedResponse, _ metadata: StoredMetadata, source: ResourceSource) -> Exchange {
+    Exchange(
       .init(
-        head: received.response.head, body: received.response.body, source: source, status: forwarded(nil), received: received,
+        request: request, hop: hop, head: received.head, body: received.response.body, source: source, status: forwarded(nil),
+        key: CacheKey(resource: cache.resource), metadata: metadata, isStored: false, received: received,
         reservation: received.reservation))
+  }
+
+  /// The metadata of a response that is not stored.
+  private func unstored(_ received: ReceivedResponse) -> StoredMetadata {
+    var request = head
+    request.headerFields = [:]
+    let now = self.request.clock.now
+    return StoredMetadata(
+      request: request, response: received.head, requestTime: received.requestTime, responseTime: now, revision: .random(),
+      freshness: Freshness(generatedAt: now - (received.head.headerFields.statedAge ?? .zero), freshUntil: now))
   }
 
   private func apply(_ changes: StoreChanges) async {
     guard changes != .none else { return }
-    await cache.apply(changes, to: candidates, of: transaction.head)
+    await cache.apply(changes, to: candidates, of: head)
   }
 
   /// Carries out the changes except for removals, which happen when the new response is stored.

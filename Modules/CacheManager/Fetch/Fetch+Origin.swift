@@ -7,53 +7,11 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A request to the origin, for a new response or for the revalidation of a stored one.
-///
-/// This file sends the request. `OriginRequest+Verdict.swift` carries out the validator's verdict about the response.
-struct OriginRequest: Sendable {
-  let transaction: CacheTransaction
-  /// The stored responses from which the plan was made.
-  let candidates: [Candidate]
-  /// The index of the stored response that the validator serves if the origin cannot be reached.
-  let fallback: Int?
-  let reason: ForwardReason
-  /// Whether the request selects a stored response, fresh or stale, which the new one replaces.
-  let selectsStored: Bool
-  /// The error of the durable store or of the fleet, or `nil` if neither failed.
-  var storeFailure: CacheError.Code?
-  /// The leader, which passes the outcome on to coalesced requests.
-  var leader: CoalescingLeader?
-  /// The lease under which the request is sent, or `nil` if it is sent without one.
-  var lease: (any RequestLease)?
-  /// Whether the request may wait for a lease. It may not if it has already waited for another request of this process.
-  var mayWaitForLease = true
-
-  init(
-    _ transaction: CacheTransaction, _ candidates: [Candidate], fallback: Int?, reason: ForwardReason, selectsStored: Bool,
-    storeFailure: CacheError.Code? = nil
-  ) {
-    self.transaction = transaction
-    self.candidates = candidates
-    self.fallback = fallback
-    self.reason = reason
-    self.selectsStored = selectsStored
-    self.storeFailure = storeFailure
-  }
-
-  var request: ResolvedRequest { transaction.request }
-  var cache: TieredCache { transaction.cache }
-  var stored: [StoredMetadata] { candidates.map(\.metadata) }
-
-  /// Returns a stored response after the origin has responded. Bytes from before a removal are not used any more.
-  func candidate(_ index: Int) -> Candidate {
-    var candidate = candidates[index]
-    if cache.isBehindRemovals { candidate.data = nil }
-    return candidate
-  }
-
+/// Sends the request to the origin, and serves a stored response if that fails.
+extension Fetch {
   /// The result of sending the request once.
   enum Attempt {
-    case response(TransactionResponse)
+    case response(Exchange)
     /// The response cannot be used. The request is sent again with this head.
     case resend(HTTPRequest, ReceivedResponse)
   }
@@ -61,7 +19,7 @@ struct OriginRequest: Sendable {
   /// Sends the request, or responds with the response that another process of the fleet has stored.
   func send(
     _ head: HTTPRequest, _ content: RequestContent = .none, _ retry: RetryState = RetryState()
-  ) async throws(CacheError) -> TransactionResponse {
+  ) async throws(CacheError) -> Exchange {
     if let outage = request.outage {
       return try await serveFallback(for: outage, sent: head, requestTime: request.clock.now)
     }
@@ -74,18 +32,18 @@ struct OriginRequest: Sendable {
   /// Sends the request. If the response to the cache's own conditions cannot be used, sends the request once more without them.
   func transmit(
     _ head: HTTPRequest, _ content: RequestContent, _ retry: RetryState
-  ) async throws(CacheError) -> TransactionResponse {
+  ) async throws(CacheError) -> Exchange {
     var (head, content, retry) = (head, content, retry)
     var unusable: HTTPResponse?
     for round in 1...2 {
       switch try await attempt(head, content, retry) {
       case .response(let response): return response
       case .resend(let next, let received):
-        unusable = received.response.head
+        unusable = received.head
         // A request that may have changed something is not sent twice (RFC 9110 §9.2.2).
-        guard round == 1, RetryState.isAllowed(of: transaction.head.method) else { break }
+        guard round == 1, RetryState.isAllowed(of: head.method) else { break }
         head = next
-        content = try content.again(after: received.response.head)
+        content = try content.again(after: received.head)
         retry.begin(spending: received.metrics(at: request.clock.uptime))
         continue
       }
@@ -109,21 +67,21 @@ struct OriginRequest: Sendable {
     if !request.destination.isStream {
       // Most loads find room, and an asynchronous call needs memory of its own.
       let host = HostSlots.Host(of: sent)
-      reservation = request.budget.startWithoutWaiting(host, transaction.priority, isNested: request.isNested)
-      if reservation == nil { reservation = try await request.budget.start(host, transaction.priority) }
+      reservation = request.budget.startWithoutWaiting(host, priority, isNested: request.isNested)
+      if reservation == nil { reservation = try await request.budget.start(host, priority) }
     }
     let (requestTime, start) = (request.clock.now, request.clock.uptime)
     let transfer = request.observation == nil ? 0 : LoadObservation.makeTransferNumber()
     // Conditions that an HTTP caller sends are not about a stored response of this cache.
     request.observe(
       .requestSent(
-        url: transaction.observedURL, reason: reason, conditional: selectsStored && sent.isConditional, transfer: transfer))
+        url: observedURL, reason: reason, conditional: selectsStored && sent.isConditional, transfer: transfer))
     request.reportInFlight?(true)
     let received: ReceivedResponse
     do throws(CacheError) {
       var response = try await download(
         DownloadRequest(
-          head: sent, body: body, priority: transaction.priority, idleTimeout: request.idleTimeout,
+          head: sent, body: body, priority: priority, idleTimeout: request.idleTimeout,
           timeout: request.destination.isStream ? request.timeout : nil, networkAccess: request.networkAccess,
           attempt: retry.attempt, collectUpTo: collectUpTo), by: downloader)
       if request.observation != nil || request.reportInFlight != nil { reportEnd(of: &response, transfer, start) }
@@ -135,16 +93,16 @@ struct OriginRequest: Sendable {
       reservation?.release()
       request.observe(
         .transferEnded(
-          url: transaction.observedURL, metrics: TransferMetrics(total: request.clock.uptime - start), error: error,
+          url: observedURL, metrics: TransferMetrics(total: request.clock.uptime - start), error: error,
           transfer: transfer))
       return .response(try await serveFallback(for: error.at(retry.attempt), sent: sent, requestTime: requestTime))
     }
-    let response = received.response.head
-    request.observe(.responseReceived(url: transaction.observedURL, status: response.status.code, transfer: transfer))
+    let response = received.head
+    request.observe(.responseReceived(url: observedURL, status: response.status.code, transfer: transfer))
     if received.response.body.data != nil {
       request.observe(
         .transferEnded(
-          url: transaction.observedURL, metrics: received.transferMetrics(at: request.clock.uptime), error: nil,
+          url: observedURL, metrics: received.transferMetrics(at: request.clock.uptime), error: nil,
           transfer: transfer))
     }
     let verdict = judge(.success(response), sent: sent, requestTime: requestTime, now: received.timeOfHead(request.clock.now))
@@ -165,7 +123,7 @@ struct OriginRequest: Sendable {
       request.reportInFlight?(false)
       return
     }
-    let (request, url, metrics, head) = (request, transaction.observedURL, response.metrics, request.clock.uptime - start)
+    let (request, url, metrics, head) = (request, observedURL, response.metrics, request.clock.uptime - start)
     let body = ObservedBody(response.body) { error in
       request.reportInFlight?(false)
       let ended = metrics().completed(timeToHead: head, total: request.clock.uptime - start)
@@ -194,8 +152,8 @@ struct OriginRequest: Sendable {
     _ response: Result<HTTPResponse, CacheError>, sent: HTTPRequest, requestTime: Timestamp, now: Timestamp? = nil
   ) -> ValidationVerdict {
     if request.staleFallback == .anyStored, isFailure(response), let index = anyStored { return .serveStale(index) }
-    return transaction.planner.judge(
-      response, to: transaction.head, sent: sent, fallback: request.staleFallback == .never ? nil : fallback,
+    return planner.judge(
+      response, to: head, sent: sent, fallback: request.staleFallback == .never ? nil : fallback,
       stored: request.role == .mirror ? [] : stored, requestTime: requestTime, now: now ?? request.clock.now)
   }
 
@@ -208,7 +166,7 @@ struct OriginRequest: Sendable {
 
   /// The index of the stored response that the request selects, whatever its directives and those of the request are.
   private var anyStored: Int? {
-    guard request.role != .mirror, let index = transaction.planner.selection(by: transaction.head, from: stored) else {
+    guard request.role != .mirror, let index = planner.selection(by: head, from: stored) else {
       return nil
     }
     let response = stored[index].response
@@ -228,7 +186,7 @@ struct OriginRequest: Sendable {
 
   /// Returns a response after a body failed while it was collected. Sends the request again if that may help. Otherwise serves
   /// the fallback.
-  func recover(from error: CacheError, _ received: ReceivedResponse) async throws(CacheError) -> TransactionResponse {
+  func recover(from error: CacheError, _ received: ReceivedResponse) async throws(CacheError) -> Exchange {
     received.response.body.source.cancel()
     received.reservation?.release()
     if received.retry.helps(against: error, for: received.sent.method) {
@@ -238,7 +196,7 @@ struct OriginRequest: Sendable {
       return try await send(received.sent, received.content, retry)
     }
     let failure = error.at(received.retry.attempt)
-      .caused(by: received.response.head, receivedAt: received.requestTime + received.timeToHead)
+      .caused(by: received.head, receivedAt: received.requestTime + received.timeToHead)
     guard error.isUnreachable || request.staleFallback == .anyStored else { throw failure }
     return try await serveFallback(for: failure, sent: received.sent, requestTime: received.requestTime)
   }
@@ -247,7 +205,7 @@ struct OriginRequest: Sendable {
   @inline(never)
   func serveFallback(
     for error: CacheError, sent: HTTPRequest, requestTime: Timestamp
-  ) async throws(CacheError) -> TransactionResponse {
+  ) async throws(CacheError) -> Exchange {
     guard !error.isCancellation, !Task.isCancelled else { throw .cancelled }
     leader?.endWithoutSharing(.failure(error), isTypical: false)
     lease?.endWithoutSharing(isTypical: false)
@@ -260,7 +218,7 @@ struct OriginRequest: Sendable {
   /// Returns a stored response that may be served because the origin failed, or `nil` if there is none.
   func staleResponse(
     insteadOf response: Result<HTTPResponse, CacheError>, sent: HTTPRequest, requestTime: Timestamp, isCollapsed: Bool = false
-  ) async throws(CacheError) -> TransactionResponse? {
+  ) async throws(CacheError) -> Exchange? {
     guard case .serveStale(let index) = judge(response, sent: sent, requestTime: requestTime) else { return nil }
     return try await staleResponse(index, insteadOf: response, isCollapsed: isCollapsed)
   }
@@ -268,14 +226,14 @@ struct OriginRequest: Sendable {
   /// - Parameter attempt: The number of requests that were sent for `response`.
   func staleResponse(
     _ index: Int, insteadOf response: Result<HTTPResponse, CacheError>, attempt: Int = 0, isCollapsed: Bool = false
-  ) async throws(CacheError) -> TransactionResponse? {
+  ) async throws(CacheError) -> Exchange? {
     let reason: CacheError =
       switch response {
       case .success(let head): .unacceptable(head, now: request.clock.now, attempt: attempt)
       case .failure(let error): error
       }
     if case .file(let file) = request.destination { await file.setPartAside(after: reason) }
-    guard var stale = try await transaction.stored(candidate(index)) else { return nil }
+    guard var stale = try await self.response(from: candidate(index)) else { return nil }
     stale.fallbackReason = reason
     switch response {
     case .success(let head): stale.status = forwarded(head.status.code)
@@ -294,7 +252,7 @@ struct OriginRequest: Sendable {
   private func forbidden(_ error: CacheError) -> CacheError {
     // A malformed response means that the origin was reached.
     guard error.isUnreachable, error.code != .malformedResponse,
-      let index = transaction.planner.selection(by: transaction.head, from: stored),
+      let index = planner.selection(by: head, from: stored),
       stored[index].freshness.staleIfErrorUntil == nil
     else { return error }
     return CacheError(
@@ -391,5 +349,36 @@ struct RetryState: Sendable {
   /// Whether a request may be sent twice, because its method is idempotent (RFC 9110 §9.2.2).
   static func isAllowed(of method: HTTPRequest.Method) -> Bool {
     [.get, .head, .options, .trace, .put, .delete].contains(method)
+  }
+}
+
+/// The body of a request that may be sent more than once.
+enum RequestContent: Sendable {
+  case none
+  /// A body that can be opened again for each request.
+  case reopened(RequestBody)
+  /// A body that can be read once.
+  case stream(ResourceBody)
+
+  func open() async throws(CacheError) -> ResourceBody? {
+    switch self {
+    case .none: nil
+    case .reopened(let body): try await body.opened()
+    case .stream(let body): body
+    }
+  }
+
+  /// Returns the body for another request.
+  ///
+  /// - Throws: An error if the first request has consumed the body.
+  func again(after response: HTTPResponse) throws(CacheError) -> RequestContent {
+    guard case .stream(let body) = self else { return self }
+    guard let data = body.data else {
+      throw CacheError(
+        .malformedResponse,
+        reason: "the response cannot be used, and the request cannot be sent again because its body was a stream",
+        response: response)
+    }
+    return .stream(ResourceBody(data))
   }
 }

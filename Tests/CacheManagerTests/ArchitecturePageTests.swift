@@ -1,0 +1,37 @@
+import Foundation
+import Testing
+
+@Suite("The page about the architecture")
+struct ArchitecturePageTests {
+  private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+
+  @Test("the listings of the page consist of lines of the code, in the order of the code")
+  func listings() throws {
+    let folder = Self.root.appending(path: "Modules/CacheManager/Fetch")
+    let page = try String(
+      contentsOf: Self.root.appending(path: "Modules/Etagere/Etagere.docc/Articles/Architecture.md"), encoding: .utf8)
+    let sources = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+      .map { try Self.lines(of: String(contentsOf: $0, encoding: .utf8)) }
+    // Every second part of the page is a listing.
+    let listings = page.components(separatedBy: "\n```").enumerated().filter { $0.offset % 2 == 1 }.map(\.element)
+    try #require(listings.count == 2)
+    for listing in listings.map(Self.lines) {
+      #expect(sources.contains { Self.contains($0, listing) }, "\(listing)")
+    }
+  }
+
+  private static func lines(of text: String) -> [Substring] {
+    text.split(separator: "\n").map { Substring($0.trimmingCharacters(in: .whitespaces)) }.filter { !$0.isEmpty }
+  }
+
+  /// Whether the lines of a listing follow each other in a file, perhaps with other lines between them.
+  private static func contains(_ file: [Substring], _ listing: [Substring]) -> Bool {
+    var rest = file[...]
+    return listing.allSatisfy { line in
+      guard let index = rest.firstIndex(of: line) else { return false }
+      rest = rest[(index + 1)...]
+      return true
+    }
+  }
+}

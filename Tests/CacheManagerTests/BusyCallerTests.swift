@@ -1,0 +1,99 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import CacheManager
+
+@Suite("Loads of callers whose executor is busy")
+struct BusyCallerTests {
+  private let fixture: ManagerFixture
+  private let executor = SteppedExecutor()
+  private let gate = Gate()
+
+  init() throws { fixture = try ManagerFixture { $0.waitForStores() } }
+
+  /// Starts a load in a task of the executor, and runs the executor until the load has sent its request.
+  private func load(
+    _ options: RequestOptions = RequestOptions()
+  ) async -> Task<Result<Resource<Data>, CacheError>, Never> {
+    let (manager, url) = (fixture.manager, fixture.url)
+    let task = Task(executorPreference: executor) { () async -> Result<Resource<Data>, CacheError> in
+      do throws(CacheError) {
+        return .success(try await manager.load(url, options: options))
+      } catch {
+        return .failure(error)
+      }
+    }
+    while gate.arrivals == 0 {
+      executor.run()
+      await Task.yield()
+    }
+    return task
+  }
+
+  private func finish<Value: Sendable>(_ task: Task<Value, Never>) async -> Value {
+    let hasEnded = Counter()
+    async let value = {
+      defer { hasEnded.increment() }
+      return await task.value
+    }()
+    while hasEnded.value == 0 {
+      executor.run()
+      await Task.yield()
+    }
+    return await value
+  }
+
+  @Test("close() does not wait until the executor of a caller resumes its load", .timeLimit(.minutes(1)))
+  func closing() async throws {
+    fixture.network.respond(to: fixture.url, with: .ok("text").held(by: gate))
+    let task = await load()
+
+    gate.open()
+    await fixture.manager.close()
+
+    #expect(try await finish(task).get().text == "text")
+  }
+
+  @Test("the time for a stored response begins when the caller can use it", .timeLimit(.minutes(1)))
+  func grace() async throws {
+    try await fixture.storeStale(inMemory: true)
+    fixture.network.respond(to: fixture.url, with: .ok("late").held(by: gate))
+    let task = await load(RequestOptions { $0.timeout = .seconds(5) })
+
+    await fixture.clock.sleepers(1)
+    fixture.clock.advance(by: .seconds(5))
+    try await Turns.until { executor.jobs > 0 }
+    // The executor is busy for longer than the time that the load has to read the stored response.
+    fixture.clock.advance(by: .seconds(60))
+
+    let resource = try await finish(task).get()
+    #expect(resource.text == "old" && resource.fallbackReason?.code == .timedOut)
+    gate.open()
+    await fixture.manager.close()
+  }
+}
+
+@Suite("A waiter")
+struct WaiterTests {
+  @Test("a slow consumer gets the latest progress only")
+  func progress() async throws {
+    let flights = Flights(InvalidationLog())
+    let fixture = try ManagerFixture()
+    let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.core)
+    let waiter = Waiter<Exchange>(LoadPriority(), wantsProgress: true)
+    let (flight, _) = try #require(flights.join(nil, load, waiter))
+
+    for count in 1...1_000 { flight.report(.progress(LoadProgress(received: Int64(count)))) }
+    flight.end(.failure(.cancelled))
+
+    guard case .progress(let progress) = await waiter.next(), case .end = await waiter.next() else {
+      Issue.record("the waiter gets one report and the end")
+      return
+    }
+    #expect(progress.received == 1_000)
+  }
+}
