@@ -1,11 +1,12 @@
 import CacheCore
-import CacheManager
 import CacheTesting
 import Dispatch
 import Foundation
 import HTTPTypes
 import MemoryStore
 import Testing
+
+@testable import CacheManager
 
 @Suite("Shared steps of transforms")
 struct SharedWorkTests {
@@ -212,16 +213,16 @@ struct SharedWorkTests {
 
   @Test("a slot is given to the highest priority, and then to the oldest waiter")
   func places() async throws {
-    let slots = PrioritySemaphore(1)
+    let budget = MemoryBudget(1_000)
     let (gate, order) = (Gate(), CallLog())
     let levels: [LoadPriority.Level] = [.low, .normal, .veryHigh, .normal]
     let priorities = levels.map { LoadPriority($0) }
-    let holder = Task { try? await slots.work(LoadPriority(.veryLow)) { () throws(CacheError) in await gate.pass() } }
+    let holder = Task { try? await budget.step(LoadPriority(.veryLow)) { () throws(CacheError) in await gate.pass() } }
     await gate.arrived()
     var waiting: [Task<Void, Never>] = []
     for (index, priority) in priorities.enumerated() {
-      waiting.append(Task { try? await slots.work(priority) { () throws(CacheError) in order.append("\(index)") } })
-      try await Turns.until { slots.waiting == index + 1 }
+      waiting.append(Task { try? await budget.step(priority) { () throws(CacheError) in order.append("\(index)") } })
+      try await Turns.until { budget.slots.waiting == index + 1 }
     }
     // Its priority is raised while it waits.
     priorities[3].raise(to: .high)
@@ -253,20 +254,20 @@ struct SharedWorkTests {
 
   @Test("waiters that share a priority are raised together, and leave no observer")
   func slotsAreRaised() async throws {
-    let (slots, shared) = (PrioritySemaphore(1), LoadPriority(.low))
+    let (budget, shared) = (MemoryBudget(1_000), LoadPriority(.low))
     let (gate, order) = (Gate(), CallLog())
-    let holder = Task { try? await slots.work(LoadPriority()) { () throws(CacheError) in await gate.pass() } }
+    let holder = Task { try? await budget.step(LoadPriority()) { () throws(CacheError) in await gate.pass() } }
     await gate.arrived()
     var waiting: [Task<Void, Never>] = []
     for index in 0..<60 {
       let priority = index % 3 == 0 ? LoadPriority(.normal) : shared
-      waiting.append(Task { try? await slots.work(priority) { () throws(CacheError) in order.append("\(index)") } })
-      try await Turns.until { slots.waiting == index + 1 }
+      waiting.append(Task { try? await budget.step(priority) { () throws(CacheError) in order.append("\(index)") } })
+      try await Turns.until { budget.slots.waiting == index + 1 }
     }
     #expect(shared.observers == 40)
     let cancelled = (0..<60).filter { $0 % 3 == 1 }
     for index in cancelled { waiting[index].cancel() }
-    try await Turns.until { slots.waiting == 40 && shared.observers == 20 }
+    try await Turns.until { budget.slots.waiting == 40 && shared.observers == 20 }
     shared.raise(to: .high)
 
     gate.open()
@@ -275,25 +276,25 @@ struct SharedWorkTests {
 
     let (raised, others) = ((0..<60).filter { $0 % 3 == 2 }, (0..<60).filter { $0 % 3 == 0 })
     #expect(order.lines == (raised + others).map(String.init))
-    #expect(shared.observers == 0 && slots.waiting == 0)
+    #expect(shared.observers == 0 && budget.slots.waiting == 0)
   }
 
   @Test("within one priority, work that continues a value runs before work that begins one")
   func goingOn() async throws {
-    let slots = PrioritySemaphore(1)
+    let budget = MemoryBudget(1_000)
     let (gate, order) = (Gate(), CallLog())
-    let holder = Task { try? await slots.work(LoadPriority()) { () throws(CacheError) in await gate.pass() } }
+    let holder = Task { try? await budget.step(LoadPriority()) { () throws(CacheError) in await gate.pass() } }
     await gate.arrived()
     var waiting: [Task<Void, Never>] = []
     let lines: [(LoadPriority.Level, Bool)] = [(.normal, false), (.low, true), (.normal, true), (.high, false), (.normal, true)]
     for (index, (level, isContinuing)) in lines.enumerated() {
       waiting.append(
         Task {
-          try? await slots.work(LoadPriority(level), isContinuing: isContinuing) { () throws(CacheError) in
+          try? await budget.step(LoadPriority(level), isContinuing: isContinuing) { () throws(CacheError) in
             order.append("\(index)")
           }
         })
-      try await Turns.until { slots.waiting == index + 1 }
+      try await Turns.until { budget.slots.waiting == index + 1 }
     }
 
     gate.open()
@@ -305,26 +306,26 @@ struct SharedWorkTests {
 
   @Test("a waiter that is cancelled leaves the queue, and uses no slot")
   func placesCancelled() async throws {
-    let slots = PrioritySemaphore(1)
+    let budget = MemoryBudget(1_000)
     let (gate, order) = (Gate(), CallLog())
-    let holder = Task { try? await slots.work(LoadPriority()) { () throws(CacheError) in await gate.pass() } }
+    let holder = Task { try? await budget.step(LoadPriority()) { () throws(CacheError) in await gate.pass() } }
     await gate.arrived()
     let cancelled = Task { () -> Bool in
       do throws(CacheError) {
-        try await slots.work(LoadPriority()) { () throws(CacheError) in order.append("cancelled") }
+        try await budget.step(LoadPriority()) { () throws(CacheError) in order.append("cancelled") }
         return false
       } catch {
         return error.isCancellation
       }
     }
-    try await Turns.until { slots.waiting == 1 }
+    try await Turns.until { budget.slots.waiting == 1 }
     cancelled.cancel()
     #expect(await cancelled.value)
 
     gate.open()
     _ = await holder.value
-    try await slots.work(LoadPriority()) { () throws(CacheError) in order.append("next") }
+    try await budget.step(LoadPriority()) { () throws(CacheError) in order.append("next") }
 
-    #expect(order.lines == ["next"] && slots.waiting == 0)
+    #expect(order.lines == ["next"] && budget.slots.waiting == 0)
   }
 }

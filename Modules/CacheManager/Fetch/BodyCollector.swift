@@ -58,7 +58,7 @@ struct BodyCollector: Sendable {
   /// Collects the next bytes.
   mutating func take(_ chunk: Data) async throws(CacheError) {
     guard count + Int64(chunk.count) <= limit else { throw request.bodyTooLarge }
-    if count == 0 { try await reservation?.begin(holding: Int64(chunk.count), of: request.destination.isMemory ? length : nil) }
+    if count == 0 { reservation?.begin(holding: Int64(chunk.count), of: request.destination.isMemory ? length : nil) }
     count += Int64(chunk.count)
     switch request.destination {
     case .memory:

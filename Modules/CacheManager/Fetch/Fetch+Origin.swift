@@ -66,9 +66,8 @@ extension Fetch {
     var reservation: MemoryReservation?
     if !request.destination.isStream {
       // Most loads find room, and an asynchronous call needs memory of its own.
-      let host = HostSlots.Host(of: sent)
-      reservation = request.budget.startWithoutWaiting(host, priority, isNested: request.isNested)
-      if reservation == nil { reservation = try await request.budget.start(host, priority) }
+      reservation = request.budget.startWithoutWaiting(sent, priority, isNested: request.isNested)
+      if reservation == nil { reservation = try await request.budget.start(sent, priority) }
     }
     let (requestTime, start) = (request.clock.now, request.clock.uptime)
     let transfer = request.observation == nil ? 0 : LoadObservation.makeTransferNumber()

@@ -123,7 +123,7 @@ final class RecordingBody: ResourceBody.Source {
   private func record(whole data: Data, _ progress: (Int64) -> Void) async throws(CacheError) {
     let count = Int64(data.count)
     guard count <= request.maximumBodySize else { throw request.bodyTooLarge }
-    try await reservation?.hold(count)
+    reservation?.hold(count)
     if count > 0, let writer = state.withLock({ $0.writer }) { try await write(data, writer) }
     if count > 0 { progress(count) }
     try await commit(whole: data)
@@ -143,7 +143,7 @@ final class RecordingBody: ResourceBody.Source {
       mayStore = mayEnter
     }
     defer { if mayStore { ticket?.leave() } }
-    guard reservation?.holdWithoutWaiting(count) ?? true else { return nil }
+    reservation?.hold(count)
     if count > 0 { progress(count) }
     var recording = Recording(data: data, count: count)
     if let storage {

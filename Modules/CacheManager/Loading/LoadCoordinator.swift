@@ -19,14 +19,11 @@ final class LoadCoordinator: Sendable {
   let parts = OpenParts()
   /// Coalesces the requests of `respond(to:)`.
   let responseCoalescer = ResponseCoalescer()
-  /// Limits the number of steps that run at once.
-  let workSlots: PrioritySemaphore
 
   init(_ configuration: ResourceManager.Configuration) {
     let invalidations = InvalidationLog()
     flights = Flights(invalidations)
     environment = Environment(configuration, invalidations, flights)
-    workSlots = PrioritySemaphore(configuration.maximumConcurrentTransforms)
   }
 
   // MARK: One load

@@ -22,7 +22,7 @@ final class Environment: Sendable {
   let failures: RecentFailures
   /// The limits and the order of calls of the durable store.
   let stores: StoreCoordination
-  /// The memory that loads may use at once.
+  /// The memory that loads may use at once, and the limits of requests and steps.
   let budget: MemoryBudget
   /// The rules for plain hits, or `nil` if no request of the manager is plain.
   let plain: PlainRules?
@@ -44,7 +44,7 @@ final class Environment: Sendable {
     interceptor = configuration.interceptor
     failures = RecentFailures()
     stores = StoreCoordination(configuration)
-    budget = MemoryBudget(configuration.memoryBudget)
+    budget = MemoryBudget(configuration.memoryBudget, steps: configuration.maximumConcurrentTransforms)
     do throws(CacheError) {
       try configuration.check()
       invalidity = nil

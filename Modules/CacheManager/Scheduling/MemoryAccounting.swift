@@ -1,11 +1,11 @@
 internal import CacheCore
 
-/// The decisions about a manager's memory budget: which claims are granted, and which claim is next. It never waits. Each
-/// decision costs O(log n).
+/// The state of a ``MemoryBudget``: what each reservation holds, and the claims that wait. It never waits. Each operation costs
+/// O(log n).
 ///
-/// No two claims wait for each other:
-/// - A load that starts holds no memory. Its body takes memory as its bytes arrive, so a server that sends nothing, or little,
-///   blocks no load from another server.
+/// No two loads wait for each other:
+/// - A load holds no memory until bytes of its body arrive. The first bytes are in memory already, so they are counted without
+///   waiting. A server that sends nothing, or little, blocks no load from another server.
 /// - A stream takes memory only if that is possible at once, and streams never hold more than half of the memory for bodies. A
 ///   client that reads slowly therefore blocks no load.
 /// - Of the bodies that grow beyond the remaining budget, one at a time grows without limit. The others wait for its end, or for
@@ -13,192 +13,253 @@ internal import CacheCore
 /// - Of the claims for work, one at a time is always granted. A value between two steps needs no work, so it does not take this
 ///   exception.
 struct MemoryAccounting {
-  typealias Ticket = PriorityQueue.Ticket
+  typealias Waiter = CheckedContinuation<Bool, Never>
 
-  enum Claim: Equatable {
-    /// The start of a load, which waits until this number of bytes is available, and then holds none of them.
-    case start(Int)
-    /// The first bytes of a body.
-    case body(Int)
-    /// The growth of the body of a reservation.
-    case growth(Int, reservation: Int)
-    /// Work that needs this number of bytes in addition to the bodies.
-    case work(Int)
+  /// The number of a reservation: its position, and a ticket that no earlier reservation at this position had.
+  struct Number: Sendable {
+    let index: Int
+    let ticket: PriorityQueue.Ticket
   }
 
-  /// The memory that a reservation holds.
-  struct Holding: Equatable {
-    var bodies = 0
-    /// The part of ``bodies`` that streams hold.
-    var streams = 0
-    var work = 0
-    var workers = 0
+  enum Use: Int, CaseIterable { case body, stream, work, value }
+
+  /// A slot, of which there is a limited number. A reservation holds at most one.
+  enum Slot: Hashable, Sendable {
+    /// A request to one host, until the body is reserved. Until then, the engine may buffer bytes that nothing counts;
+    /// `URLSession` buffers whole bodies.
+    case request(scheme: String?, authority: String?)
+    /// A step that makes a value.
+    case step
   }
 
-  /// The queues in the order in which they are served. Claims that help loads to end come before claims that begin something.
-  private enum Stage: Int, CaseIterable { case work, growth, body, start }
+  /// A queue of claims: for work, for a body that grows, for a load that starts, or for a slot.
+  enum Lane: Hashable, Sendable {
+    case work, growth, start, slot(Slot)
 
-  /// The budget in bytes.
-  let limit: Int
-  /// The part of the budget for bodies. The rest is for work.
-  let limitOfBodies: Int
-  /// The bytes that are available when a load starts, and the largest step in which the reservation of a body grows.
-  let part: Int
-  private(set) var held = Holding()
+    /// The lanes of claims for memory. Claims that help loads to end are served before claims that begin something.
+    static let forMemory: [Self] = [.work, .growth, .start]
+  }
+
+  struct Claim: Sendable {
+    let lane: Lane
+    /// The bytes that the reservation then holds.
+    var bytes = 0
+    /// The largest size that a growing body can have. The load leaves its slot when so much is reserved.
+    var most = Int64.max
+
+    /// The start of a load, which waits until ``part`` is available, and then holds none of it.
+    static let start = Self(lane: .start)
+  }
+
+  private struct Holding {
+    /// The ticket of the reservation, or 0 after its end.
+    var ticket: PriorityQueue.Ticket
+    let use: Use
+    var bytes = 0
+    var slot: Slot?
+  }
+
+  private let limit: Int
+  /// The part of the limit for bodies. The rest is for work.
+  private let limitOfBodies: Int
+  /// The bytes that are available when a load starts, and the largest step in which a body grows.
+  private let part: Int
+  /// The most bytes that are counted without waiting when a body begins.
+  let first: Int
+  /// The number of request slots of each host.
+  private let requests: Int
+  private let steps: Int
+
   private(set) var peak = 0
-  private var waiters: [Ticket: Claim] = [:]
-  private var queues = [PriorityQueue](repeating: PriorityQueue(), count: Stage.allCases.count)
-  /// The one reservation that may grow beyond the limit.
-  private var overdrawn: Int?
+  private var held = [Int](repeating: 0, count: Use.allCases.count)
+  private var holdings: [Holding] = []
+  /// The positions of reservations that have ended.
+  private var free: [Int] = []
+  private var last: PriorityQueue.Ticket = 0
+  private var taken: [Slot: Int] = [:]
+  /// The one reservation that has grown beyond the limit. While there is one, there is no space.
+  private var overdrawn: PriorityQueue.Ticket?
+  private var waiters: [PriorityQueue.Ticket: (number: Number, claim: Claim, waiter: Waiter)] = [:]
+  /// The queues that are not empty.
+  private var queues: [Lane: PriorityQueue] = [:]
+  private var answers: [(waiter: Waiter, isGranted: Bool)] = []
 
-  init(limit: Int) {
-    self.limit = max(1, limit)
+  init(limit: Int, steps: Int) {
+    (self.limit, self.steps) = (max(1, limit), max(1, steps))
     limitOfBodies = self.limit - self.limit / 4
     part = limitOfBodies / 8
+    first = min(MemoryBudget.streamed, part)
+    requests = max(16, part / max(1, first))
   }
 
-  var waiting: Int { waiters.count }
+  var inUse: Int { held.reduce(0, +) }
+  /// The number of claims that wait for memory.
+  var waiting: Int { Lane.forMemory.reduce(0) { $0 + (queues[$1]?.count ?? 0) } }
+  /// The number of hosts and other things of which slots are taken, and of claims that wait for a slot.
+  var slots: (known: Int, waiting: Int) { (taken.count, waiters.count - waiting) }
 
-  func isWaiting(_ ticket: Ticket) -> Bool { waiters[ticket] != nil }
-
-  /// The bytes that are in memory, or that are certain to arrive.
-  var inUse: Int { held.bodies + held.work }
-
-  /// Adds a claim, which waits unless it is granted at once.
-  ///
-  /// - Returns: The tickets that are granted now. The next ticket depends on later claims, and on how often a queue was served.
-  mutating func claim(_ claim: Claim, _ ticket: Ticket, level: LoadPriority.Level) -> [Ticket] {
-    if case .growth(_, let reservation) = claim, overdrawn == reservation {
-      // The other growing bodies wait for the end of this one, so it must not wait behind them.
-      grant(claim)
-      return [ticket]
-    }
-    waiters[ticket] = claim
-    queues[Self.stage(of: claim).rawValue].insert(ticket, level)
-    return served()
+  /// The bytes of one use.
+  private subscript(use: Use) -> Int {
+    get { held[use.rawValue] }
+    set { held[use.rawValue] = newValue }
   }
 
-  /// Grants a claim if no other claim waits and the budget suffices. Most claims are granted in this way.
-  ///
-  /// - Returns: Whether the claim was granted. Otherwise nothing has changed.
-  mutating func grantWithoutWaiting(_ claim: Claim) -> Bool {
-    guard waiters.isEmpty, fits(claim) else { return false }
-    grant(claim)
-    return true
+  private func hasSpace(for bytes: Int) -> Bool {
+    bytes <= limitOfBodies - self[.body] - self[.stream] && bytes <= limit - inUse
   }
 
-  /// Raises the priority of a waiting claim.
-  ///
-  /// - Returns: The tickets that are granted now.
-  mutating func raise(_ ticket: Ticket, to level: LoadPriority.Level) -> [Ticket] {
-    guard let claim = waiters[ticket], queues[Self.stage(of: claim).rawValue].raise(ticket, to: level) else { return [] }
-    return served()
+  // MARK: Reservations
+
+  /// Opens a reservation for bytes that are already in memory, or for none.
+  mutating func open(_ use: Use, holding bytes: Int = 0) -> Number {
+    last += 1
+    let number = Number(index: free.popLast() ?? holdings.count, ticket: last)
+    let holding = Holding(ticket: last, use: use)
+    if number.index < holdings.count { holdings[number.index] = holding } else { holdings.append(holding) }
+    resize(number, to: bytes)
+    return number
   }
 
-  /// Removes a waiting claim.
-  ///
-  /// - Returns: The tickets that are granted now.
-  mutating func withdraw(_ ticket: Ticket) -> [Ticket] {
-    guard let claim = waiters.removeValue(forKey: ticket) else { return [] }
-    queues[Self.stage(of: claim).rawValue].remove(ticket)
-    return served()
+  /// Returns the bytes that a reservation holds, or `nil` after its end.
+  private func bytes(of number: Number) -> Int? {
+    holdings[number.index].ticket == number.ticket ? holdings[number.index].bytes : nil
   }
 
-  /// Returns memory to the budget.
-  ///
-  /// - Parameter reservation: The reservation that ends, or `nil` if a part of it is returned.
-  /// - Returns: The tickets that are granted now.
-  mutating func giveBack(_ holding: Holding, endOf reservation: Int? = nil) -> [Ticket] {
-    held.bodies -= holding.bodies
-    held.streams -= holding.streams
-    held.work -= holding.work
-    held.workers -= holding.workers
-    // A body that is within the limit again loses its privilege: it may be slow, and another one fast.
-    if reservation != nil && overdrawn == reservation || hasSpace(for: 0) { overdrawn = nil }
-    return served()
-  }
-
-  /// Replaces the memory of work by the memory of its value, which is counted until the value is released.
-  ///
-  /// - Returns: The tickets that are granted now.
-  mutating func settle(_ work: Holding, at bytes: Int) -> [Ticket] {
-    held.work += bytes
-    defer { peak = max(peak, inUse) }
-    return giveBack(work)
-  }
-
-  /// Adds bytes that are already in memory.
-  mutating func take(_ bytes: Int) {
-    held.bodies += bytes
+  /// Sets the number of bytes that a reservation holds, without waiting. A closed reservation stays closed.
+  mutating func resize(_ number: Number, to bytes: Int, leavesSlot: Bool = false) {
+    guard let held = self.bytes(of: number) else { return }
+    holdings[number.index].bytes = bytes
+    self[holdings[number.index].use] += bytes - held
     peak = max(peak, inUse)
+    // A body that is within the limit again loses its privilege: it may be slow, and another one fast.
+    if overdrawn != nil, hasSpace(for: 0) { overdrawn = nil }
+    if leavesSlot { leaveSlot(of: number) }
   }
 
-  /// Adds bytes of a stream, unless a load waits or the streams hold too much.
+  mutating func close(_ number: Number) {
+    guard bytes(of: number) != nil else { return }
+    if overdrawn == number.ticket { overdrawn = nil }
+    resize(number, to: 0, leavesSlot: true)
+    holdings[number.index].ticket = 0
+    free.append(number.index)
+  }
+
+  /// Grows the reservation of a body as the capacity of an array grows, but by at most one part at a time.
   ///
-  /// - Returns: Whether the bytes were added. Otherwise nothing has changed.
-  mutating func takeForStream(_ bytes: Int) -> Bool {
-    guard waiters.isEmpty, bytes <= limitOfBodies / 2 - held.streams, hasSpace(for: bytes) else { return false }
-    held.streams += bytes
-    take(bytes)
-    return true
-  }
-
-  private static func stage(of claim: Claim) -> Stage {
-    switch claim {
-    case .start: .start
-    case .body: .body
-    case .growth: .growth
-    case .work: .work
-    }
-  }
-
-  private mutating func served() -> [Ticket] {
-    guard !waiters.isEmpty else { return [] }
-    var tickets: [Ticket] = []
-    while let ticket = next() { tickets.append(ticket) }
-    return tickets
-  }
-
-  /// Grants the next claims for which the budget suffices. If it does not suffice for the next one, later claims wait too. A
-  /// large claim would otherwise never be granted.
-  private mutating func next() -> Ticket? {
-    for stage in Stage.allCases {
-      guard let ticket = queues[stage.rawValue].next(), let claim = waiters[ticket] else { continue }
-      guard fits(claim) else { return nil }
-      grant(claim)
-      waiters[ticket] = nil
-      queues[stage.rawValue].remove(ticket)
-      queues[stage.rawValue].countServed()
-      return ticket
-    }
+  /// - Returns: The claim for which the reservation must wait, or `nil` if it suffices now.
+  mutating func grow(_ number: Number, to bytes: Int64, most: Int64, mayWait: Bool) -> Claim? {
+    guard let held = self.bytes(of: number), bytes > held else { return nil }
+    // The sum of announced lengths must not overflow.
+    let wanted = max(Int(clamping: min(bytes, 1 << 40)), Int(clamping: min(Int64(clamping: held + min(held, part)), most)))
+    let claim = Claim(lane: .growth, bytes: wanted, most: most)
+    if mayWait { return grantAtOnce(claim, to: number) ? nil : claim }
+    resize(number, to: wanted, leavesSlot: wanted >= most)
     return nil
   }
 
-  private func fits(_ claim: Claim) -> Bool {
-    switch claim {
-    case .start(let bytes), .body(let bytes):
-      // A claim that is larger than the limit is granted if no other load holds a body. Streams may hold theirs for long.
-      return held.bodies == held.streams || hasSpace(for: bytes)
-    case .growth(let bytes, _):
-      return hasSpace(for: bytes) || overdrawn == nil
-    case .work(let bytes):
-      return held.workers == 0 || bytes <= limit - inUse
+  /// Grows the reservation of a stream, unless a load waits or the streams hold too much.
+  ///
+  /// - Returns: Whether the reservation suffices.
+  mutating func growStream(_ number: Number, to bytes: Int) -> Bool {
+    guard let held = self.bytes(of: number), bytes > held else { return true }
+    guard waiting == 0, bytes - held <= limitOfBodies / 2 - self[.stream], hasSpace(for: bytes - held) else { return false }
+    resize(number, to: bytes)
+    return true
+  }
+
+  private mutating func leaveSlot(of number: Number) {
+    guard let slot = holdings[number.index].slot.take(), let index = taken.index(forKey: slot) else { return }
+    taken.values[index] -= 1
+    if taken.values[index] == 0 { taken.remove(at: index) }
+    serve(.slot(slot))
+  }
+
+  // MARK: Claims
+
+  /// Grants a claim if it need not wait. Most claims are granted in this way.
+  ///
+  /// - Returns: Whether the claim was granted. Otherwise nothing has changed.
+  mutating func grantAtOnce(_ claim: Claim, to number: Number) -> Bool {
+    if case .slot = claim.lane { return grant(claim, to: number) }
+    // The other growing bodies wait for the end of the one that exceeds the limit, so it must not wait behind them.
+    if overdrawn != number.ticket, !queues.isEmpty {
+      for lane in Lane.forMemory {
+        if queues[lane] != nil { return false }
+        if lane == claim.lane { break }
+      }
+    }
+    return grant(claim, to: number)
+  }
+
+  /// Adds a claim that waits unless it can be granted now. A reservation has at most one.
+  mutating func wait(
+    _ number: Number, for claim: Claim, _ waiter: Waiter, level: LoadPriority.Level, isContinuing: Bool
+  ) {
+    waiters[number.ticket] = (number, claim, waiter)
+    if grantAtOnce(claim, to: number) { return answer(number.ticket, isGranted: true) }
+    queues[claim.lane, default: PriorityQueue()].insert(number.ticket, level, isContinuing: isContinuing)
+  }
+
+  mutating func raise(_ ticket: PriorityQueue.Ticket, to level: LoadPriority.Level) {
+    if let lane = waiters[ticket]?.claim.lane { queues[lane]?.raise(ticket, to: level) }
+  }
+
+  /// Ends the wait for a claim, if it still waits.
+  mutating func answer(_ ticket: PriorityQueue.Ticket, isGranted: Bool) {
+    guard let (_, claim, waiter) = waiters.removeValue(forKey: ticket) else { return }
+    queues[claim.lane]?.remove(ticket)
+    if queues[claim.lane]?.isEmpty == true { queues[claim.lane] = nil }
+    answers.append((waiter, isGranted))
+  }
+
+  /// Grants the next claims for which there is memory after a change. If it does not suffice for the next claim, later ones wait
+  /// too. A large claim would otherwise never be granted.
+  ///
+  /// - Returns: The waiters to resume outside the lock.
+  mutating func serve() -> [(waiter: Waiter, isGranted: Bool)] {
+    guard !queues.isEmpty || !answers.isEmpty else { return [] }
+    for lane in Lane.forMemory {
+      serve(lane)
+      if queues[lane] != nil { break }
+    }
+    defer { answers = [] }
+    return answers
+  }
+
+  private mutating func serve(_ lane: Lane) {
+    guard !queues.isEmpty else { return }
+    while let ticket = queues[lane]?.next(), let next = waiters[ticket], grant(next.claim, to: next.number) {
+      if Lane.forMemory.contains(lane) { queues[lane]?.countServed() }
+      answer(ticket, isGranted: true)
     }
   }
 
-  private func hasSpace(for bytes: Int) -> Bool { bytes <= limitOfBodies - held.bodies && bytes <= limit - inUse }
-
-  private mutating func grant(_ claim: Claim) {
-    switch claim {
-    case .start: break
-    case .body(let bytes): held.bodies += bytes
-    case .growth(let bytes, let reservation):
-      if !hasSpace(for: bytes) { overdrawn = reservation }
-      held.bodies += bytes
-    case .work(let bytes):
-      held.work += bytes
-      held.workers += 1
+  /// - Returns: Whether the claim was granted. Otherwise nothing has changed.
+  private mutating func grant(_ claim: Claim, to number: Number) -> Bool {
+    // A reservation that was closed while it waited takes nothing.
+    guard let held = bytes(of: number) else { return true }
+    switch claim.lane {
+    case .slot(let slot):
+      if let index = taken.index(forKey: slot) {
+        guard taken.values[index] < (slot == .step ? steps : requests) else { return false }
+        taken.values[index] += 1
+      } else {
+        taken[slot] = 1
+      }
+      holdings[number.index].slot = slot
+    case .start:
+      // Streams may hold their memory for long, so they do not prevent the only load from starting.
+      return self[.body] == 0 || hasSpace(for: part)
+    case .growth:
+      guard overdrawn == nil || overdrawn == number.ticket else { return false }
+      if !hasSpace(for: claim.bytes - held) { overdrawn = number.ticket }
+      resize(number, to: claim.bytes, leavesSlot: claim.bytes >= claim.most)
+    case .work:
+      // Work that needs more than the limit runs alone.
+      let bytes = min(claim.bytes, limit)
+      guard self[.work] == 0 || bytes <= limit - inUse else { return false }
+      resize(number, to: bytes)
     }
-    peak = max(peak, inUse)
+    return true
   }
 }

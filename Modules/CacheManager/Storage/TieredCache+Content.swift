@@ -107,10 +107,10 @@ extension TieredCache {
     }
     guard let entry = try await entry(of: candidate, in: disk) else { return nil }
     if let length = entry.body.length, length > request.maximumBodySize { throw request.bodyTooLarge }
-    let reservation = request.budget.reservation(holding: 0, LoadPriority(request.priority))
-    try await reservation.begin(holding: entry.body.length ?? .max)
-    // The length of a file is known, and all of it is available, so the load does not wait for a slow body.
-    if let length = entry.body.length { try await reservation.grow(to: length, most: length) }
+    let reservation = request.budget.reservation(holding: 0, request.isNested ? nil : LoadPriority(request.priority))
+    // All of a file is available, so it is reserved as a whole, and the load does not hold memory for a slow body.
+    let length = entry.body.length ?? Int64(MemoryBudget.streamed)
+    try await reservation.grow(to: length, most: length)
     let data = try await bounded(entry.body).collect(limit: request.maximumBodySize)
     reservation.end(at: Int64(data.count))
     return (data, reservation)

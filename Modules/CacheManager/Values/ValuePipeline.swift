@@ -179,7 +179,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     _ memory: @autoclosure @escaping @Sendable () -> Int, isContinuing: Bool = false,
     _ make: @escaping @Sendable @concurrent () async throws(CacheError) -> Value
   ) async throws(CacheError) -> ReservedValue<Value> {
-    try await core.workSlots.work(priority, isContinuing: isContinuing) { () throws(CacheError) in
+    try await core.environment.budget.step(priority, isContinuing: isContinuing) { () throws(CacheError) in
       try await placed { [budget = core.environment.budget, cost = transform.cost, priority] () throws(CacheError) in
         let memory = memory()
         guard memory > 0 else { return budget.counted(try await make(), cost) }
@@ -192,7 +192,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
   private func work<Result: Sendable>(
     isContinuing: Bool = false, _ body: @escaping @Sendable () throws(CacheError) -> Result
   ) async throws(CacheError) -> Result {
-    try await core.workSlots.work(priority, isContinuing: isContinuing) { () throws(CacheError) in
+    try await core.environment.budget.step(priority, isContinuing: isContinuing) { () throws(CacheError) in
       try await placed { @concurrent () throws(CacheError) in try body() }
     }
   }

@@ -24,7 +24,7 @@ struct StepMemoryTests {
       fixture.network.respond(to: url, with: .ok("abcdefgh"))
       return Task { _ = try await fixture.load(transform, at: url) }
     }
-    try await Turns.until { gate.held == limit && fixture.manager.core.workSlots.waiting == 200 - limit }
+    try await Turns.until { gate.held == limit && fixture.manager.core.environment.budget.slots.waiting == 200 - limit }
     gate.open()
     for load in loads { try await load.value }
 

@@ -17,7 +17,7 @@ struct WaiterPriorityTests {
       waiters.append(
         Task {
           let head = HTTPRequest(method: .get, scheme: "https", authority: "host-\(number)", path: "/")
-          let share = try await budget.start(HostSlots.Host(of: head), priority)
+          let share = try await budget.start(head, priority)
           order.append("\(number)")
           share.release()
         })
