@@ -83,8 +83,6 @@ private final class TakingWriter: EntryWriter {
     try await base.write(chunk)
   }
 
-  func reader() throws(CacheError) -> ResourceBody { try base.reader() }
-
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata { try await base.commit(trailers: trailers) }
 
   func abort() { base.abort() }

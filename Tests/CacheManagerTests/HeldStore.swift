@@ -117,8 +117,6 @@ private final class HeldWriter: EntryWriter {
     try await base.write(chunk)
   }
 
-  func reader() throws(CacheError) -> ResourceBody { try base.reader() }
-
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
     await store.pass(.commit)
     return try await base.commit(trailers: trailers)

@@ -75,7 +75,6 @@ struct ContractTests {
       (.leavesOneOfMany, "a batch removal removes exactly the named entries, in any revision"),
       (.leavesOneFresh, "a batch marks exactly the named entries stale, in any revision"),
       (.countsRemoved, "a store's usage counts the stored entries, and none after removing all"),
-      (.endsShort, "a reader that follows an aborted writer gets an error, not a short body"),
       (.evictsTheNewest, "an entry stays stored after its own commit, whatever the store evicts for it"),
     ])
   func flawedStores(_ flaw: FlawedStore.Flaw, _ broken: String) async {

@@ -6,8 +6,8 @@ import HTTPTypes
 /// A store with one flaw that the contract must find.
 final class FlawedStore: CacheStore {
   enum Flaw: String, CaseIterable {
-    case changesBytes, ignoresRevisions, showsUncommitted, keepsWhatIsRemoved, listsOtherResources, losesLength, endsShort,
-      listsUnasked, forgetsOneOfMany, countsRemoved, leavesOneOfMany, leavesOneFresh, evictsTheNewest
+    case changesBytes, ignoresRevisions, showsUncommitted, keepsWhatIsRemoved, listsOtherResources, losesLength, listsUnasked,
+      forgetsOneOfMany, countsRemoved, leavesOneOfMany, leavesOneFresh, evictsTheNewest
   }
 
   let id = ComponentID.unique(FlawedStore.self)
@@ -33,7 +33,7 @@ final class FlawedStore: CacheStore {
       if !bytes.isEmpty { bytes[bytes.startIndex] ^= 1 }
       entry.body = ResourceBody(bytes)
     case .losesLength: entry.metadata.bodyLength = nil
-    case .ignoresRevisions, .showsUncommitted, .keepsWhatIsRemoved, .listsOtherResources, .endsShort, .listsUnasked,
+    case .ignoresRevisions, .showsUncommitted, .keepsWhatIsRemoved, .listsOtherResources, .listsUnasked,
       .forgetsOneOfMany, .countsRemoved, .leavesOneOfMany, .leavesOneFresh, .evictsTheNewest:
       break
     }
@@ -48,7 +48,6 @@ final class FlawedStore: CacheStore {
     let writer = try await sound.makeWriter(for: key, metadata: metadata)
     switch flaw {
     case .showsUncommitted: return HastyWriter(writer, sound, key, metadata)
-    case .endsShort: return SilentWriter(writer)
     case .evictsTheNewest:
       return CollectingWriter(metadata) { [sound] metadata, body throws(CacheError) in
         try await sound.store(body, for: key, metadata: metadata)
@@ -123,27 +122,6 @@ private final class HastyWriter: EntryWriter {
     try await store.store(all, for: key, metadata: metadata)
   }
 
-  func reader() throws(CacheError) -> ResourceBody { try sound.reader() }
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata { try await sound.commit(trailers: trailers) }
   func abort() { sound.abort() }
-}
-
-/// A writer that hides an abort from its followers, which see the normal end of a short body.
-private final class SilentWriter: EntryWriter {
-  private let sound: any EntryWriter
-
-  init(_ sound: any EntryWriter) { self.sound = sound }
-
-  func write(_ chunk: Data) async throws(CacheError) { try await sound.write(chunk) }
-  func reader() throws(CacheError) -> ResourceBody { ResourceBody(length: nil, source: Silent(try sound.reader().source)) }
-  func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata { try await sound.commit(trailers: trailers) }
-  func abort() { sound.abort() }
-
-  private final class Silent: ResourceBody.Source {
-    private let sound: any ResourceBody.Source
-    init(_ sound: any ResourceBody.Source) { self.sound = sound }
-    func next() async throws(CacheError) -> Data? { try? await sound.next() }
-    func cancel() { sound.cancel() }
-    var trailers: HTTPFields? { nil }
-  }
 }

@@ -160,18 +160,15 @@ struct FaultTests {
     #expect(folder.temporaryFiles.isEmpty)
   }
 
-  @Test("a disk that fills up during a body fails the writer and its readers for good")
+  @Test("a disk that fills up during a body fails the writer for good")
   func fullInMidBody() async throws {
     let writer = try await cache.makeWriter(for: key, metadata: metadata())
-    let reader = try writer.reader()
-    async let followed = failure { _ = try await reader.collect() }
     try await writer.write(bytes(100_000))
     faults.set { $0.room = 10 }
     #expect(await failure { try await writer.write(bytes(100_000)) }?.code == .diskFull)
     faults.set { $0.room = .max }
     #expect(await failure { try await writer.write(bytes(1)) }?.code == .diskFull)
     #expect(await failure { _ = try await writer.commit(trailers: nil) }?.code == .diskFull)
-    #expect(await followed?.code == .diskFull)
     await cache.close()
     #expect(folder.temporaryFiles.isEmpty)
     #expect(folder.entryFiles.isEmpty)

@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Disk store: writers and their readers")
+@Suite("Disk store: writers")
 struct WriterTests {
   let folder: TemporaryFolder
   let cache: DiskCache
@@ -32,58 +32,13 @@ struct WriterTests {
     #expect(folder.temporaryFiles.isEmpty)
   }
 
-  @Test("readers that follow a writer get every byte, whenever they begin", arguments: [50, 3000, 65_536, 150_001])
-  func followers(size: Int) async throws {
-    let body = bytes(1_200_000, seed: 4)
-    let writer = try await cache.makeWriter(for: key, metadata: metadata())
-    try await withThrowingTaskGroup(of: Data.self) { group in
-      func follow() throws {
-        let reader = try writer.reader()
-        group.addTask { try await reader.collect() }
-      }
-      try follow()
-      let count = min(body.count, size * 400)
-      for (index, start) in stride(from: 0, to: count, by: size).enumerated() {
-        try await writer.write(body[start..<min(start + size, count)])
-        if index % 100 == 3 { try follow() }
-      }
-      try follow()
-      _ = try await writer.commit(trailers: nil)
-      try follow()
-      for try await read in group { #expect(read == body.prefix(count)) }
-    }
-    #expect(try await cache.bytes(key)?.count == min(body.count, size * 400))
-  }
-
-  @Test("a reader that has caught up waits and gets each chunk as it is written")
-  func caughtUp() async throws {
-    let writer = try await cache.makeWriter(for: key, metadata: metadata())
-    let reader = try writer.reader().source
-    for round in 0..<20 {
-      let chunk = bytes(round % 2 == 0 ? 10 : 70_000, seed: UInt64(round + 1))
-      async let written: Void = writer.write(chunk)
-      var read = Data()
-      while read.count < chunk.count { read += try #require(try await reader.next()) }
-      #expect(read == chunk)
-      try await written
-    }
-    async let end = reader.next()
-    _ = try await writer.commit(trailers: [.contentLanguage: "x"])
-    #expect(try await end == nil)
-    #expect(reader.trailers == [.contentLanguage: "x"])
-  }
-
-  @Test("an aborted writer leaves nothing behind, and its readers throw", arguments: [100, 300_000])
+  @Test("an aborted writer leaves nothing behind, and throws", arguments: [100, 300_000])
   func abort(length: Int) async throws {
     let writer = try await cache.makeWriter(for: key, metadata: metadata())
-    let early = try writer.reader()
-    async let followed = failure { _ = try await early.collect() }
     try await writer.write(bytes(length))
     writer.abort()
-    #expect(await followed?.code == .truncatedBody)
     #expect(await failure { try await writer.write(bytes(1)) }?.code == .truncatedBody)
     #expect(await failure { _ = try await writer.commit(trailers: nil) }?.code == .truncatedBody)
-    #expect(await failure { _ = try writer.reader() }?.code == .truncatedBody)
     #expect(try await cache.bytes(key) == nil)
     await cache.close()
     #expect(folder.temporaryFiles.isEmpty)
@@ -92,30 +47,11 @@ struct WriterTests {
   @Test("a writer that is released aborts", arguments: [100, 300_000])
   func dropped(length: Int) async throws {
     var writer: (any EntryWriter)? = try await cache.makeWriter(for: key, metadata: metadata())
-    let reader = try #require(try writer?.reader())
     try await writer?.write(bytes(length))
     writer = nil
-    #expect(await failure { _ = try await reader.collect() }?.code == .truncatedBody)
     await cache.close()
     #expect(folder.temporaryFiles.isEmpty)
     #expect(folder.entryFiles.isEmpty)
-  }
-
-  @Test("a cancelled reader throws without affecting the writer or other readers")
-  func cancelledReader() async throws {
-    let writer = try await cache.makeWriter(for: key, metadata: metadata())
-    let cancelled = try writer.reader()
-    let other = try writer.reader()
-    async let first = failure { _ = try await cancelled.collect() }
-    async let second = other.collect()
-    try await writer.write(bytes(100_000))
-    cancelled.source.cancel()
-    #expect(await first?.code == .cancelled)
-    let task = Task { try await writer.reader().collect() }
-    task.cancel()
-    #expect(await failure { _ = try await task.value }?.code == .cancelled)
-    _ = try await writer.commit(trailers: nil)
-    #expect(try await second == bytes(100_000))
   }
 
   @Test("after the commit, writing throws and aborting does nothing")
@@ -127,7 +63,6 @@ struct WriterTests {
     #expect(await failure { _ = try await writer.commit(trailers: nil) }?.code == .misuse)
     writer.abort()
     #expect(try await cache.bytes(key) == bytes(10))
-    #expect(try await writer.reader().collect() == bytes(10))
   }
 
   @Test("with two writers of one entry, the last commit wins and nothing is mixed")

@@ -43,33 +43,16 @@ struct WriterTests {
     await cache.close()
   }
 
-  @Test("trailers are returned with the body and to readers that follow the writer")
+  @Test("trailers are returned with the body")
   func trailers() async throws {
     let folder = try TemporaryFolder()
     let cache = try SQLiteCache(path: folder.path)
     let writer = try await cache.makeWriter(for: key, metadata: metadata())
-    let follower = try writer.reader()
     try await writer.write(bytes(300_000))
     _ = try await writer.commit(trailers: [.server: "late"])
-    #expect(try await follower.collect().count == 300_000)
-    #expect(follower.source.trailers == [.server: "late"])
     let body = try #require(await cache.entry(for: key)).body
     _ = try await body.collect()
     #expect(body.source.trailers == [.server: "late"])
-    await cache.close()
-  }
-
-  @Test("a reader that follows a writer continues after its entry was replaced")
-  func followed() async throws {
-    let folder = try TemporaryFolder()
-    let cache = try SQLiteCache(path: folder.path)
-    let data = bytes(2_000_000)
-    let writer = try await cache.makeWriter(for: key, metadata: metadata())
-    let follower = try writer.reader()
-    try await writer.write(data)
-    _ = try await writer.commit(trailers: nil)
-    try await cache.store(Data("new".utf8), for: key, metadata: metadata())
-    #expect(try await follower.collect() == data)
     await cache.close()
   }
 
@@ -88,21 +71,6 @@ struct WriterTests {
     aborted.abort()
     #expect(await failure { try await aborted.write(Data("a".utf8)) }?.code == .truncatedBody)
     #expect(await failure { _ = try await aborted.commit(trailers: nil) }?.code == .truncatedBody)
-    await cache.close()
-  }
-
-  @Test("a cancelled reader does not wait for an idle writer")
-  func cancelledFollower() async throws {
-    let folder = try TemporaryFolder()
-    let cache = try SQLiteCache(path: folder.path)
-    let writer = try await cache.makeWriter(for: key, metadata: metadata())
-    let (one, two) = (try writer.reader(), try writer.reader())
-    let task = Task { try await one.collect() }
-    task.cancel()
-    await #expect(throws: CacheError.self) { _ = try await task.value }
-    two.source.cancel()
-    #expect(await failure { _ = try await two.collect() }?.isCancellation == true)
-    writer.abort()
     await cache.close()
   }
 

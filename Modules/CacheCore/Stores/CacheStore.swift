@@ -60,9 +60,6 @@ public protocol EntryWriter: AnyObject, Sendable {
   ///
   /// - Returns: Whether the bytes were appended. If not, the load passes the same bytes to ``write(_:)``.
   func writeWithoutWaiting(_ chunk: Data) throws(CacheError) -> Bool
-  /// Returns a body that follows the writer from the first byte. It waits for more bytes, ends with the commit, and throws if the
-  /// writer is aborted.
-  func reader() throws(CacheError) -> ResourceBody
   /// Makes the whole entry visible in one step and replaces an older entry with the same key.
   ///
   /// A store with a limit evicts other entries for this one, and never the entry itself. If it does not fit alone, the commit or

@@ -26,6 +26,8 @@ final class ResponseCoalescer: Sendable {
     /// The freshness of the response, and the value of ``State/count`` when the response arrived. `nil` if the request is still
     /// waiting for a response.
     var response: (count: Int, freshness: Freshness)?
+    /// Whether other requests can no longer join, because the first bytes of the body are no longer held.
+    var isClosed = false
 
     /// Whether a request that arrived at `count` arrived before the response.
     func isEarly(_ count: Int) -> Bool { response.map { count < $0.count } ?? true }
@@ -86,14 +88,19 @@ final class ResponseCoalescer: Sendable {
     let (now, uptime) = (load.clock.now, load.clock.uptime)
     return state.withLock { state in
       // A response that was requested before a purge is not for a request that arrives after it.
-      if let open = state.open[key], !load.invalidations.mayHaveMatched(cache.resource, since: open.request.logPosition) {
+      let open = state.open[key]
+      if let open, !open.isClosed, !load.invalidations.mayHaveMatched(cache.resource, since: open.request.logPosition) {
         let isEarly = open.isEarly(count)
         // Otherwise this request is sent to the origin, and later requests may wait for it.
-        if isEarly || open.response?.freshness.isFresh(at: now) == true { return .following(open.request, isEarly: isEarly) }
+        if isEarly || open.response?.freshness.isFresh(at: now) == true {
+          open.request.expectFollower()
+          return .following(open.request, isEarly: isEarly)
+        }
       }
       if let late = Self.late(key, since: count, isRepeated: isRepeated, state, now) { return late }
       guard mayLead else { return .alone }
-      let request = PendingRequest(cache)
+      // Two requests for one response are a sign of more to come.
+      let request = PendingRequest(cache, isPopular: open?.isClosed == true)
       // Requests do not wait for a marked one. Its outcome removes or renews the mark.
       if state.marks[key.markHash].map({ $0 <= uptime }) ?? true { state.open[key] = Open(request: request) }
       return .leading(CoalescingLeader(request, key, self, load.clock))
@@ -121,6 +128,19 @@ final class ResponseCoalescer: Sendable {
       guard state.open[key]?.request === request else { return }
       state.count += 1
       state.open[key]?.response = (state.count, freshness)
+    }
+  }
+
+  /// Stops other requests from joining this one, while its response is still arriving. The next equal request is sent.
+  ///
+  /// - Parameter isForced: Whether to do so even if requests are about to join, or are likely to.
+  /// - Returns: Whether no request can join any more.
+  func close(_ request: PendingRequest, _ key: CoalescingKey, isForced: Bool) -> Bool {
+    state.withLock { state in
+      // Under the lock, so that no request decides to follow at the same time.
+      guard isForced || !request.expectsFollowers else { return false }
+      if state.open[key]?.request === request { state.open[key]?.isClosed = true }
+      return true
     }
   }
 
@@ -195,6 +215,10 @@ final class PendingRequest: Sendable {
 
   private let outcome = OneShotBroadcast<Outcome>()
   private let lastWaiter = Lock(0)
+  /// The number of requests that follow this one and have neither joined its body nor left.
+  private let followers = Lock(0)
+  /// Whether this request was sent because the body of an equal one could no longer be joined.
+  private let isPopular: Bool
   /// The position of the ``InvalidationLog`` when the request began.
   let logPosition: Int
 
@@ -202,8 +226,11 @@ final class PendingRequest: Sendable {
   let load: LoadID
   private let head: HTTPRequest
 
-  /// - Parameter cache: The view of the stores that the request has looked into.
-  init(_ cache: TieredCache) {
+  /// - Parameters:
+  ///   - cache: The view of the stores that the request has looked into.
+  ///   - isPopular: Whether further requests are likely to join the body.
+  init(_ cache: TieredCache, isPopular: Bool) {
+    self.isPopular = isPopular
     logPosition = cache.logPosition
     load = cache.request.id
     head = cache.request.head
@@ -215,6 +242,14 @@ final class PendingRequest: Sendable {
       candidate: candidate, status: status, logPosition: logPosition,
       fields: candidate.metadata.wasFresh ? nil : head.comparedFields.hashValue)
   }
+
+  /// Whether requests are about to join the body, or are likely to.
+  var expectsFollowers: Bool { isPopular || followers.withLock { $0 > 0 } }
+
+  func expectFollower() { followers.withLock { $0 += 1 } }
+
+  /// Records that a follower has joined the body, or has left. It must be called once for each ``expectFollower()``.
+  func followerSettled() { followers.withLock { $0 -= 1 } }
 
   func tell(_ outcome: Outcome) { self.outcome.make(outcome) }
 
@@ -257,9 +292,6 @@ final class CoalescingLeader: Sendable {
 
   deinit { abandon() }
 
-  /// Whether the waiting requests, and those that join, have received the end.
-  var isOver: Bool { ending.withLock { $0 } }
-
   /// Records the freshness of a response whose head has arrived. The response is stored, or it confirms a stored response.
   func responseArrived(_ freshness: Freshness) { table.responseArrived(request, key, freshness) }
 
@@ -269,6 +301,14 @@ final class CoalescingLeader: Sendable {
     table.unmark(key)
     request.tell(.growing(candidate, body))
   }
+
+  /// Stops requests from joining the body, unless some are about to join, or are likely to.
+  ///
+  /// - Returns: Whether no request can join any more.
+  func closeIfUnawaited() -> Bool { table.close(request, key, isForced: false) }
+
+  /// Stops requests from joining the body.
+  func close() { _ = table.close(request, key, isForced: true) }
 
   /// Tells the waiting requests that the response is stored. Does nothing if they were told that they cannot use it. Storing the
   /// response for later requests that revalidate it does not change that.

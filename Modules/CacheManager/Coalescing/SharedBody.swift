@@ -12,12 +12,12 @@ internal import Foundation
 /// Any reader that runs out of data pulls the next chunk for all readers. The first reader pulls chunks itself until a second
 /// reader joins. From then on a task of the body pulls the chunks. It suspends while no reader wants bytes.
 ///
-/// A slow reader neither stalls the other readers nor costs memory that is not counted. It reads what it lags behind from the one
-/// copy that is collected for the memory store, or else from the durable store's spool. When the last reader leaves, the transfer
-/// ends.
+/// A slow reader neither stalls the other readers nor costs more memory than ``HeldBytes/limit`` for the whole body. It reads what
+/// it lags behind from the one copy that is collected for the memory store, from memory, or else from a temporary file. When the
+/// last reader leaves, the transfer ends.
 ///
-/// A body of unknown length without a spool may outgrow memory. Readers therefore join it only once all of it has arrived. Then
-/// no reader can fall behind more than memory holds.
+/// A single reader that has read more than the limit needs no earlier bytes, so the body drops them and no other reader can join.
+/// If another request then wants the same response, it is sent itself, and its body keeps all bytes for further requests.
 final class SharedBody: Sendable {
   /// A running pull. ``end`` is sent when the pull has obtained a chunk, the end or an error.
   struct Pull: Sendable {
@@ -31,8 +31,8 @@ final class SharedBody: Sendable {
   /// The next step of a reader.
   enum Step {
     case bytes(Data)
-    /// The bytes that the reader has not read are in the spool.
-    case spooled
+    /// The next bytes, this many, are in the file.
+    case filed(TemporaryFile, count: Int)
     case end
     case failed(CacheError)
     case wait(Pull)
@@ -40,11 +40,9 @@ final class SharedBody: Sendable {
   }
 
   private struct State {
-    /// The first bytes, or `nil` if readers that lag behind read from the spool, or if no reader lags behind.
-    var collected: CollectedBytes?
-    /// The last chunk, which most readers need next.
-    var latest = Data()
-    var bytes: Int64 = 0
+    var held: HeldBytes
+    /// The leader that lets requests join. Weak, because its request owns this body.
+    weak var leader: CoalescingLeader?
     var ending: Result<Void, CacheError>?
     var readers: Set<Int> = [0]
     var lastReader = 0
@@ -55,17 +53,13 @@ final class SharedBody: Sendable {
     /// The suspended pump, while no reader wants bytes.
     var idle: CheckedContinuation<Pull?, Never>?
 
-    /// Whether bytes have arrived that are not collected.
-    var isOutgrown: Bool { collected.map { $0.count < bytes } ?? true }
-
-    /// Stops collecting a body that is not collected as a whole. The result is released outside the lock, because it may have
-    /// megabytes and returns them to the memory budget.
-    mutating func takeIfOutgrown() -> CollectedBytes? { isOutgrown ? collected.take() : nil }
+    /// Whether a reader, which has read all bytes, is the only one.
+    func isAlone(_ reader: Int) -> Bool { readers.count == 1 && readers.contains(reader) }
 
     /// Whether all bytes have arrived, judged by the announced length.
     func isWhole(_ length: Int64?) -> Bool {
       if case .success = ending { return true }
-      return bytes == length
+      return held.count == length
     }
 
     /// Returns the running pull, or begins one.
@@ -77,33 +71,26 @@ final class SharedBody: Sendable {
     }
   }
 
-  /// The longest time that a request waits for all bytes of a body of unknown length.
-  private static let longestWait = Duration.milliseconds(500)
-
   /// The announced length in bytes.
   let length: Int64?
-  /// Whether a reader joins only once all bytes have arrived.
-  let isSharedWhole: Bool
   private let base: RecordingBody
-  private let writer: (any EntryWriter)?
+  private let temporaryFolder: URL
   private let executor: (any TaskExecutor)?
   private let state: Lock<State>
 
-  /// Creates a shared body. Returns `nil` if neither memory nor a writer can hold the bytes until all readers have read them.
+  /// Creates a shared body.
   ///
   /// - Parameters:
   ///   - base: The bytes, which are stored as they are read.
-  ///   - writer: The writer that stores the bytes durably.
+  ///   - leader: The leader that lets other requests join.
+  ///   - temporaryFolder: The folder for the bytes of readers that lag behind.
   ///   - executor: The executor of the pump, whose pulls outlive the readers that began them.
-  init?(_ base: RecordingBody, writer: (any EntryWriter)?, on executor: (any TaskExecutor)?) {
-    let collected = base.fitsInMemory || writer == nil ? base.collected : nil
-    guard collected != nil || writer != nil else { return nil }
+  init(_ base: RecordingBody, _ leader: CoalescingLeader, temporaryFolder: URL, on executor: (any TaskExecutor)?) {
     self.base = base
-    self.writer = writer
+    self.temporaryFolder = temporaryFolder
     self.executor = executor
     length = base.length
-    isSharedWhole = base.length == nil && writer == nil
-    state = Lock(State(collected: collected))
+    state = Lock(State(held: HeldBytes(base.collected), leader: leader))
   }
 
   var trailers: HTTPFields? { base.trailers }
@@ -111,16 +98,16 @@ final class SharedBody: Sendable {
   /// The body for the first reader, which is already counted.
   var first: ResourceBody { ResourceBody(length: length, source: SharedBodyReader(self, 0)) }
 
-  /// Adds a reader. Returns `nil` if all readers have left an incomplete body, if the body has failed or outgrown memory, or if
-  /// the reader would have to wait longer than `limit`.
+  /// Adds a reader. Returns `nil` if all readers have left an incomplete body, if the body has failed, if its first bytes are no
+  /// longer held, or if the reader would have to wait longer than `limit`.
   ///
   /// - Parameters:
-  ///   - limit: The time to wait for a pull that may end with the reader that began it, or for the whole body.
+  ///   - limit: The time to wait for a pull that may end with the reader that began it.
   ///   - clock: The clock that measures `limit`.
   func follow(within limit: Duration, by clock: any CacheClock) async -> ResourceBody? {
     let joined = state.withLock { state -> (id: Int, pull: Pull?)? in
       if case .failure = state.ending { return nil }
-      guard !state.readers.isEmpty || state.isWhole(length), !isSharedWhole || !state.isOutgrown else { return nil }
+      guard !state.readers.isEmpty || state.isWhole(length), state.held.loss == nil else { return nil }
       state.isFollowed = true
       state.lastReader += 1
       state.readers.insert(state.lastReader)
@@ -128,52 +115,20 @@ final class SharedBody: Sendable {
     }
     guard let joined else { return nil }
     let reader = SharedBodyReader(self, joined.id)
-    if isSharedWhole {
-      guard await isCollected(for: joined.id, within: min(limit, Self.longestWait), by: clock) else { return nil }
-    } else if let pull = joined.pull, !pull.isShielded {
+    if let pull = joined.pull, !pull.isShielded {
       guard await pull.end.value(for: joined.id, within: limit, by: clock) != nil else { return nil }
       if case .failure = state.withLock({ $0.ending }) { return nil }
     }
     return ResourceBody(length: length, source: reader)
   }
 
-  /// Pulls until all bytes are in memory, whatever the pace of the other readers.
-  ///
-  /// - Returns: `false` if that does not happen within `limit`.
-  private func isCollected(for reader: Int, within limit: Duration, by clock: any CacheClock) async -> Bool {
-    // One timer for all pulls. A reader that has left ends its wait for a pull.
-    let timer = Task { [weak self] in
-      guard (try? await clock.sleep(for: limit)) != nil else { return }
-      self?.leave(reader)
-    }
-    defer { timer.cancel() }
-    while true {
-      let step: Step = state.withLock { state in
-        guard state.readers.contains(reader), !state.isOutgrown else { return .failed(.cancelled) }
-        switch state.ending {
-        case .success?: return .end
-        case .failure(let error)?: return .failed(error)
-        case nil: return state.joinPull(reader)
-        }
-      }
-      switch step {
-      case .end: return true
-      case .bytes, .spooled, .failed: return false
-      case .pull(let pull):
-        await run(pull)
-        guard await pull.end.value(for: reader) != nil else { return false }
-      case .wait(let pull):
-        guard await pull.end.value(for: reader) != nil else { return false }
-      }
-    }
-  }
-
   func leave(_ reader: Int) {
     let (pull, isLast, idle, _) = state.withLock { state in
       let isLast = state.readers.remove(reader) != nil && state.readers.isEmpty
-      // Only readers of a whole body can join after the last one has left.
-      let collected = isLast && !state.isWhole(length) ? state.collected.take() : nil
-      return (state.pull, isLast, isLast ? state.idle.take() : nil, collected)
+      // After the last reader has left, a reader can join only a whole body, until it is stored.
+      let isJoinable = state.isWhole(length) && state.leader != nil
+      let dropped = isLast && !isJoinable ? state.held.drop() : nil
+      return (state.pull, isLast, isLast ? state.idle.take() : nil, dropped)
     }
     pull?.end.release(reader)
     if isLast { base.cancel() }
@@ -187,27 +142,29 @@ final class SharedBody: Sendable {
   /// - Parameters:
   ///   - reader: The reader.
   ///   - bytes: The number of bytes that the reader has read.
-  ///   - isSpooled: Whether the reader reads from the spool.
-  func step(of reader: Int, after bytes: Int64, isSpooled: Bool) -> Step {
-    let (step, end, collected) = state.withLock { state -> (Step?, Int64, CollectedBytes?) in
-      guard state.readers.contains(reader) else { return (.failed(.cancelled), 0, nil) }
-      if bytes < state.bytes {
-        if !isSpooled, bytes == state.bytes - Int64(state.latest.count) { return (.bytes(state.latest), 0, nil) }
-        return (nil, state.bytes, state.collected)
-      }
-      // Such a body has one reader, which has all bytes that were collected.
-      let outgrown = state.takeIfOutgrown()
+  func step(of reader: Int, after bytes: Int64) -> Step {
+    let (step, place, end) = state.withLock { state -> (Step?, HeldBytes.Place?, Int64) in
+      guard state.readers.contains(reader) else { return (.failed(.cancelled), nil, 0) }
+      if bytes < state.held.count { return (nil, state.held.place(of: bytes), state.held.count) }
       // Only the first reader waits for the end after the last byte. Once it has left, the body may be cancelled, and a pull
       // would fail.
-      if reader != 0, state.isWhole(length) { return (.end, 0, outgrown) }
+      if reader != 0, state.isWhole(length) { return (.end, nil, 0) }
       switch state.ending {
-      case .success?: return (.end, 0, outgrown)
-      case .failure(let error)?: return (.failed(error), 0, outgrown)
-      case nil: return (state.joinPull(reader), 0, outgrown)
+      case .success?: return (.end, nil, 0)
+      case .failure(let error)?: return (.failed(error), nil, 0)
+      case nil: return (state.joinPull(reader), nil, 0)
       }
     }
+    if let step { return step }
     // The bytes are copied outside the lock.
-    return step ?? collected?.bytes(from: bytes, upTo: end).map { .bytes($0) } ?? .spooled
+    switch place {
+    case .chunk(let chunk): return .bytes(chunk)
+    case .piece(let piece): return .bytes(Data(piece))
+    case .collected(let collected): return collected.bytes(from: bytes, upTo: end).map { .bytes($0) } ?? .failed(.cancelled)
+    case .file(let file, let count): return .filed(file, count: count)
+    case .lost(let error): return .failed(error)
+    case nil: return .end
+    }
   }
 
   /// Pulls the next chunk. The pump runs a shielded pull, so a reader that leaves does not interrupt a pull that other readers
@@ -248,38 +205,52 @@ final class SharedBody: Sendable {
     } catch {
       result = .failure(error)
     }
-    _ = state.withLock { state -> CollectedBytes? in
-      state.pull = nil
+    let (isOverfull, _) = state.withLock { state -> (Bool, CollectedBytes?) in
       switch result {
       case .success(let chunk?):
-        state.latest = chunk
-        state.bytes += Int64(chunk.count)
-        if state.readers.count == 1, state.readers.contains(pull.reader) { return state.takeIfOutgrown() }
+        let outgrown = state.held.append(chunk)
+        return (state.held.isOverfull, outgrown)
       case .success(nil): state.ending = .success(())
       case .failure(let error): state.ending = .failure(error)
       }
-      return nil
+      return (false, nil)
     }
+    // The pump makes room after the pull, so that no reader that keeps pace waits for the disk. Another pull could overtake
+    // that of a single reader, which thus ends only after it.
+    if isOverfull, !pull.isShielded { await makeRoom(for: pull.reader) }
+    state.withLock { $0.pull = nil }
     pull.end.make(())
+    if isOverfull, pull.isShielded { await makeRoom(for: pull.reader) }
   }
 
-  /// Returns all bytes from the first one on, as they are stored.
-  func spool() throws(CacheError) -> ResourceBody {
-    guard let writer else { throw CacheError(.truncatedBody, reason: "the stored part of the body is no longer available") }
-    return try writer.reader()
+  /// Drops the held bytes if no reader can need them, or else moves them into the temporary file.
+  private func makeRoom(for puller: Int) async {
+    let (isAlone, leader) = state.withLock { ($0.isAlone(puller), $0.leader) }
+    if isAlone, leader?.closeIfUnawaited() ?? true {
+      // A reader may have joined before the leader closed.
+      let dropped = state.withLock { $0.isAlone(puller) ? $0.held.drop() : nil }
+      if dropped != nil { return }
+    }
+    let (known, chunks, offset) = state.withLock { $0.held.unwritten }
+    do throws(CacheError) {
+      var file = known
+      if file == nil { file = try await TemporaryFile.create(in: temporaryFolder) }
+      guard let file else { return }
+      try await file.write(chunks, at: offset)
+      state.withLock { $0.held.wrote(chunks, to: file) }
+    } catch {
+      leader?.close()
+      state.withLock { $0.held.fail(error) }
+    }
   }
 }
 
 /// One reader of a ``SharedBody``.
 final class SharedBodyReader: ResourceBody.Source {
-  private struct State {
-    var bytes: Int64 = 0
-    var spool: ResourceBody?
-  }
-
   private let shared: SharedBody
   private let id: Int
-  private let state = Lock(State())
+  /// The number of bytes that the reader has read.
+  private let bytes = Lock<Int64>(0)
 
   init(_ shared: SharedBody, _ id: Int) {
     self.shared = shared
@@ -288,21 +259,16 @@ final class SharedBodyReader: ResourceBody.Source {
 
   deinit { shared.leave(id) }
 
-  func cancel() {
-    shared.leave(id)
-    state.withLock { $0.spool }?.source.cancel()
-  }
+  func cancel() { shared.leave(id) }
 
   var trailers: HTTPFields? { shared.trailers }
 
   func next() async throws(CacheError) -> Data? {
     while true {
-      let (bytes, spool) = state.withLock { ($0.bytes, $0.spool) }
-      switch shared.step(of: id, after: bytes, isSpooled: spool != nil) {
-      case .bytes(let chunk):
-        state.withLock { $0.bytes += Int64(chunk.count) }
-        return chunk
-      case .spooled: return try await read(from: spool, after: bytes)
+      let bytes = bytes.withLock { $0 }
+      switch shared.step(of: id, after: bytes) {
+      case .bytes(let chunk): return advance(by: chunk)
+      case .filed(let file, let count): return advance(by: try await file.read(count, at: bytes))
       case .end: return nil
       case .failed(let error): throw error
       case .wait(let pull): try await wait(for: pull)
@@ -313,31 +279,12 @@ final class SharedBodyReader: ResourceBody.Source {
     }
   }
 
-  private func wait(for pull: SharedBody.Pull) async throws(CacheError) {
-    if await pull.end.value(for: id) == nil { throw .cancelled }
-  }
-
-  private func read(from known: ResourceBody?, after bytes: Int64) async throws(CacheError) -> Data {
-    var chunk: Data?
-    if let known {
-      chunk = try await known.source.next()
-    } else {
-      let spool = try shared.spool()
-      state.withLock { $0.spool = spool }
-      chunk = try await skip(bytes, of: spool)
-    }
-    guard let chunk else { throw CacheError(.truncatedBody, reason: "the stored part of the body ended before the body") }
-    state.withLock { $0.bytes += Int64(chunk.count) }
+  private func advance(by chunk: Data) -> Data {
+    bytes.withLock { $0 += Int64(chunk.count) }
     return chunk
   }
 
-  /// Returns the spooled bytes after those that the reader read before it changed to the spool.
-  private func skip(_ bytes: Int64, of spool: ResourceBody) async throws(CacheError) -> Data? {
-    var left = bytes
-    while let chunk = try await spool.source.next() {
-      if Int64(chunk.count) > left { return left == 0 ? chunk : Data(chunk.dropFirst(Int(left))) }
-      left -= Int64(chunk.count)
-    }
-    return nil
+  private func wait(for pull: SharedBody.Pull) async throws(CacheError) {
+    if await pull.end.value(for: id) == nil { throw .cancelled }
   }
 }

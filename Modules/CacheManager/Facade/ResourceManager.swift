@@ -87,8 +87,8 @@ public final class ResourceManager: Sendable {
     /// the durable store, and the observer receives `CacheEvent.storeFailed` with `CacheError.Code.overloaded`.
     ///
     /// If the next chunk of an arriving body has waited ten times as long, the body is not stored. Some writes have a hundred
-    /// times as long (10 seconds with the default): chunks of a body that other requests read from the store in the meantime,
-    /// the removals of an unsafe request, and each write of a load into the store alone. That load then fails.
+    /// times as long (10 seconds with the default): the removals of an unsafe request, and each write of a load into the store
+    /// alone. That load then fails.
     public var storeWriteTimeout: Duration? = .milliseconds(100)
     /// The longest time that a load waits for one read of the durable store, such as a lookup, at least zero, or `nil` to wait
     /// until the read has ended. After it, the read has failed with `CacheError.Code.overloaded`. The observer receives
@@ -116,10 +116,14 @@ public final class ResourceManager: Sendable {
     /// The largest body that `respond(to:)` holds in memory, in bytes, at least zero. Larger bodies stream between the origin,
     /// the durable store and the caller.
     public var maximumBodyInMemory: Int64 = 4 << 20
+    /// The folder for a file of a body that several callers of `respond(to:)` read at once, if one of them falls more than 256 KiB
+    /// behind and the body is not in memory. The file has no name, and its space is free when the last caller has left.
+    ///
+    /// The default is the temporary folder of the system. On some systems, that folder is in memory.
+    public var temporaryFolder = FileManager.default.temporaryDirectory
     /// The longest time that a request of `respond(to:)` waits for the response to an equal request, at least zero, before it is
     /// sent to the origin itself (RFC 9111 §4). With `nil`, each request is sent at once. The wait ends with the head of that
-    /// response. If a body of unknown length has to be complete first, the wait ends with its last byte, or half a second after
-    /// the head.
+    /// response.
     ///
     /// With a ``fleet``, any request waits for another process at most half as long, until the whole response is stored. With
     /// `nil`, no request waits for another process.

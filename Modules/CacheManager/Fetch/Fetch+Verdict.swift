@@ -107,25 +107,21 @@ extension Fetch {
       response.body = .none
       return
     }
-    response.body = share(recording, candidate, writer)
+    response.body = share(recording, candidate)
   }
 
   /// Returns the body for the caller, and shares it with coalesced requests.
-  private func share(_ recording: RecordingBody, _ candidate: Candidate, _ writer: (any EntryWriter)?) -> ResourceBody {
+  private func share(_ recording: RecordingBody, _ candidate: Candidate) -> ResourceBody {
     let alone = ResourceBody(length: recording.length, source: recording)
     guard let leader else { return alone }
     guard isShareable(candidate.metadata) else {
       leader.endWithoutSharing(.success(candidate.metadata.response), isTypical: true)
       return alone
     }
-    if let shared = SharedBody(recording, writer: writer, on: request.downloader?.preferredExecutor) {
-      leader.grows(as: candidate, in: shared)
-      return shared.first
-    }
-    // Nothing can hold the bytes until all readers have them. The memory budget may have room for them later.
-    let isTypical = !BodyCollector.mayFitInMemory(recording.length, request)
-    leader.endWithoutSharing(.success(candidate.metadata.response), isTypical: isTypical)
-    return alone
+    let shared = SharedBody(
+      recording, leader, temporaryFolder: request.temporaryFolder, on: request.downloader?.preferredExecutor)
+    leader.grows(as: candidate, in: shared)
+    return shared.first
   }
 
   /// Whether equal requests that arrived before a response may use it.

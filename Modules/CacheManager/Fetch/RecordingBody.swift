@@ -51,8 +51,6 @@ final class RecordingBody: ResourceBody.Source {
   var length: Int64? { base.length }
   /// Whether the memory store may accept the whole body, judged by its length and by the memory budget.
   let mayFitInMemory: Bool
-  /// Whether the memory store certainly accepts the whole body.
-  var fitsInMemory: Bool { mayFitInMemory && base.length != nil }
   /// The bytes of a stream that are collected in memory, or `nil` if they are not collected.
   var collected: CollectedBytes? { state.withLock { $0.collector?.stream } }
 
@@ -176,15 +174,9 @@ final class RecordingBody: ResourceBody.Source {
       return nil
     }
     try await collect(chunk)
-    let (writer, count, leader) = state.withLock { state in
+    let (writer, count) = state.withLock { state in
       state.count += Int64(chunk.count)
-      let isStoredNowhere = state.collector?.stream == nil && state.writer == nil
-      return (state.writer, state.count, isStoredNowhere ? state.leader : nil)
-    }
-    if let leader, let storage {
-      // A body for which the memory budget has no room now may have room later.
-      let isTypical = count > request.maximumBodyInMemory
-      leader.endWithoutSharing(.success(storage.candidate.metadata.response), isTypical: isTypical)
+      return (state.writer, state.count)
     }
     if let length = base.length, count > length {
       cancel()
@@ -232,9 +224,6 @@ final class RecordingBody: ResourceBody.Source {
 
   // MARK: Storing
 
-  /// Whether coalesced requests read from the writer's spool. Aborting the writer would interrupt them, so it has more time.
-  private var isReadFromSpool: Bool { !fitsInMemory && state.withLock { $0.leader }?.isOver == false }
-
   private func write(_ chunk: Data, _ writer: any EntryWriter) async throws(CacheError) {
     let write: @Sendable () async -> Result<Void, CacheError> = {
       do throws(CacheError) {
@@ -243,11 +232,10 @@ final class RecordingBody: ResourceBody.Source {
         return .failure(error)
       }
     }
-    let times = isReadFromSpool ? StoreDeadline.hangFactor : 10
     do throws(CacheError) {
       // Most writers collect small chunks in memory, which needs no task and no deadline.
       if try writer.writeWithoutWaiting(chunk) { return }
-      try (await request.writeDeadline.wait(request, times: times, for: write) ?? .failure(.slowStore)).get()
+      try (await request.writeDeadline.wait(request, times: 10, for: write) ?? .failure(.slowStore)).get()
     } catch {
       try fail(writer, error)
     }
@@ -326,7 +314,7 @@ final class RecordingBody: ResourceBody.Source {
       defer { ticket.leave() }
       if await !isSuperseded(complete, storage.cache) { return await storeInOrder(complete, ending, storage) }
     }
-    // The writer is not aborted, because coalesced requests may still read from it. It ends with its last reader.
+    ending.writer?.abort()
     ending.leader?.abandon()
     ending.lease?.endAsStored()
     return .success(complete.metadata)

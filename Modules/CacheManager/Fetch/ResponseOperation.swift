@@ -170,63 +170,92 @@ extension ResponseOperation {
     case .alone: return try await send(fetch, sent, nil)
     case .late(nil): return try await again(wait.repeatingLookup())
     case .late(let coalescedResponse?):
-      return try await follow(fetch, sent, wait, coalescedResponse, isEarly: true) { () throws(CacheError) in
+      let next = try await use(fetch, wait, coalescedResponse, isEarly: true) { () throws(CacheError) in
         try await fetch.response(from: coalescedResponse.candidate)
       }
+      return try await proceed(next, fetch, sent)
     case .leading(let leader):
       var leading = fetch
       leading.leader = leader
       return try await send(leading, sent, nil)
     case .following(let pending, let isEarly):
       request.observe(.joined(url: request.observedURL, to: pending.load))
-      let outcome = await pending.outcome(within: limit, by: request.clock)
-      if Task.isCancelled { throw .cancelled }
-      switch outcome {
-      case nil:
-        var alone = fetch
-        alone.mayWaitForLease = false
-        return try await send(alone, sent, nil)
-      case .abandoned: return try await again(wait.again(counts: false))
-      case .unshared(let response):
-        let stale = try await fetch.staleResponse(
-          insteadOf: response, sent: sent, requestTime: request.clock.now, isCollapsed: true)
-        if let stale { return finished(stale) }
-        return try await send(fetch, sent, nil)
-      case .growing(let candidate, let body):
-        let left = wait.left(at: request.clock.uptime) ?? .zero
-        let coalescedResponse = pending.coalescedResponse(candidate, status: nil)
-        return try await follow(
-          fetch, sent, wait, coalescedResponse, isEarly: isEarly, startsAgain: !body.isSharedWhole
-        ) {
-          await self.response(to: fetch, with: candidate, from: body, left)
-        }
-      case .stored(let candidate, let status):
-        let coalescedResponse = pending.coalescedResponse(candidate, status: status)
-        return try await follow(fetch, sent, wait, coalescedResponse, isEarly: isEarly) { () throws(CacheError) in
-          try await fetch.response(from: candidate)
-        }
+      let next: Next
+      do {
+        // The body holds its first bytes for this request until then.
+        defer { pending.followerSettled() }
+        next = try await follow(pending, fetch, sent, wait, within: limit, isEarly: isEarly)
+      }
+      return try await proceed(next, fetch, sent)
+    }
+  }
+
+  /// The next step of a request that has waited.
+  private enum Next {
+    case response(CachedResponse)
+    /// The request looks into the stores again.
+    case again(CoalescingWait)
+    /// The request is sent.
+    case send(mayWaitForLease: Bool = true)
+  }
+
+  private func proceed(
+    _ next: Next, _ fetch: Fetch, _ sent: HTTPRequest
+  ) async throws(CacheError) -> CachedResponse {
+    switch next {
+    case .response(let response): return response
+    case .again(let wait): return try await again(wait)
+    case .send(let mayWaitForLease):
+      var fetch = fetch
+      if !mayWaitForLease { fetch.mayWaitForLease = false }
+      return try await send(fetch, sent, nil)
+    }
+  }
+
+  /// Waits for the outcome of an equal request, and uses it if this request may.
+  private func follow(
+    _ pending: PendingRequest, _ fetch: Fetch, _ sent: HTTPRequest, _ wait: CoalescingWait,
+    within limit: Duration, isEarly: Bool
+  ) async throws(CacheError) -> Next {
+    let outcome = await pending.outcome(within: limit, by: request.clock)
+    if Task.isCancelled { throw .cancelled }
+    switch outcome {
+    case nil: return .send(mayWaitForLease: false)
+    case .abandoned: return .again(wait.again(counts: false))
+    case .unshared(let response):
+      let stale = try await fetch.staleResponse(
+        insteadOf: response, sent: sent, requestTime: request.clock.now, isCollapsed: true)
+      return stale.map { .response(finished($0)) } ?? .send()
+    case .growing(let candidate, let body):
+      var wait = wait
+      let left = wait.left(at: request.clock.uptime) ?? .zero
+      let coalescedResponse = pending.coalescedResponse(candidate, status: nil)
+      return try await use(fetch, wait, coalescedResponse, isEarly: isEarly) {
+        await self.response(to: fetch, with: candidate, from: body, left)
+      }
+    case .stored(let candidate, let status):
+      let coalescedResponse = pending.coalescedResponse(candidate, status: status)
+      return try await use(fetch, wait, coalescedResponse, isEarly: isEarly) { () throws(CacheError) in
+        try await fetch.response(from: candidate)
       }
     }
   }
 
   /// Responds with the response to another request, if this one may use it.
   ///
-  /// - Parameters:
-  ///   - isEarly: Whether this request arrived before that response did. It then needs no validation of its own.
-  ///   - startsAgain: Whether this request may wait for another one if the response cannot be read. Otherwise it is sent.
-  private func follow(
-    _ fetch: Fetch, _ sent: HTTPRequest, _ wait: CoalescingWait,
-    _ coalescedResponse: PendingRequest.CoalescedResponse, isEarly: Bool, startsAgain: Bool = true,
+  /// - Parameter isEarly: Whether this request arrived before that response did. It then needs no validation of its own.
+  private func use(
+    _ fetch: Fetch, _ wait: CoalescingWait, _ coalescedResponse: PendingRequest.CoalescedResponse, isEarly: Bool,
     _ stored: () async throws(CacheError) -> Exchange?
-  ) async throws(CacheError) -> CachedResponse {
+  ) async throws(CacheError) -> Next {
     let candidate = coalescedResponse.candidate
     // A response that was requested before a purge may be one that the purge removes.
     guard !request.invalidations.mayHaveMatched(fetch.cache.resource, since: coalescedResponse.logPosition),
       isEarly || candidate.metadata.freshness.isFresh(at: request.clock.now)
-    else { return try await again(wait.again()) }
+    else { return .again(wait.again()) }
     // This request learns that only equal requests share a response. Each set of equal requests sends one, all at the same time.
     guard coalescedResponse.isShareable(with: request.head) else {
-      return try await again(wait.again(knowing: planner.sharingFields(of: candidate.metadata)))
+      return .again(wait.again(knowing: planner.sharingFields(of: candidate.metadata)))
     }
     let plan =
       isEarly
@@ -236,16 +265,15 @@ extension ResponseOperation {
     case .use:
       guard var response = try await stored() else {
         if Task.isCancelled { throw .cancelled }
-        return startsAgain ? try await again(wait.again()) : try await send(fetch, sent, nil)
+        return .again(wait.again())
       }
       response.status = fetch.forwarded(coalescedResponse.status)
       response.status.isCollapsed = true
       response.status.lifetimeLeft = fetch.lifetimeLeft(candidate.metadata)
-      return finished(response)
+      return .response(finished(response))
     // Requests that need the same variant share one response.
-    case .fetch(_, _, .varyMiss):
-      return try await again(wait.again(knowing: planner.sharingFields(of: candidate.metadata)))
-    case .fetch, .respond: return try await send(fetch, sent, nil)
+    case .fetch(_, _, .varyMiss): return .again(wait.again(knowing: planner.sharingFields(of: candidate.metadata)))
+    case .fetch, .respond: return .send()
     }
   }
 

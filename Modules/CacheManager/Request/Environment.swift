@@ -1,6 +1,12 @@
 package import CacheCore
 internal import Synchronization
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// The components and settings of a manager. A load that sets no option uses them as they are.
 ///
 /// A load that sets options has an environment of its own, in which they replace the manager's. The components that an option can
@@ -110,6 +116,8 @@ extension Environment {
   var networkAccess: NetworkAccess { options?.values.networkAccess ?? configuration.networkAccess }
   var maximumBodySize: Int64 { options?.values.maximumBodySize ?? configuration.maximumBodySize }
   var maximumBodyInMemory: Int64 { configuration.maximumBodyInMemory }
+  /// The folder for the bytes of readers that lag behind.
+  var temporaryFolder: URL { configuration.temporaryFolder }
 }
 
 /// The parts of an environment that every plain hit needs. They are an object, because copying them takes as long as a lookup.

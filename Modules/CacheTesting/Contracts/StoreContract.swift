@@ -33,7 +33,7 @@ public enum StoreContract {
   }
 
   /// All statements of the contract.
-  public static let cases: [Case] = reading + keys + expiring + writing + conditional + following + listing + batches + evicting
+  public static let cases: [Case] = reading + keys + expiring + writing + conditional + listing + batches + evicting
 }
 
 extension StoreContract {
@@ -268,35 +268,6 @@ extension StoreContract {
       }
       try await store.store(Data("later".utf8), for: keys[0], metadata: metadata(keys[0].resource))
       try ContractViolation.expect(try await body(of: keys[0], in: store) == Data("later".utf8), "a later entry is missing")
-    },
-  ]
-
-  private static let following: [Case] = [
-    Case(name: "readers follow a writer from its first byte to the commit") { store in
-      let key = CacheKey(resource: "https://example.com/followed")
-      let writer = try await store.makeWriter(for: key, metadata: metadata(key.resource))
-      let data = bytes(500_000)
-      try await writer.write(data.prefix(1_000))
-      let readers = [try writer.reader(), try writer.reader()]
-      try await withThrowingTaskGroup(of: Data.self) { group in
-        for reader in readers { group.addTask { try await reader.collect() } }
-        for start in stride(from: 1_000, to: data.count, by: 99_800) {
-          try await writer.write(data[start..<min(start + 99_800, data.count)])
-        }
-        _ = try await writer.commit(trailers: nil)
-        for try await read in group { try ContractViolation.expect(read == data, "a follower read wrong bytes") }
-      }
-    },
-    Case(name: "a reader that follows an aborted writer gets an error, not a short body") { store in
-      let key = CacheKey(resource: "https://example.com/left")
-      let writer = try await store.makeWriter(for: key, metadata: metadata(key.resource))
-      try await writer.write(bytes(1_000))
-      let reader = try writer.reader()
-      writer.abort()
-      do {
-        let read = try await reader.collect()
-        throw ContractViolation("a follower of an aborted writer succeeded after \(read.count) bytes")
-      } catch is CacheError {}
     },
   ]
 }

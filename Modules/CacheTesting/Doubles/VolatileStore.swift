@@ -177,8 +177,6 @@ private final class VolatileWriter: EntryWriter {
     try await writer.write(chunk)
   }
 
-  func reader() throws(CacheError) -> ResourceBody { try writer.reader() }
-
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
     // Checked first, so that a test can retry a failed commit.
     try store.checked { _ in }

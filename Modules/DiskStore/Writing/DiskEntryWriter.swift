@@ -22,14 +22,26 @@ final class DiskEntryWriter: EntryWriter {
   private struct State {
     var phase = Phase.idle
     var checksums = BlockChecksums()
+    /// The temporary file, or `nil` before the first write, and its path.
+    var file: FileDescriptor?
     var path: String?
+    /// The number of body bytes in the file.
+    var flushed: Int64 = 0
+    /// The bytes that are in memory only.
+    var pending = Data()
+
+    var length: Int64 { flushed + Int64(pending.count) }
   }
+
+  /// The number of bytes that stay in memory before they are written to the file.
+  private static let pendingLimit = 65_536
 
   private let key: CacheKey
   private let metadata: StoredMetadata
   private let engine: DiskEngine
   private let name: EntryName
-  private let spool: Spool
+  /// The offset of the body in the file.
+  private let bodyOffset: Int64
   private let state = Lock(State())
 
   init(_ key: CacheKey, _ metadata: StoredMetadata, _ engine: DiskEngine) throws(CacheError) {
@@ -40,7 +52,7 @@ final class DiskEntryWriter: EntryWriter {
     self.engine = engine
     name = EntryName(key, hashKey: engine.folder.key)
     self.key = key
-    spool = Spool(bodyOffset: Int64(EntryHeader.bodyOffset(keyLength: KeySection.length(key))))
+    bodyOffset = Int64(EntryHeader.bodyOffset(keyLength: KeySection.length(key)))
     try requireAllowedSize(metadata.bodyLength ?? 0)
   }
 
@@ -64,11 +76,11 @@ final class DiskEntryWriter: EntryWriter {
   // MARK: Writing
 
   func writeWithoutWaiting(_ chunk: Data) throws(CacheError) -> Bool {
-    guard spool.pending.count + chunk.count < Spool.pendingLimit else { return false }
+    guard pending.count + chunk.count < Self.pendingLimit else { return false }
     try enter()
     do throws(CacheError) {
-      try requireAllowedSize(spool.length + Int64(chunk.count))
-      if !chunk.isEmpty { spool.append(chunk) }
+      try requireAllowedSize(length + Int64(chunk.count))
+      append(chunk)
     } catch {
       fail(error)
       throw error
@@ -81,8 +93,8 @@ final class DiskEntryWriter: EntryWriter {
     if try writeWithoutWaiting(chunk) { return }
     try enter()
     do throws(CacheError) {
-      try requireAllowedSize(spool.length + Int64(chunk.count))
-      try await engine.executor.run(storing(spool.pending.count + chunk.count)) { [self] () throws(CacheError) in
+      try requireAllowedSize(length + Int64(chunk.count))
+      try await engine.executor.run(storing(pending.count + chunk.count)) { [self] () throws(CacheError) in
         try flush(chunk)
       }
     } catch {
@@ -116,37 +128,51 @@ final class DiskEntryWriter: EntryWriter {
 
   private static let aborted = CacheError(.truncatedBody, reason: "the writer of the entry was aborted")
 
+  private var pending: Data { state.withLock { $0.pending } }
+
+  private var flushed: Int64 { state.withLock { $0.flushed } }
+
+  private var length: Int64 { state.withLock { $0.length } }
+
+  /// Appends bytes in memory.
+  private func append(_ chunk: Data) {
+    // The first chunk is shared, not copied: most small bodies consist of one chunk.
+    state.withLock { if $0.pending.isEmpty { $0.pending = chunk } else { $0.pending.append(chunk) } }
+  }
+
   private func flush(_ chunk: Data) throws(CacheError) {
     let file = try temporaryFile()
-    let pending = spool.pending
-    let written = spool.written.count
+    let (pending, written) = (pending, flushed)
     try guarded("write an entry") { () throws(SystemError) in
       try write(pending, to: file, at: written)
       try write(chunk, to: file, at: written + Int64(pending.count))
     }
     checksum(pending)
     checksum(chunk)
-    spool.flushed(file, count: chunk.count)
+    state.withLock { state in
+      state.flushed += Int64(pending.count + chunk.count)
+      state.pending = Data()
+    }
   }
 
   private func temporaryFile() throws(CacheError) -> FileDescriptor {
-    if let file = spool.written.file { return file }
+    if let file = state.withLock({ $0.file }) { return file }
     try engine.requireWritable()
     let (path, file) = try engine.folder.makeSpool()
-    state.withLock { $0.path = path }
+    state.withLock { ($0.file, $0.path) = (file, path) }
     return file
   }
 
   private func write(_ data: Data, to file: FileDescriptor, at place: Int64) throws(SystemError) {
     let calls = engine.folder.calls
-    let offset = spool.bodyOffset + place
+    let offset = bodyOffset + place
     try data.withUnsafeBytes { bytes in
       Result { () throws(SystemError) in try calls.writeAll(file, bytes, at: offset) }
     }.get()
   }
 
   private func checksum(_ data: Data) {
-    // Taken out and put back: readers may need the lock meanwhile, and only the writer's current operation uses the checksums.
+    // Taken out and put back: an abort may need the lock meanwhile, and only the writer's current operation uses the checksums.
     var checksums = state.withLock { $0.checksums }
     data.withUnsafeBytes { checksums.update($0) }
     state.withLock { $0.checksums = checksums }
@@ -156,23 +182,15 @@ final class DiskEntryWriter: EntryWriter {
     do throws(SystemError) { try work() } catch { throw error.error(action, engine.folder.path(name)) }
   }
 
-  // MARK: Reading
-
-  func reader() throws(CacheError) -> ResourceBody {
-    if case .failed(let error) = state.withLock({ $0.phase }) { throw error }
-    return ResourceBody(length: metadata.bodyLength, source: SpoolBody(spool, engine.executor, path: engine.folder.path(name)))
-  }
-
   // MARK: The end
 
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
     try enter()
     do throws(CacheError) {
-      let stored = try await engine.executor.run(storing(spool.pending.count)) { [self] () throws(CacheError) in
+      let stored = try await engine.executor.run(storing(pending.count)) { [self] () throws(CacheError) in
         try finish(trailers)
       }
       state.withLock { $0.phase = .committed }
-      spool.finish(.committed(stored.trailers))
       await engine.waitForEviction()
       return stored
     } catch {
@@ -186,8 +204,8 @@ final class DiskEntryWriter: EntryWriter {
     try enter()
     do throws(CacheError) {
       try requireAllowedSize(Int64(body.count))
-      if body.count < Spool.pendingLimit { spool.append(body) } else { try flush(body) }
-      spool.finish(.committed(try finish(nil).trailers))
+      if body.count < Self.pendingLimit { append(body) } else { try flush(body) }
+      _ = try finish(nil)
       state.withLock { $0.phase = .committed }
     } catch {
       fail(error)
@@ -199,11 +217,11 @@ final class DiskEntryWriter: EntryWriter {
     // An abort takes effect only before this point.
     if case .busy(isAborted: true) = state.withLock({ $0.phase }) { throw Self.aborted }
     var stored = metadata
-    stored.bodyLength = spool.length
+    stored.bodyLength = length
     stored.trailers = trailers ?? metadata.trailers
     let now = engine.now
     let header = EntryHeader(
-      revision: stored.revision, storedAt: now, keyLength: KeySection.length(key), bodyLength: spool.length)
+      revision: stored.revision, storedAt: now, keyLength: KeySection.length(key), bodyLength: length)
     let (file, size) = try fill(header, stored)
     file.setModified(now)
     if engine.configuration.durability != .none {
@@ -222,11 +240,10 @@ final class DiskEntryWriter: EntryWriter {
   ///
   /// - Returns: The file and its size in bytes.
   private func fill(_ header: EntryHeader, _ metadata: StoredMetadata) throws(CacheError) -> (FileDescriptor, Int64) {
-    let pending = spool.pending
+    let pending = pending
     checksum(pending)
-    let written = spool.written
     var writer = ByteWriter()
-    let isWhole = written.file == nil
+    let isWhole = state.withLock { $0.file } == nil
     writer.reserve((isWhole ? Int(header.bodyOffset) + pending.count : 0) + 2 * MetadataRecord.slot + metadata.likelyEncodedCount)
     if isWhole {
       front(header, into: &writer)
@@ -244,7 +261,7 @@ final class DiskEntryWriter: EntryWriter {
     var front = ByteWriter()
     self.front(header, into: &front)
     try guarded("write an entry") { () throws(SystemError) in
-      try write(pending, to: file, at: written.count)
+      try write(pending, to: file, at: flushed)
       try calls.writeAll(file, writer.bytes, at: end)
       try calls.writeAll(file, front.bytes, at: 0)
     }
@@ -271,7 +288,7 @@ final class DiskEntryWriter: EntryWriter {
         .entryTooLarge, reason: "the metadata is larger than \(MetadataRecord.payloadLimit) bytes", path: engine.folder.path(name)
       )
     }
-    try requireAllowedSize(spool.length, payload: payload)
+    try requireAllowedSize(length, payload: payload)
   }
 
   /// Writes the temporary file again after it was deleted together with its folder. Its bytes remain readable while it is open.
@@ -305,14 +322,13 @@ final class DiskEntryWriter: EntryWriter {
     if isNew { fail(Self.aborted) }
   }
 
-  /// Ends the writer: readers throw `error`, and the temporary file is removed.
+  /// Ends the writer and removes the temporary file.
   private func fail(_ error: CacheError) {
     let path = state.withLock { state in
       state.phase = .failed(error)
       defer { state.path = nil }
       return state.path
     }
-    spool.finish(.failed(error))
     switch error.code {
     case Self.aborted.code: break
     case .overloaded: engine.count { $0.refusedWrites += 1 }

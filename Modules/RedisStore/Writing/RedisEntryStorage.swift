@@ -43,13 +43,6 @@ struct RedisEntryStorage: SpoolStorage {
     return id
   }
 
-  func read(_ range: Range<Int64>, of length: Int64, at id: String) async throws(CacheError) -> Data {
-    guard let chunks = try await BodyChunks.read(range, of: length, id, tag, engine) else {
-      throw CacheError(.damagedEntry, reason: "the partial entry is damaged, or the Redis server has removed it")
-    }
-    return chunks.count == 1 ? Data(chunks[0]) : chunks.reduce(into: Data()) { $0.append($1) }
-  }
-
   func commit(_ metadata: StoredMetadata, tail: Data, at offset: Int64, in location: String?) async throws(CacheError) {
     let length = offset + Int64(tail.count)
     let isChunked = location != nil || tail.count > BodyChunks.size

@@ -54,17 +54,6 @@ struct SQLiteEntryStorage: SpoolStorage {
     return lease
   }
 
-  func read(_ range: Range<Int64>, of length: Int64, at lease: EntryLeases.EntryLease) async throws(CacheError) -> Data {
-    let bytes = try await engine.file.read { [revision] database, opening in
-      guard opening === lease.opening else { return Data?.none }
-      return try ChunkTable.read(database, lease.entry, revision, range, of: length)
-    }
-    guard let bytes else {
-      throw CacheError(.damagedEntry, reason: "the partial entry is damaged or was removed", path: engine.file.path)
-    }
-    return bytes
-  }
-
   func commit(
     _ metadata: StoredMetadata, tail: Data, at offset: Int64, in lease: EntryLeases.EntryLease?
   ) async throws(CacheError) {

@@ -65,14 +65,6 @@ final class LayeredWriter: EntryWriter {
     if isLast { throw error }
   }
 
-  func reader() throws(CacheError) -> ResourceBody {
-    let writers = writers
-    guard !writers.isEmpty else { throw ended }
-    var bodies: [ResourceBody] = []
-    for (_, writer) in writers { bodies.append(try writer.reader()) }
-    return ResourceBody(length: metadata.bodyLength, source: LayeredFollower(bodies))
-  }
-
   // MARK: The end
 
   /// Commits the lowest layer first, so that an entry that is visible above is already stored below.

@@ -24,14 +24,6 @@ package protocol SpoolStorage: Sendable {
   /// - Returns: The place of the chunks.
   func append(_ bytes: Data, at offset: Int64, to location: Location?) async throws(CacheError) -> Location
 
-  /// Reads stored bytes for a reader that follows the writer.
-  ///
-  /// - Parameters:
-  ///   - range: The bytes to read.
-  ///   - length: The number of bytes that have been stored.
-  ///   - location: The place of the body.
-  func read(_ range: Range<Int64>, of length: Int64, at location: Location) async throws(CacheError) -> Data
-
   /// Stores the rest of the body and makes the entry visible in one step.
   ///
   /// - Parameters:

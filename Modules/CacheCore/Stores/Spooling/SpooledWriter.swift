@@ -17,12 +17,23 @@ package final class SpooledWriter<Storage: SpoolStorage>: EntryWriter {
     case failed(CacheError)
   }
 
+  /// The bytes that the writer has received. The first ones are in the store as whole chunks.
+  private struct Body {
+    var location: Storage.Location?
+    /// The number of bytes in the store.
+    var flushed: Int64 = 0
+    /// The bytes that are in memory only.
+    var pending = Data()
+
+    var length: Int64 { flushed + Int64(pending.count) }
+  }
+
   /// The number of bytes that are collected in memory before they go into the store.
   private static var pendingLimit: Int { 8 * Storage.chunkSize }
 
   private let metadata: StoredMetadata
   private let storage: Storage
-  private let spool = BodySpool<Storage.Location>(chunkSize: Storage.chunkSize)
+  private let body = Lock(Body())
   private let phase = Lock(Phase.idle)
 
   /// - Throws: `CacheError.Code.entryTooLarge` if the metadata states a length that the store does not accept.
@@ -36,11 +47,11 @@ package final class SpooledWriter<Storage: SpoolStorage>: EntryWriter {
   // MARK: Writing
 
   package func writeWithoutWaiting(_ chunk: Data) throws(CacheError) -> Bool {
-    guard spool.pending.count + chunk.count < Self.pendingLimit else { return false }
+    guard body.withLock({ $0.pending.count }) + chunk.count < Self.pendingLimit else { return false }
     try enter()
     do throws(CacheError) {
-      try storage.requireAllowedSize(spool.length + Int64(chunk.count))
-      if !chunk.isEmpty { spool.append(chunk) }
+      try storage.requireAllowedSize(body.withLock { $0.length } + Int64(chunk.count))
+      body.withLock { $0.pending.append(chunk) }
     } catch {
       fail(error)
       throw error
@@ -53,12 +64,15 @@ package final class SpooledWriter<Storage: SpoolStorage>: EntryWriter {
     if try writeWithoutWaiting(chunk) { return }
     try enter()
     do throws(CacheError) {
-      try storage.requireAllowedSize(spool.length + Int64(chunk.count))
+      try storage.requireAllowedSize(body.withLock { $0.length } + Int64(chunk.count))
       var rest = chunk
       while !rest.isEmpty {
-        spool.append(Data(rest.prefix(Self.pendingLimit)))
+        let pending = body.withLock { body in
+          body.pending.append(rest.prefix(Self.pendingLimit))
+          return body.pending.count
+        }
         rest = rest.dropFirst(Self.pendingLimit)
-        if spool.pending.count >= Self.pendingLimit { try await flush() }
+        if pending >= Self.pendingLimit { try await flush() }
       }
     } catch {
       fail(error)
@@ -92,17 +106,14 @@ package final class SpooledWriter<Storage: SpoolStorage>: EntryWriter {
   private static var aborted: CacheError { CacheError(.truncatedBody, reason: "the writer of the entry was aborted") }
 
   private func flush() async throws(CacheError) {
-    let pending = spool.pending
-    let count = pending.count / Storage.chunkSize * Storage.chunkSize
-    let (location, flushed) = spool.flushed
-    spool.flush(count, try await storage.append(Data(pending.prefix(count)), at: flushed, to: location))
-  }
-
-  // MARK: Reading
-
-  package func reader() throws(CacheError) -> ResourceBody {
-    if case .failed(let error) = phase.withLock({ $0 }) { throw error }
-    return ResourceBody(length: metadata.bodyLength, source: SpooledBody(spool, storage))
+    let body = body.withLock { $0 }
+    let count = body.pending.count / Storage.chunkSize * Storage.chunkSize
+    let location = try await storage.append(Data(body.pending.prefix(count)), at: body.flushed, to: body.location)
+    self.body.withLock { body in
+      body.location = location
+      body.flushed += Int64(count)
+      body.pending = Data(body.pending.dropFirst(count))
+    }
   }
 
   // MARK: The end
@@ -113,12 +124,11 @@ package final class SpooledWriter<Storage: SpoolStorage>: EntryWriter {
       // An abort takes effect only before this point.
       if case .busy(isAborted: true) = phase.withLock({ $0 }) { throw Self.aborted }
       var stored = metadata
-      stored.bodyLength = spool.length
+      let body = body.withLock { $0 }
+      stored.bodyLength = body.length
       stored.trailers = trailers ?? metadata.trailers
-      let (location, flushed) = spool.flushed
-      try await storage.commit(stored, tail: spool.pending, at: flushed, in: location)
+      try await storage.commit(stored, tail: body.pending, at: body.flushed, in: body.location)
       phase.withLock { $0 = .committed }
-      spool.finish(.committed(stored.trailers))
       return stored
     } catch {
       fail(error)
@@ -139,11 +149,10 @@ package final class SpooledWriter<Storage: SpoolStorage>: EntryWriter {
     if isNew { fail(Self.aborted) }
   }
 
-  /// Ends the writer: readers throw `error`, and the partial entry is removed.
+  /// Ends the writer and removes the partial entry.
   private func fail(_ error: CacheError) {
     phase.withLock { $0 = .failed(error) }
-    spool.finish(.failed(error))
     if error.code != Self.aborted.code { storage.note(error) }
-    if let location = spool.flushed.location { storage.discard(location) }
+    if let location = body.withLock({ $0.location }) { storage.discard(location) }
   }
 }
