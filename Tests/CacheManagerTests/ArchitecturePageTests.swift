@@ -21,6 +21,28 @@ struct ArchitecturePageTests {
     }
   }
 
+  @Test("the folders and the types of the page exist")
+  func names() throws {
+    let module = Self.root.appending(path: "Modules/CacheManager")
+    let page = try String(
+      contentsOf: Self.root.appending(path: "Modules/Etagere/Etagere.docc/Articles/Architecture.md"), encoding: .utf8)
+    let inside = try #require(page.components(separatedBy: "## Inside CacheManager").last)
+    let names = Set(inside.matches(of: /`([A-Z][A-Za-z]+)(?:\.[a-z][A-Za-z]+)?`/).map { String($0.output.1) })
+    let sources = try #require(FileManager.default.enumerator(at: module, includingPropertiesForKeys: nil))
+      .compactMap { $0 as? URL }
+    let folders = Set(sources.filter(\.hasDirectoryPath).map(\.lastPathComponent))
+    let code = try sources.filter { $0.pathExtension == "swift" }.map { try String(contentsOf: $0, encoding: .utf8) }.joined()
+    #expect(names.count > 20)
+    for name in names where !folders.contains(name) {
+      let isDeclared = ["class", "struct", "enum", "protocol"].contains { code.contains("\($0) \(name)") }
+      #expect(isDeclared || Self.others.contains(name), "\(name)")
+    }
+    for folder in folders where !folder.hasSuffix(".docc") { #expect(inside.contains("`\(folder)`"), "\(folder)") }
+  }
+
+  /// Names of tests, of parts of a type, and of other modules.
+  private static let others: Set<String> = ["TransactionCostTests", "DownloadRequest", "Alternatives"]
+
   private static func lines(of text: String) -> [Substring] {
     text.split(separator: "\n").map { Substring($0.trimmingCharacters(in: .whitespaces)) }.filter { !$0.isEmpty }
   }

@@ -79,7 +79,7 @@ private final class CountedOrigin: Sendable {
 @Suite("The memory and the temporary files of shared bodies")
 struct SharedBodyMemoryTests {
   private static let chunk = 50_000
-  /// What a body may hold: the limit, a chunk that has just arrived, and one that its reader holds.
+  /// The most bytes that a body may hold: the limit, a chunk that has just arrived, and one that its reader holds.
   private static let most = (256 << 10) + 2 * chunk
 
   private let folder: DownloadFolder

@@ -26,8 +26,8 @@ public struct DownloadRequest: Sendable {
   /// - The length of the body is unknown or greater.
   /// - The response is not successful (2xx) or is a part (206), because its reader may reject it at the head.
   ///
-  /// It may also return any body up to this size that has already arrived completely. If a body fails while it is collected, the response
-  /// is returned with the bytes so far as a stream, which then throws the error.
+  /// It may also return any body up to this size that has already arrived completely. If a body fails while it is collected, the
+  /// response is returned with the bytes so far as a stream, which then throws the error.
   public var collectUpTo: Int
 
   /// Creates a request.

@@ -58,8 +58,8 @@ struct HeldBytes {
   /// Whether the chunks in memory exceed the limit.
   var isOverfull: Bool { loss == nil && !chunks.isEmpty && count - start > Self.limit }
 
-  /// The file, and the chunks to write next, with their offset. Half of ``limit`` stays in memory, so that a reader that lags only
-  /// a little does not read the file.
+  /// The file, and the chunks to write next, with their offset. Half of ``limit`` stays in memory, so that a reader that lags
+  /// only a little does not read the file.
   var unwritten: (file: TemporaryFile?, chunks: ArraySlice<Data>, offset: Int64) {
     var (rest, number) = (count - start, 0)
     while rest > Self.limit / 2 {

@@ -277,7 +277,7 @@ extension HTTPRequest {
 /// The duty of the leading request to pass its outcome on to the waiting requests. If the leader is released without an outcome,
 /// the waiting requests learn that the request was abandoned, so no request waits in vain.
 final class CoalescingLeader: Sendable {
-  private let request: PendingRequest
+  let request: PendingRequest
   private let key: CoalescingKey
   private let table: ResponseCoalescer
   private let clock: any CacheClock

@@ -12,9 +12,9 @@ internal import Foundation
 /// Any reader that runs out of data pulls the next chunk for all readers. The first reader pulls chunks itself until a second
 /// reader joins. From then on a task of the body pulls the chunks. It suspends while no reader wants bytes.
 ///
-/// A slow reader neither stalls the other readers nor costs more memory than ``HeldBytes/limit`` for the whole body. It reads what
-/// it lags behind from the one copy that is collected for the memory store, from memory, or else from a temporary file. When the
-/// last reader leaves, the transfer ends.
+/// A slow reader neither stalls the other readers nor costs more memory than ``HeldBytes/limit`` for the whole body. It reads
+/// what it lags behind from the one copy that is collected for the memory store, from memory, or else from a temporary file. When
+/// the last reader leaves, the transfer ends.
 ///
 /// A single reader that has read more than the limit needs no earlier bytes, so the body drops them and no other reader can join.
 /// If another request then wants the same response, it is sent itself, and its body keeps all bytes for further requests.
@@ -43,6 +43,8 @@ final class SharedBody: Sendable {
     var held: HeldBytes
     /// The leader that lets requests join. Weak, because its request owns this body.
     weak var leader: CoalescingLeader?
+    /// The request that others follow. Weak, because its outcome refers to this body.
+    weak var request: PendingRequest?
     var ending: Result<Void, CacheError>?
     var readers: Set<Int> = [0]
     var lastReader = 0
@@ -90,7 +92,7 @@ final class SharedBody: Sendable {
     self.temporaryFolder = temporaryFolder
     self.executor = executor
     length = base.length
-    state = Lock(State(held: HeldBytes(base.collected), leader: leader))
+    state = Lock(State(held: HeldBytes(base.collected), leader: leader, request: leader.request))
   }
 
   var trailers: HTTPFields? { base.trailers }
@@ -125,8 +127,10 @@ final class SharedBody: Sendable {
   func leave(_ reader: Int) {
     let (pull, isLast, idle, _) = state.withLock { state in
       let isLast = state.readers.remove(reader) != nil && state.readers.isEmpty
-      // After the last reader has left, a reader can join only a whole body, until it is stored.
-      let isJoinable = state.isWhole(length) && state.leader != nil
+      // After the last reader has left, a reader can join only a whole body, until it is stored. Requests that know of the body
+      // can join it even then.
+      let isAwaited = state.leader != nil || state.request?.expectsFollowers == true
+      let isJoinable = state.isWhole(length) && isAwaited
       let dropped = isLast && !isJoinable ? state.held.drop() : nil
       return (state.pull, isLast, isLast ? state.idle.take() : nil, dropped)
     }

@@ -116,8 +116,8 @@ public final class ResourceManager: Sendable {
     /// The largest body that `respond(to:)` holds in memory, in bytes, at least zero. Larger bodies stream between the origin,
     /// the durable store and the caller.
     public var maximumBodyInMemory: Int64 = 4 << 20
-    /// The folder for a file of a body that several callers of `respond(to:)` read at once, if one of them falls more than 256 KiB
-    /// behind and the body is not in memory. The file has no name, and its space is free when the last caller has left.
+    /// The folder for a file of a body that several callers of `respond(to:)` read at once, if one of them falls more than 256
+    /// KiB behind and the body is not in memory. The file has no name, and its space is free when the last caller has left.
     ///
     /// The default is the temporary folder of the system. On some systems, that folder is in memory.
     public var temporaryFolder = FileManager.default.temporaryDirectory

@@ -33,7 +33,7 @@ extension Fetch {
   /// Requests the lease until it is granted, or until a stored response satisfies the request. Without the fleet, or after the
   /// longest wait, the request is sent without a lease.
   @inline(never)
-  func send(
+  func sendUnderLease(
     _ head: HTTPRequest, _ retry: RetryState, selecting selection: String, of fleet: any CacheFleet
   ) async throws(CacheError) -> Exchange {
     var (origin, sent, selection) = (self, head, selection)

@@ -26,7 +26,7 @@ extension Fetch {
     guard mayWaitForLease, let fleet = request.fleet, case .none = content, let selection = leaseSelection else {
       return try await transmit(head, content, retry)
     }
-    return try await send(head, retry, selecting: selection, of: fleet)
+    return try await sendUnderLease(head, retry, selecting: selection, of: fleet)
   }
 
   /// Sends the request. If the response to the cache's own conditions cannot be used, sends the request once more without them.
@@ -49,9 +49,9 @@ extension Fetch {
       }
       break
     }
+    let answer = unusable?.status == .partialContent ? "206 (partial content) to a request for the rest" : "304 (not modified)"
     let error = CacheError(
-      .malformedResponse, reason: "the server answered 304 (not modified) to a request without a condition",
-      response: unusable)
+      .malformedResponse, reason: "the server answered \(answer) to a request without a condition", response: unusable)
     return try await serveFallback(for: error, sent: head, requestTime: request.clock.now)
   }
 

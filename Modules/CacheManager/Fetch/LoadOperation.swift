@@ -114,13 +114,13 @@ struct LoadOperation: Sendable {
       // No request follows, so the stored response is the final one, with the outage as its reason.
       stored.reservation?.release()
       stored.body.source.cancel()
-      return try await send(sent, fetch)
+      return try await collect(sent, fetch)
     case .use(let stored, let sent?):
       guard request.destination.isMemory || request.writes.contains(.disk) else { return stored }
       if fetch.hasFallback { report(.foundFallback) }
       announce(stored)
       return try await revalidate(sent, fetch)
-    case .send(let sent): return try await send(sent, fetch)
+    case .send(let sent): return try await collect(sent, fetch)
     case .respond(let response):
       guard response.status.code == 504 else { throw .unacceptable(response, now: request.clock.now) }
       throw .onlyCached
@@ -131,24 +131,24 @@ struct LoadOperation: Sendable {
   /// it and looks into the stores again.
   @inline(never)
   private func revalidate(_ sent: HTTPRequest, _ fetch: Fetch) async throws(CacheError) -> Exchange {
-    guard request.destination.isMemory else { return try await send(sent, fetch) }
+    guard request.destination.isMemory else { return try await collect(sent, fetch) }
     switch flights.leadOrJoin(fetch.cache.revalidationKey, id: request.id, priority, { Waiter<Flights.Done>(priority) }) {
     case .lead(let flight):
       defer { flight.end(.success(Flights.Done())) }
-      return try await send(sent, fetch)
+      return try await collect(sent, fetch)
     case .wait(let waiter, _):
       _ = await waiter.ending()
       if Task.isCancelled { throw .cancelled }
       let found = try await fetch.cache.lookUp(fetch.head)
       var again = fetch
       if case .use(_, nil) = found.plan, case .use(let response, _) = try await again.decide(found) { return response }
-      return try await send(sent, fetch)
+      return try await collect(sent, fetch)
     }
   }
 
   /// Sends the request, and collects the body of the response. If the body breaks off, sends the request again or uses a stored
   /// response.
-  private func send(_ sent: HTTPRequest, _ fetch: Fetch) async throws(CacheError) -> Exchange {
+  private func collect(_ sent: HTTPRequest, _ fetch: Fetch) async throws(CacheError) -> Exchange {
     if fetch.hasFallback { report(.foundFallback) }
     let timer = showCached(fetch)
     defer { timer?.cancel() }

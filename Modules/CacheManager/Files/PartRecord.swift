@@ -218,9 +218,8 @@ final class PartRecordFile: Sendable {
 
 /// The bytes of a recorded body at the beginning of a partial file, with a checksum of each block.
 ///
-/// A later load verifies the blocks in order and continues after the last one that matches. Bytes
-/// that a crash of the system lost, or that a program changed without changing the record, are found in this way, so nothing needs
-/// to be flushed.
+/// A later load verifies the blocks in order and continues after the last one that matches. Bytes that a crash of the system
+/// lost, or that a program changed without changing the record, are found in this way, so nothing needs to be flushed.
 ///
 /// The last block may be incomplete. Its checksum is written only when a load ends in order, and then covers the bytes up to the
 /// end of the file. It no longer matches if bytes were added afterwards, so a killed process loses the incomplete block.

@@ -202,8 +202,8 @@ final class Flights: Sendable {
     case wait(Waiter<Output>, LoadID)
   }
 
-  /// Returns the output of work that one of its callers does, and that the other callers wait for. The work becomes as urgent as its
-  /// most urgent caller. The output is passed to the waiters and is not cached.
+  /// Returns the output of work that one of its callers does, and that the other callers wait for. The work becomes as urgent as
+  /// its most urgent caller. The output is passed to the waiters and is not cached.
   ///
   /// - Parameters:
   ///   - key: The work.

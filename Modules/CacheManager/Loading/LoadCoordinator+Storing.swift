@@ -111,8 +111,8 @@ extension LoadCoordinator {
   /// Waits for an open flight, which becomes as urgent as the waiter.
   ///
   /// - Parameter number: The number of the flight that waits. It waits only for an earlier one.
-  /// - Returns: `nil` if there is no such flight, if its outcome is not shareable, or if it has failed with an error of the store,
-  ///   which does not affect this load.
+  /// - Returns: `nil` if there is no such flight, if its outcome is not shareable, or if it has failed with an error of the
+  ///   store, which does not affect this load.
   /// - Throws: The error of an origin that was unreachable a moment ago or refused the request, so that it need not receive
   ///   another one. A cancellation of the waiting task. The flight continues while it has other waiters.
   private func outcome(

@@ -92,8 +92,8 @@ final class MemoryBudget: Sendable {
 
   // MARK: Values
 
-  /// Runs a step that makes a value, as soon as a slot is free. Within one level of priority, steps on an existing value run before
-  /// those that make a first value. Few values then wait between two steps.
+  /// Runs a step that makes a value, as soon as a slot is free. Within one level of priority, steps on an existing value run
+  /// before those that make a first value. Few values then wait between two steps.
   ///
   /// - Parameters:
   ///   - priority: The priority of the load that needs the step. A raise takes effect while the step waits.

@@ -222,8 +222,8 @@ final class ResponseRecord: Sendable {
     if let rules { acceptor.store(rules.number, ordering: .relaxed) }
   }
 
-  /// Whether the rules are known to accept the response. Rules and responses never change. `false` after other rules have accepted
-  /// the response later.
+  /// Whether the rules are known to accept the response. Rules and responses never change. `false` after other rules have
+  /// accepted the response later.
   func isAccepted(by rules: PlainRules) -> Bool { acceptor.load(ordering: .relaxed) == rules.number }
 
   /// Counts a hit that did not read the index. Returns whether the hit must read it, as every 16th does: the store would
