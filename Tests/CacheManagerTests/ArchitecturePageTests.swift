@@ -34,7 +34,7 @@ struct ArchitecturePageTests {
     let code = try sources.filter { $0.pathExtension == "swift" }.map { try String(contentsOf: $0, encoding: .utf8) }.joined()
     #expect(names.count > 20)
     for name in names where !folders.contains(name) {
-      let isDeclared = ["class", "struct", "enum", "protocol"].contains { code.contains("\($0) \(name)") }
+      let isDeclared = try code.contains(Regex("(class|struct|enum|protocol) \(name)\\b"))
       #expect(isDeclared || Self.others.contains(name), "\(name)")
     }
     for folder in folders where !folder.hasSuffix(".docc") { #expect(inside.contains("`\(folder)`"), "\(folder)") }

@@ -18,7 +18,7 @@ struct BusyCallerTests {
   /// Starts a load in a task of the executor, and runs the executor until the load has sent its request.
   private func load(
     _ options: RequestOptions = RequestOptions()
-  ) async -> Task<Result<Resource<Data>, CacheError>, Never> {
+  ) async throws -> Task<Result<Resource<Data>, CacheError>, Never> {
     let (manager, url) = (fixture.manager, fixture.url)
     let task = Task(executorPreference: executor) { () async -> Result<Resource<Data>, CacheError> in
       do throws(CacheError) {
@@ -27,22 +27,22 @@ struct BusyCallerTests {
         return .failure(error)
       }
     }
-    while gate.arrivals == 0 {
+    try await Turns.until {
       executor.run()
-      await Task.yield()
+      return gate.arrivals > 0
     }
     return task
   }
 
-  private func finish<Value: Sendable>(_ task: Task<Value, Never>) async -> Value {
+  private func finish<Value: Sendable>(_ task: Task<Value, Never>) async throws -> Value {
     let hasEnded = Counter()
     async let value = {
       defer { hasEnded.increment() }
       return await task.value
     }()
-    while hasEnded.value == 0 {
+    try await Turns.until {
       executor.run()
-      await Task.yield()
+      return hasEnded.value > 0
     }
     return await value
   }
@@ -50,7 +50,7 @@ struct BusyCallerTests {
   @Test("close() does not wait until the executor of a caller resumes its load", .timeLimit(.minutes(1)))
   func closing() async throws {
     fixture.network.respond(to: fixture.url, with: .ok("text").held(by: gate))
-    let task = await load()
+    let task = try await load()
 
     gate.open()
     await fixture.manager.close()
@@ -62,7 +62,7 @@ struct BusyCallerTests {
   func grace() async throws {
     try await fixture.storeStale(inMemory: true)
     fixture.network.respond(to: fixture.url, with: .ok("late").held(by: gate))
-    let task = await load(RequestOptions { $0.timeout = .seconds(5) })
+    let task = try await load(RequestOptions { $0.timeout = .seconds(5) })
 
     await fixture.clock.sleepers(1)
     fixture.clock.advance(by: .seconds(5))
@@ -95,5 +95,29 @@ struct WaiterTests {
       return
     }
     #expect(progress.received == 1_000)
+  }
+
+  @Test("a waiter that joins its second flight gets what that flight has reported before")
+  func secondFlight() async throws {
+    let flights = Flights(InvalidationLog())
+    let fixture = try ManagerFixture()
+    let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.core)
+    let waiter = Waiter<Exchange>(LoadPriority(), wantsProgress: true)
+    let (first, _) = try #require(flights.join(nil, load, waiter))
+    let key = FlightKey.bytes(CoalescingKey(load))
+    let (second, _) = try #require(flights.join(key, load, Waiter<Exchange>(LoadPriority())))
+    first.report(.progress(LoadProgress(received: 1)))
+    second.report(.progress(LoadProgress(received: 2)))
+    first.end(.failure(.cancelled))
+    while case .progress = await waiter.next() {}
+
+    _ = try #require(flights.join(key, load, waiter))
+
+    guard case .progress(let progress) = await waiter.next() else {
+      Issue.record("the waiter gets the progress of its flight")
+      return
+    }
+    #expect(progress.received == 2)
+    second.end(.failure(.cancelled))
   }
 }

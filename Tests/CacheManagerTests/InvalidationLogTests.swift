@@ -56,6 +56,10 @@ struct InvalidationLogTests {
     for number in 0..<1_000 { log.advance(afterRemovalOf: "https://example.com/removed/\(number)") }
     let others = (0..<64).filter { log.mayHaveRemoved("https://example.com/\($0)", since: before) }
     #expect(others.isEmpty)
+    // Removals that are no longer remembered count for every resource, but not as purges.
+    for number in 0..<2 * InvalidationLog.resourceMemory { log.advance(afterRemovalOf: "https://example.com/many/\(number)") }
+    #expect(log.mayHaveRemoved("https://example.com/other", since: before))
+    #expect(outcome("https://example.com/other", since: before) == nil)
     #expect(outcome(mine, since: before) == nil)
     log.advance(afterRemovalOf: nil)
     #expect((0..<64).allSatisfy { log.mayHaveRemoved("https://example.com/\($0)", since: before) })

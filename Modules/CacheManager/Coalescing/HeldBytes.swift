@@ -143,32 +143,68 @@ struct HeldBytes {
   }
 }
 
+/// The space on disk that the temporary files of a manager may use.
+final class TemporarySpace: Sendable {
+  fileprivate let folder: URL
+  private let limit: Int64
+  private let used = Lock<Int64>(0)
+
+  /// - Parameters:
+  ///   - folder: The folder of the files.
+  ///   - limit: The most bytes that all files have together.
+  init(_ folder: URL, limit: Int64) { (self.folder, self.limit) = (folder, limit) }
+
+  fileprivate func take(_ bytes: Int64) throws(CacheError) {
+    let isTaken = used.withLock { used in
+      guard bytes <= limit - used else { return false }
+      used += bytes
+      return true
+    }
+    guard isTaken else {
+      throw CacheError(
+        .diskFull, reason: "the temporary files of bodies would have more than \(limit) bytes (maximumTemporaryBytes)",
+        path: folder.path(percentEncoded: false))
+    }
+  }
+
+  fileprivate func giveBack(_ bytes: Int64) { used.withLock { $0 -= bytes } }
+}
+
 /// A temporary file that has no name any more. Its space is free as soon as this object is released, also after a crash.
 final class TemporaryFile: Sendable {
   private let descriptor: Int32
   private let path: String
-  /// The queue for all calls, which may wait for the disk.
+  private let space: TemporarySpace
+  /// The number of bytes that the file takes of its space.
+  private let size = Lock<Int64>(0)
+  /// The queue for all calls, which may wait for the disk. Calls for other files must not delay the readers of this body.
   private let queue: DispatchQueue
 
-  private init(_ descriptor: Int32, _ path: String, _ queue: DispatchQueue) {
-    (self.descriptor, self.path, self.queue) = (descriptor, path, queue)
+  private init(_ descriptor: Int32, _ path: String, _ space: TemporarySpace, _ queue: DispatchQueue) {
+    (self.descriptor, self.path, self.space, self.queue) = (descriptor, path, space, queue)
   }
 
-  deinit { queue.async { [descriptor] in closeFile(descriptor) } }
+  deinit {
+    space.giveBack(size.withLock { $0 })
+    queue.async { [descriptor] in closeFile(descriptor) }
+  }
 
   /// Creates an empty file that only this user could open.
-  static func create(in folder: URL) async throws(CacheError) -> TemporaryFile {
-    let path = folder.appendingPathComponent("etagere-body-\(Revision.random())").path(percentEncoded: false)
-    let queue = FileQueues.next()
+  static func create(in space: TemporarySpace) async throws(CacheError) -> TemporaryFile {
+    let path = space.folder.appendingPathComponent("etagere-body-\(Revision.random())").path(percentEncoded: false)
+    let queue = DispatchQueue(label: "etagere.body", qos: .userInitiated)
     return try await queue.perform { () throws(CacheError) in
       let descriptor = openFile(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
       guard descriptor >= 0 else { throw error("create", errno, path) }
       unlink(path)
-      return TemporaryFile(descriptor, path, queue)
+      return TemporaryFile(descriptor, path, space, queue)
     }
   }
 
   func write(_ chunks: ArraySlice<Data>, at offset: Int64) async throws(CacheError) {
+    let bytes = chunks.reduce(0) { $0 + Int64($1.count) }
+    try space.take(bytes)
+    size.withLock { $0 += bytes }
     try await queue.perform { [self] () throws(CacheError) in
       var offset = offset
       for chunk in chunks {

@@ -7,7 +7,10 @@ final class ResponseCoalescer: Sendable {
   /// The role of a request in coalescing.
   enum Role {
     /// The request is sent to the origin, and passes the outcome on to the waiting requests.
-    case leading(CoalescingLeader)
+    ///
+    /// - Parameter mayWaitForLease: Whether it may wait for another process. It may not if an equal request of this process may
+    ///   have the lease.
+    case leading(CoalescingLeader, mayWaitForLease: Bool)
     /// The request waits for another request.
     ///
     /// - Parameter isEarly: Whether the request arrived before the other request got its response.
@@ -103,7 +106,7 @@ final class ResponseCoalescer: Sendable {
       let request = PendingRequest(cache, isPopular: open?.isClosed == true)
       // Requests do not wait for a marked one. Its outcome removes or renews the mark.
       if state.marks[key.markHash].map({ $0 <= uptime }) ?? true { state.open[key] = Open(request: request) }
-      return .leading(CoalescingLeader(request, key, self, load.clock))
+      return .leading(CoalescingLeader(request, key, self, load.clock), mayWaitForLease: open?.isClosed != true)
     }
   }
 
@@ -151,15 +154,16 @@ final class ResponseCoalescer: Sendable {
     let hash = key.hashValue
     // The forgotten request is released outside the lock.
     _ = state.withLock { state -> Ended? in
-      guard let open = state.open[key], open.request === request else { return nil }
-      state.open[key] = nil
+      // A request that was closed to others stores its response all the same.
+      let open = state.open[key].flatMap { $0.request === request ? $0 : nil }
+      if open != nil { state.open[key] = nil }
       guard let coalescedResponse else { return nil }
       let forgotten = state.ended.count == Self.memory ? state.ended.removeFirst() : nil
       state.count += 1
       state.stored.record(state.count, for: hash)
       state.ended.append(
         Ended(
-          hash: hash, digest: key.digest, respondedAt: open.response?.count ?? 0, stored: state.count,
+          hash: hash, digest: key.digest, respondedAt: open?.response?.count ?? 0, stored: state.count,
           coalescedResponse: coalescedResponse))
       return forgotten
     }

@@ -76,7 +76,7 @@ final class SharedBody: Sendable {
   /// The announced length in bytes.
   let length: Int64?
   private let base: RecordingBody
-  private let temporaryFolder: URL
+  private let space: TemporarySpace
   private let executor: (any TaskExecutor)?
   private let state: Lock<State>
 
@@ -85,11 +85,11 @@ final class SharedBody: Sendable {
   /// - Parameters:
   ///   - base: The bytes, which are stored as they are read.
   ///   - leader: The leader that lets other requests join.
-  ///   - temporaryFolder: The folder for the bytes of readers that lag behind.
+  ///   - space: The space for the bytes of readers that lag behind.
   ///   - executor: The executor of the pump, whose pulls outlive the readers that began them.
-  init(_ base: RecordingBody, _ leader: CoalescingLeader, temporaryFolder: URL, on executor: (any TaskExecutor)?) {
+  init(_ base: RecordingBody, _ leader: CoalescingLeader, _ space: TemporarySpace, on executor: (any TaskExecutor)?) {
     self.base = base
-    self.temporaryFolder = temporaryFolder
+    self.space = space
     self.executor = executor
     length = base.length
     state = Lock(State(held: HeldBytes(base.collected), leader: leader, request: leader.request))
@@ -125,14 +125,16 @@ final class SharedBody: Sendable {
   }
 
   func leave(_ reader: Int) {
-    let (pull, isLast, idle, _) = state.withLock { state in
+    // The references are released outside the lock.
+    let (pull, isLast, idle, _, _, _) = state.withLock { state in
       let isLast = state.readers.remove(reader) != nil && state.readers.isEmpty
       // After the last reader has left, a reader can join only a whole body, until it is stored. Requests that know of the body
       // can join it even then.
-      let isAwaited = state.leader != nil || state.request?.expectsFollowers == true
+      let (leader, request) = (state.leader, state.request)
+      let isAwaited = leader != nil || request?.expectsFollowers == true
       let isJoinable = state.isWhole(length) && isAwaited
       let dropped = isLast && !isJoinable ? state.held.drop() : nil
-      return (state.pull, isLast, isLast ? state.idle.take() : nil, dropped)
+      return (state.pull, isLast, isLast ? state.idle.take() : nil, dropped, leader, request)
     }
     pull?.end.release(reader)
     if isLast { base.cancel() }
@@ -229,23 +231,24 @@ final class SharedBody: Sendable {
 
   /// Drops the held bytes if no reader can need them, or else moves them into the temporary file.
   private func makeRoom(for puller: Int) async {
-    let (isAlone, leader) = state.withLock { ($0.isAlone(puller), $0.leader) }
-    if isAlone, leader?.closeIfUnawaited() ?? true {
-      // A reader may have joined before the leader closed.
-      let dropped = state.withLock { $0.isAlone(puller) ? $0.held.drop() : nil }
-      if dropped != nil { return }
-    }
+    let (isAlone, leader, request) = state.withLock { ($0.isAlone(puller), $0.leader, $0.request) }
+    if isAlone, leader?.closeIfUnawaited() ?? (request?.expectsFollowers != true), drop(for: puller) { return }
     let (known, chunks, offset) = state.withLock { $0.held.unwritten }
     do throws(CacheError) {
-      var file = known
-      if file == nil { file = try await TemporaryFile.create(in: temporaryFolder) }
-      guard let file else { return }
+      let file: TemporaryFile
+      if let known { file = known } else { file = try await TemporaryFile.create(in: space) }
       try await file.write(chunks, at: offset)
       state.withLock { $0.held.wrote(chunks, to: file) }
     } catch {
       leader?.close()
-      state.withLock { $0.held.fail(error) }
+      if !drop(for: puller) { state.withLock { $0.held.fail(error) } }
     }
+  }
+
+  /// Drops the held bytes, unless another reader has joined.
+  private func drop(for reader: Int) -> Bool {
+    let dropped = state.withLock { $0.isAlone(reader) ? $0.held.drop() : nil }
+    return dropped != nil
   }
 }
 

@@ -116,11 +116,14 @@ public final class ResourceManager: Sendable {
     /// The largest body that `respond(to:)` holds in memory, in bytes, at least zero. Larger bodies stream between the origin,
     /// the durable store and the caller.
     public var maximumBodyInMemory: Int64 = 4 << 20
-    /// The folder for a file of a body that several callers of `respond(to:)` read at once, if one of them falls more than 256
-    /// KiB behind and the body is not in memory. The file has no name, and its space is free when the last caller has left.
+    /// The folder for the bytes of bodies that several callers of `respond(to:)` read, or are expected to read: those before the
+    /// last 256 KiB, if the body is not in memory. Their files have no names, and their space is free when the callers have left.
     ///
     /// The default is the temporary folder of the system. On some systems, that folder is in memory.
     public var temporaryFolder = FileManager.default.temporaryDirectory
+    /// The most bytes that these files have together, at least zero. Beyond it, a body breaks off for callers that are more than
+    /// 256 KiB behind, and a body with one caller is not kept for further ones.
+    public var maximumTemporaryBytes: Int64 = 1 << 30
     /// The longest time that a request of `respond(to:)` waits for the response to an equal request, at least zero, before it is
     /// sent to the origin itself (RFC 9111 §4). With `nil`, each request is sent at once. The wait ends with the head of that
     /// response.

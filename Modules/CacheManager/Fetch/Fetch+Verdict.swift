@@ -118,8 +118,7 @@ extension Fetch {
       leader.endWithoutSharing(.success(candidate.metadata.response), isTypical: true)
       return alone
     }
-    let shared = SharedBody(
-      recording, leader, temporaryFolder: request.temporaryFolder, on: request.downloader?.preferredExecutor)
+    let shared = SharedBody(recording, leader, request.temporarySpace, on: request.downloader?.preferredExecutor)
     leader.grows(as: candidate, in: shared)
     return shared.first
   }

@@ -174,9 +174,10 @@ extension ResponseOperation {
         try await fetch.response(from: coalescedResponse.candidate)
       }
       return try await proceed(next, fetch, sent)
-    case .leading(let leader):
+    case .leading(let leader, let mayWaitForLease):
       var leading = fetch
       leading.leader = leader
+      if !mayWaitForLease { leading.mayWaitForLease = false }
       return try await send(leading, sent, nil)
     case .following(let pending, let isEarly):
       request.observe(.joined(url: request.observedURL, to: pending.load))

@@ -66,8 +66,9 @@ final class PartialFile: Sendable {
     var isContinuable: Bool { (recordedCount > 0 || recorded?.unverifiedSize != nil) && failure == nil }
   }
 
-  /// The number of buffered bytes from which they are written.
-  private static let batch = 128 << 10
+  /// The number of buffered bytes from which they are written. Most chunks are as large, so little is lost if the process is
+  /// killed while the body pauses.
+  private static let batch = 16 << 10
   /// The number of blocks of a part that are verified at once. Other files share the queue.
   private static let verifiedBlocks = 8
 

@@ -138,14 +138,14 @@ final class Flight<Output: Shareable>: AnyFlight {
   ///
   /// - Returns: `false` if the flight accepts no more waiters.
   func join(_ waiter: Waiter<Output>) -> Bool {
-    let joined = state.withLock { state -> State? in
+    let joined = state.withLock { state -> (stale: Output?, progress: LoadProgress?, hasFallback: Bool, isInFlight: Bool)? in
       guard !state.isClosed else { return nil }
       if let stale = state.stale, waiter.ends(with: stale) {
         state.survivesItsWaiters = true
       } else {
         state.waiters.append(waiter)
       }
-      return state
+      return (state.stale, state.progress, state.hasFallback, state.isInFlight)
     }
     guard let joined else { return false }
     if let stale = joined.stale, waiter.ends(with: stale) {
@@ -153,7 +153,11 @@ final class Flight<Output: Shareable>: AnyFlight {
       return true
     }
     if joined.hasFallback { waiter.post(.foundFallback) }
-    if joined.isInFlight { waiter.post(.inFlight(true)) }
+    if joined.isInFlight {
+      waiter.post(.inFlight(true))
+      // The request may have ended in the meantime, and the waiter may have received that before.
+      if !state.withLock({ $0.isInFlight }) { waiter.post(.inFlight(false)) }
+    }
     waiter.catchUp(joined.stale, joined.progress)
     return true
   }

@@ -38,7 +38,7 @@ final class Waiter<Output: Shareable>: Sendable {
       if let stale = stale.take() { return .stale(stale) }
       if let progress = progress.take() { return .progress(progress) }
       guard let ending = ending.take() else { return nil }
-      flight = nil
+      (flight, hasHadStale, hasHadProgress) = (nil, false, false)
       return ending
     }
 
@@ -149,7 +149,6 @@ final class Waiter<Output: Shareable>: Sendable {
   func joined(_ flight: Flight<Output>) {
     let (pending, former) = state.withLock { state in
       state.flight = flight
-      (state.hasHadStale, state.hasHadProgress) = (false, false)
       defer { (state.pendingLeave, state.observation) = (nil, nil) }
       return (state.pendingLeave, state.observation)
     }

@@ -257,7 +257,7 @@ final class PrefetchQueue: Sendable {
         let cache = TieredCache(load, resource: item.key.resource)
         // A store that evicts in the background has done so when it counts its entries.
         if index == 0 { _ = try? await cache.read { () throws(CacheError) in try await item.store.usage() } }
-        let isStored = hasFailed ? nil : await cache.contains(item.key, in: item.store)
+        let isStored = hasFailed && isOfBytes ? nil : await cache.contains(item.key, in: item.store)
         hasFailed = isStored == nil
         if !(isStored ?? isOfBytes) { missing.append(item) }
       }

@@ -1,12 +1,6 @@
 package import CacheCore
 internal import Synchronization
 
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
-
 /// The components and settings of a manager. A load that sets no option uses them as they are.
 ///
 /// A load that sets options has an environment of its own, in which they replace the manager's. The components that an option can
@@ -30,6 +24,8 @@ final class Environment: Sendable {
   let stores: StoreCoordination
   /// The memory that loads may use at once, and the limits of requests and steps.
   let budget: MemoryBudget
+  /// The space on disk for the bytes of readers that lag behind.
+  let temporarySpace: TemporarySpace
   /// The rules for plain hits, or `nil` if no request of the manager is plain.
   let plain: PlainRules?
   private let configuration: ResourceManager.Configuration
@@ -50,6 +46,7 @@ final class Environment: Sendable {
     interceptor = configuration.interceptor
     failures = RecentFailures()
     stores = StoreCoordination(configuration)
+    temporarySpace = TemporarySpace(configuration.temporaryFolder, limit: configuration.maximumTemporaryBytes)
     budget = MemoryBudget(configuration.memoryBudget, steps: configuration.maximumConcurrentTransforms)
     do throws(CacheError) {
       try configuration.check()
@@ -78,6 +75,7 @@ final class Environment: Sendable {
     interceptor = options.values.interceptor.resolved(base.interceptor)
     clockIdentity = options.values.clock.map { ComponentID.unique(type(of: $0)) }
     (invalidations, failures, stores, budget) = (base.invalidations, base.failures, base.stores, base.budget)
+    temporarySpace = base.temporarySpace
     // A request with options is looked up by the rules of its manager.
     (plain, invalidity) = (nil, nil)
   }
@@ -116,8 +114,6 @@ extension Environment {
   var networkAccess: NetworkAccess { options?.values.networkAccess ?? configuration.networkAccess }
   var maximumBodySize: Int64 { options?.values.maximumBodySize ?? configuration.maximumBodySize }
   var maximumBodyInMemory: Int64 { configuration.maximumBodyInMemory }
-  /// The folder for the bytes of readers that lag behind.
-  var temporaryFolder: URL { configuration.temporaryFolder }
 }
 
 /// The parts of an environment that every plain hit needs. They are an object, because copying them takes as long as a lookup.
@@ -181,6 +177,7 @@ extension ResourceManager.Configuration {
     try CacheError.require("maximumBodySize", maximumBodySize, in: 0...)
     try CacheError.require("memoryBudget", memoryBudget, in: 1...)
     try CacheError.require("maximumBodyInMemory", maximumBodyInMemory, in: 0...)
+    try CacheError.require("maximumTemporaryBytes", maximumTemporaryBytes, in: 0...)
     try CacheError.require("collapseTimeout", collapseTimeout, in: .zero...)
     try policy.check()
     for component in [memory, validator, executor, fleet] as [(any Sendable)?] {

@@ -396,7 +396,7 @@ extension RequestSettings {
   var redirectLimit: Int { environment.redirectLimit }
   var allowsInsecureRedirects: Bool { environment.allowsInsecureRedirects }
   var maximumBodyInMemory: Int64 { environment.maximumBodyInMemory }
-  var temporaryFolder: URL { environment.temporaryFolder }
+  var temporarySpace: TemporarySpace { environment.temporarySpace }
   var invalidations: InvalidationLog { environment.invalidations }
   var failures: RecentFailures { environment.failures }
   var stores: StoreCoordination { environment.stores }

@@ -140,6 +140,8 @@ struct MemoryAccounting {
     guard bytes(of: number) != nil else { return }
     if overdrawn == number.ticket { overdrawn = nil }
     resize(number, to: 0, leavesSlot: true)
+    // Claims of other loads must not wait behind one that needs nothing any more.
+    answer(number.ticket, isGranted: true)
     holdings[number.index].ticket = 0
     free.append(number.index)
   }

@@ -115,15 +115,27 @@ final class MemoryBudget: Sendable {
     _ bytes: Int, _ priority: LoadPriority, weight: (Value) -> Int, _ body: () async throws(CacheError) -> Value
   ) async throws(CacheError) -> ReservedValue<Value> {
     let number = try await open(.work, .init(lane: .work, bytes: bytes), priority)
-    defer { change { $0.close(number) } }
-    return counted(try await body(), weight)
+    do throws(CacheError) {
+      return counted(try await body(), weight, insteadOf: number)
+    } catch {
+      change { $0.close(number) }
+      throw error
+    }
   }
 
   /// Reserves memory for an existing value, without waiting.
-  func counted<Value>(_ value: Value, _ weight: (Value) -> Int) -> ReservedValue<Value> {
+  ///
+  /// - Parameter work: The reservation of the work that has made the value, which ends.
+  func counted<Value>(
+    _ value: Value, _ weight: (Value) -> Int, insteadOf work: MemoryAccounting.Number? = nil
+  ) -> ReservedValue<Value> {
     // The sum of the costs that callers state must not overflow.
     let cost = min(max(0, weight(value)), 1 << 40)
-    return ReservedValue(value: value, reservation: MemoryReservation(self, change { $0.open(.value, holding: cost) }))
+    let number = change { accounting in
+      if let work { accounting.close(work) }
+      return accounting.open(.value, holding: cost)
+    }
+    return ReservedValue(value: value, reservation: MemoryReservation(self, number))
   }
 
   // MARK: Waiting

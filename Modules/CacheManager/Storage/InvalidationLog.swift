@@ -20,10 +20,14 @@ final class InvalidationLog: Sendable {
     /// The resources that were purged, removed or changed, by the hashes of their names. Each unsafe request may add one, so they
     /// are looked up and not searched. Equal hashes only prevent a response from being stored.
     var recent: [Int: ResourceEvents] = [:]
-    /// The resources that ``recent`` had when it was last full, and the count at that time.
-    var earlier: (resources: [Int: ResourceEvents], count: Int) = ([:], 0)
-    /// The count of the latest event that is no longer remembered.
+    /// The resources that ``recent`` had when it was last full, the count at that time, and the count of the latest purge then.
+    var earlier: (resources: [Int: ResourceEvents], count: Int, latestPurge: Int) = ([:], 0, 0)
+    /// The count of the latest purge of a single resource.
+    var latestPurge = 0
+    /// The count of the latest purge that is no longer remembered.
     var forgotten = 0
+    /// The count of the latest removal that is no longer remembered. Removals say nothing about responses that are arriving.
+    var forgottenRemoval = 0
     /// The count of the latest event that may have removed entries of any resource.
     var generalRemoval = 0
     var hasSeenTransforms = false
@@ -46,10 +50,12 @@ final class InvalidationLog: Sendable {
       case .soft?: events.soft = count
       case nil: break
       }
+      if mode != nil { latestPurge = count }
       recent[hash] = events
       guard recent.count >= InvalidationLog.resourceMemory else { return }
-      forgotten = max(forgotten, earlier.count)
-      earlier = (recent, count)
+      forgotten = max(forgotten, earlier.latestPurge)
+      forgottenRemoval = max(forgottenRemoval, earlier.count)
+      earlier = (recent, count, latestPurge)
       recent = [:]
     }
 
@@ -114,7 +120,7 @@ final class InvalidationLog: Sendable {
     // Usually nothing has happened, and the hash is not needed.
     guard current > logPosition else { return false }
     let hash = Self.hash(of: resource)
-    return state.withLock { max($0.generalRemoval, $0.forgotten, $0.events(of: hash).removal) > logPosition }
+    return state.withLock { max($0.generalRemoval, $0.forgottenRemoval, $0.events(of: hash).removal) > logPosition }
   }
 
   /// Returns the effect of the purges and removals of this resource alone since `logPosition`, and the purges of several

@@ -135,7 +135,9 @@ final class StoreDeadline: Sendable {
     guard state.watch == nil else { return }
     state.watch = Task.detached { [self] in
       repeat {
-        guard (try? await clock.sleep(for: interval)) != nil else { return }
+        // A clock that fails without a cancellation must not keep loads waiting.
+        guard (try? await clock.sleep(for: interval)) != nil || !Task.isCancelled else { return }
+        await Task.yield()
       } while releaseLate()
     }
   }

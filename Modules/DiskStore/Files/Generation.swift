@@ -117,7 +117,8 @@ final class Generation: Sendable {
     let error = file.lockShared(calls)
     state.withLock { state in
       state.isAtomic = turn != nil && (error == nil || error == .wouldBlock)
-      if isAlone { state.openedAlone = opened }
+      // Without the value in the file, another cache would write the same one, and both would count as alone.
+      if isAlone, case .endAt = leases { state.openedAlone = opened }
     }
   }
 
