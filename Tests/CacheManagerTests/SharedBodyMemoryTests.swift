@@ -86,7 +86,9 @@ struct SharedBodyMemoryTests {
 
   init() throws { folder = try DownloadFolder() }
 
-  private func fixture(_ origin: CountedOrigin, head gate: Gate = Gate(isOpen: true)) throws -> ManagerFixture {
+  private func fixture(
+    _ origin: CountedOrigin, head gate: Gate = Gate(isOpen: true), limit: Int64 = 1 << 30
+  ) throws -> ManagerFixture {
     try ManagerFixture(.memory) {
       $0.downloader = ClosureDownloader { _ throws(CacheError) in
         await gate.pass()
@@ -94,6 +96,7 @@ struct SharedBodyMemoryTests {
       }
       $0.memoryBudget = 400_000
       $0.temporaryFolder = folder.url
+      $0.maximumTemporaryBytes = limit
     }
   }
 
@@ -235,6 +238,19 @@ struct SharedBodyMemoryTests {
     await fixture.clock.sleepers(5)
     gate.open()
     #expect(try await readings.value == Array(repeating: origin.length, count: 6))
+    #expect(origin.requests == 1)
+  }
+
+  @Test("beyond the limit of all temporary files, a body breaks off for a reader that lags behind, and for no other")
+  func limit() async throws {
+    let origin = CountedOrigin(3_000_000, chunk: Self.chunk, statesLength: true)
+    let fixture = try fixture(origin, limit: 600_000)
+    let (slow, fast) = (try await fixture.exchange().body, try await fixture.exchange().body)
+    #expect(try await read(slow, upTo: 1) == Self.chunk)
+    #expect(try await read(fast) == origin.length)
+
+    let error = await #expect(throws: CacheError.self) { try await read(slow, from: Self.chunk) }
+    #expect(error?.code == .diskFull && error?.reason.contains("600000") == true)
     #expect(origin.requests == 1)
   }
 
