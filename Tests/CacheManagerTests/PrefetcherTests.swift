@@ -45,6 +45,18 @@ struct PrefetcherTests {
     }
   }
 
+  @Test("the work of a single prefetched load ends while its prefetcher waits for more")
+  func workEnds() async throws {
+    gate.open()
+    let prefetcher = fixture.manager.prefetcher(into: .disk)
+    prefetcher.append([urls[0]])
+    _ = await prefetcher.report()
+    try await Turns.until { [observer = fixture.observer] in
+      observer.events.contains { if case .workEnded = $0 { true } else { false } }
+    }
+    #expect(prefetcher.progress.isFinished)
+  }
+
   @Test("the prefetcher skips cached resources", arguments: [PrefetchDestination.cache, .disk])
   func skips(_ destination: PrefetchDestination) async throws {
     gate.open()

@@ -204,7 +204,8 @@ final class PrefetchQueue: Sendable {
         state.progress[keyPath: count] += 1
         guard destination == .disk, let store = item.load.store else { return }
         state.stored.append(StoredItem(number: number, url: item.load.url, key: resource.key, store: store, count: count))
-        state.lastStored = item.load
+        // Without a check, the work of the load would not end.
+        if canCheck(state.stored) { state.lastStored = item.load }
       }
     }
     pump()
@@ -212,13 +213,14 @@ final class PrefetchQueue: Sendable {
 
   // MARK: Checking the store
 
+  private func canCheck(_ stored: [StoredItem]) -> Bool { stored.count > (isOfBytes ? 1 : 0) }
+
   /// Returns the stored items to look for when no work is left, if any. Later ones may have evicted them. The last of them counts
   /// as running until the check ends.
   ///
   /// Bytes that were stored alone stay for the next check, because a store evicts no entry for itself.
   private func beginCheck(_ state: inout State) -> (items: [StoredItem], load: ResolvedRequest)? {
-    guard state.progress.isFinished, state.stored.count > (isOfBytes ? 1 : 0), let last = state.stored.last,
-      let load = state.lastStored.take()
+    guard state.progress.isFinished, canCheck(state.stored), let last = state.stored.last, let load = state.lastStored.take()
     else { return nil }
     defer { state.stored = [] }
     state.progress[keyPath: last.count] -= 1
