@@ -12,8 +12,11 @@ struct ReceivedHead {
   /// the body would stay encoded without a `Content-Encoding` field.
   #if canImport(FoundationNetworking)
   private static let decodedCodings: Set<String> = ["gzip", "x-gzip", "deflate", "br", "zstd"]
+  private static let mayDecodeOthers = false
   #else
   private static let decodedCodings: Set<String> = ["gzip", "x-gzip", "deflate", "br"]
+  /// Later versions of the platform may decode more, and then deliver more bytes than `Content-Length` announces.
+  private static let mayDecodeOthers = true
   #endif
 
   /// The status and the fields.
@@ -47,7 +50,7 @@ struct ReceivedHead {
       fields[.contentLength] = nil
       (bodyLength, encodedLength) = (nil, length)
     } else {
-      (bodyLength, encodedLength) = (length, nil)
+      (bodyLength, encodedLength) = (Self.mayDecodeOthers && fields[.contentEncoding] != nil ? nil : length, nil)
     }
     response = HTTPResponse(status: HTTPResponse.Status(code: status), headerFields: fields)
   }
