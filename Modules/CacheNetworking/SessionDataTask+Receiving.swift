@@ -91,9 +91,8 @@ extension SessionDataTask {
     switch event {
     case .head(let head):
       let wakeUp = state.withLock { state in
-        let length = state.assembler.bodyLength
-        let isCollected = head.isCollected(upTo: collectUpTo, length: length)
-        state.buffer.receive(head: head, collectedLength: isCollected ? length : nil)
+        let isCollecting = head.isCollected(upTo: collectUpTo, length: state.assembler.bodyLength)
+        state.buffer.receive(head: head, isCollecting: isCollecting)
         return state.buffer.wakeUp()
       }
       wakeUp?()

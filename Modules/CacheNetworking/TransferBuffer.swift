@@ -30,8 +30,8 @@ struct TransferBuffer {
   /// The head, until the reader receives it.
   private var head: HTTPResponse?
   private var hasReceivedHead = false
-  /// The announced length in bytes of a body whose reader gets the head at the end of the transfer, otherwise `nil`.
-  private var collectedLength: Int64?
+  /// Whether the reader gets the head at the end of the transfer, with the whole body.
+  private var isCollecting = false
   /// The received chunks. Those before ``taken`` were read and are empty.
   private var chunks: [Data] = []
   private var taken = 0
@@ -44,12 +44,11 @@ struct TransferBuffer {
 
   // MARK: The transfer
 
-  /// - Parameter collectedLength: The announced length in bytes of a body whose reader gets the head at the end of the transfer,
-  ///   or `nil` to deliver the head now.
-  mutating func receive(head: HTTPResponse, collectedLength: Int64? = nil) {
+  /// - Parameter isCollecting: Whether the reader gets the head at the end of the transfer, with the whole body.
+  mutating func receive(head: HTTPResponse, isCollecting: Bool = false) {
     guard outcome == nil, !hasReceivedHead else { return }
     self.head = head
-    self.collectedLength = collectedLength
+    self.isCollecting = isCollecting
     hasReceivedHead = true
   }
 
@@ -57,8 +56,6 @@ struct TransferBuffer {
     guard outcome == nil, hasReceivedHead, !data.isEmpty else { return }
     chunks.append(data)
     retainedBytes += data.count
-    // The reader must not wait for more bytes than it agreed to.
-    if let length = collectedLength, retainedBytes > length { collectedLength = nil }
   }
 
   /// Ends the transfer. Returns `false` if it had ended before.
@@ -80,7 +77,7 @@ struct TransferBuffer {
     case .reading: break
     }
     if let head {
-      guard collectedLength == nil || outcome != nil else { return nil }
+      guard !isCollecting || outcome != nil else { return nil }
       self.head = nil
       return .head(head)
     }

@@ -80,43 +80,6 @@ import Testing
     }
   }
 
-  /// Returns the first event of a reader that waits for the head of a response with this collected length.
-  private func firstEvent(
-    collecting length: Int64, then step: @Sendable @escaping (inout SessionDataTask.State) -> SessionDataTask.Consequences
-  ) async -> (SessionDataTask.Event, stops: Bool) {
-    let state = Lock(SessionDataTask.State(assembler: ResponseAssembler(method: .get, startedAt: .zero)))
-    let stops = Lock(false)
-    let event = await withCheckedContinuation { continuation in
-      let consequences = state.withLock { state in
-        state.buffer.receive(head: HTTPResponse(status: .ok), collectedLength: length)
-        _ = state.buffer.wait(continuation)
-        return step(&state)
-      }
-      stops.withLock { $0 = consequences.stops }
-      if consequences.wakeUp == nil { continuation.resume(returning: .data(Data())) }
-      consequences.wakeUp?()
-    }
-    return (event, stops.withLock { $0 })
-  }
-
-  @Test("a reader that waits for a whole body is woken by more bytes than were announced")
-  func longerThanCollected() async {
-    let (event, stops) = await firstEvent(collecting: 1_000) { $0.deliver(Data(count: 1_001), limit: 1_000) }
-    guard case .head = event, !stops else {
-      Issue.record("\(event)")
-      return
-    }
-  }
-
-  @Test("a reader that waits for a whole body is woken if the body exceeds the buffer limit, and the transfer stops")
-  func collectedBeyondLimit() async {
-    let (event, stops) = await firstEvent(collecting: 2_000) { $0.deliver(Data(count: 1_001), limit: 1_000) }
-    guard case .end(let error?) = event, error.code == .readerTooSlow, stops else {
-      Issue.record("\(event)")
-      return
-    }
-  }
-
   @Test("without a limit, all bytes are buffered")
   func unlimited() async throws {
     var configuration = SessionDownloader.Configuration()

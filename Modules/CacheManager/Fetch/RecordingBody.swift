@@ -180,7 +180,7 @@ final class RecordingBody: ResourceBody.Source {
     }
     if let length = base.length, count > length {
       cancel()
-      throw CacheError(.malformedResponse, reason: "the body has more than the \(length) bytes that were announced")
+      throw .overlong(expected: length)
     }
     if let writer { try await write(chunk, writer) }
     // A reader that has every byte must find the response in the cache.
@@ -211,7 +211,7 @@ final class RecordingBody: ResourceBody.Source {
     let (count, collector) = state.withLock { ($0.count, $0.collector) }
     if let length = base.length, count != length {
       abandon()
-      throw CacheError(.truncatedBody, reason: "the body ended after \(count) of \(length) bytes")
+      throw .truncated(received: count, expected: length)
     }
     do throws(CacheError) {
       try await collector?.finish()

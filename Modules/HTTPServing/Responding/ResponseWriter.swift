@@ -89,7 +89,7 @@ struct ResponseWriter: Sendable {
       if framing != .length(read) { next = try await body.next() }
     }
     if case .length(let length) = framing, sent.bodyBytes != length {
-      throw CacheError(.truncatedBody, reason: "the body ended after \(sent.bodyBytes) of \(length) bytes")
+      throw CacheError.truncated(received: sent.bodyBytes, expected: length)
     }
     let isUnsent = head.value != nil
     write(head)
