@@ -87,9 +87,10 @@ struct SharedBodyMemoryTests {
   init() throws { folder = try DownloadFolder() }
 
   private func fixture(
-    _ origin: CountedOrigin, head gate: Gate = Gate(isOpen: true), limit: Int64 = 1 << 30
+    _ origin: CountedOrigin, head gate: Gate = Gate(isOpen: true), limit: Int64 = 1 << 30, fleet: LocalFleet? = nil
   ) throws -> ManagerFixture {
-    try ManagerFixture(.memory) {
+    try ManagerFixture(fleet == nil ? .memory : .everywhere) {
+      $0.fleet = fleet
       $0.downloader = ClosureDownloader { _ throws(CacheError) in
         await gate.pass()
         return origin.response
@@ -222,6 +223,18 @@ struct SharedBodyMemoryTests {
     #expect(try await read(first, from: 500_000) == origin.length)
     #expect(try await read(second, from: 1_000_000) == origin.length)
     #expect(origin.requests == 2)
+  }
+
+  @Test("the request that is sent beside a single reader does not wait for that reader's lease", .timeLimit(.minutes(30)))
+  func leased() async throws {
+    let origin = CountedOrigin(1_500_000, chunk: Self.chunk, statesLength: true)
+    let fleet = LocalFleet()
+    let fixture = try fixture(origin, fleet: fleet)
+    let first = try await fixture.exchange().body
+    #expect(try await read(first, upTo: 500_000) == 500_000)
+    #expect(try await read(fixture.exchange().body) == origin.length)
+    #expect(origin.requests == 2 && fleet.granted == 1)
+    #expect(try await read(first, from: 500_000) == origin.length)
   }
 
   @Test("requests that wait for the head get every byte of a body that the first reader reads at once")

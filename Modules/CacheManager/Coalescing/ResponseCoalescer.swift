@@ -356,7 +356,7 @@ final class CoalescingLeader: Sendable {
 ///
 /// Subjects whose hashes have the same last bits share a position. It may therefore be later than that of the subject's own
 /// event, and is never earlier.
-struct StripedPositions: Sendable {
+private struct StripedPositions: Sendable {
   private static let count = 1_024
 
   /// Empty until the first event, because most managers record none.

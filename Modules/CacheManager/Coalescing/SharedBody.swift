@@ -221,8 +221,8 @@ final class SharedBody: Sendable {
       }
       return (false, nil)
     }
-    // The pump makes room after the pull, so that no reader that keeps pace waits for the disk. Another pull could overtake
-    // that of a single reader, which thus ends only after it.
+    // The pump makes room after the pull, so that the readers of this chunk do not wait for the disk. Another pull could
+    // overtake that of a single reader, which thus ends only after it.
     if isOverfull, !pull.isShielded { await makeRoom(for: pull.reader) }
     state.withLock { $0.pull = nil }
     pull.end.make(())

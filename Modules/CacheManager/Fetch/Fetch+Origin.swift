@@ -49,9 +49,9 @@ extension Fetch {
       }
       break
     }
-    let answer = unusable?.status == .partialContent ? "206 (partial content) to a request for the rest" : "304 (not modified)"
+    let name = unusable?.status == .partialContent ? "206 (partial content) to a request for the rest" : "304 (not modified)"
     let error = CacheError(
-      .malformedResponse, reason: "the server answered \(answer) to a request without a condition", response: unusable)
+      .malformedResponse, reason: "the server answered \(name) to a request without a condition", response: unusable)
     return try await serveFallback(for: error, sent: head, requestTime: request.clock.now)
   }
 

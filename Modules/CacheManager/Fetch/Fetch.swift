@@ -16,7 +16,7 @@ struct Fetch: Sendable {
   let priority: LoadPriority
   private(set) var cache: TieredCache
 
-  // What the plan states.
+  // The results of the plan.
   /// The stored responses from which the plan was made.
   var candidates: [Candidate] = []
   /// The index of the stored response that the validator serves if the origin cannot be reached.
@@ -177,7 +177,8 @@ extension Fetch {
   private static let limiting = ["cache-control", "pragma", "if-match", "if-unmodified-since"]
 }
 
-/// Makes decisions with the request's validator, or by the time to live alone if there is none.
+/// Makes decisions with the request's validator. Without one, every stored response that the stores return may be used, because
+/// they leave out expired entries.
 struct Planner {
   let request: ResolvedRequest
   let policy: LoadPolicy
@@ -222,7 +223,6 @@ struct Planner {
       let stored = request.destination.isStream || head.wantsWholeBody ? stored : []
       return validator.plan(head, policy: policy, stored: stored, now: now)
     }
-    // The stores leave out expired entries, so every returned entry may be used.
     guard head.method == .get, let newest = stored.indices.max(by: { stored[$0].responseTime < stored[$1].responseTime })
     else {
       return .fetch(head, fallback: nil, reason: stored.isEmpty ? .uriMiss : .method)

@@ -19,7 +19,7 @@ struct LoadOperation: Sendable {
 
   /// - Parameter known: The responses that the load has already found in the stores.
   func run(_ known: KnownResponses? = nil) async -> Result<Exchange, CacheError> {
-    if let error = request.failures.error(of: request), isSatisfiedByFreshResponse {
+    if let error = request.failures.error(of: request), Fetch(request, priority).isSatisfiedByFreshResponse {
       return await performing(request.after(error)).result(known)
     }
     let isNoted = RecentFailures.includes(request)
@@ -48,11 +48,6 @@ struct LoadOperation: Sendable {
     if case .file(let file) = request.destination { await file.setPartAside(after: error) }
     let stored = try? await performing(request.with { $0.policy = .cacheOnly }).followingRedirects()
     return stored?.with { ($0.validation, $0.fallbackReason) = (.failed, error) }
-  }
-
-  /// Whether the request permits a response that the origin has just sent. Otherwise its own fields require a request.
-  private var isSatisfiedByFreshResponse: Bool {
-    Fetch(request, priority).isSatisfiedByFreshResponse
   }
 
   func performing(_ load: ResolvedRequest) -> LoadOperation {

@@ -2,7 +2,7 @@ internal import CacheCore
 internal import HTTPTypes
 
 /// The memory that the loads of a manager may use at the same time, and the slots for requests and for steps that make values.
-/// What exceeds them waits by priority, without a thread. ``MemoryAccounting`` has the rules.
+/// Claims beyond the limits wait by priority, without a thread. ``MemoryAccounting`` has the rules.
 final class MemoryBudget: Sendable {
   /// Whether the current code runs for a load that has a reservation. Loads that this code starts must not wait for memory,
   /// because the outer load may hold it.

@@ -136,7 +136,7 @@ final class Generation: Sendable {
   func checkOthers() {
     guard let opened = read()?.opened, opened != state.withLock({ $0.openedAlone }) else { return }
     let isAlone = file.tryLocking(calls) == nil
-    // The attempt may have released the shared lock. Without it, another cache takes itself for the only one.
+    // The attempt may have released the shared lock. Without it, another cache considers itself the only one.
     let isShared = file.lockShared(calls) == nil
     state.withLock { state in
       if !isShared {
