@@ -7,15 +7,20 @@ import Testing
 
 @Suite("Lookups that another load overtakes")
 struct LookupRaceTests {
+  /// Returns a load after a lookup that found no response to use.
+  private func lookUp(_ fixture: ManagerFixture) throws -> (ResolvedRequest, KnownResponses) {
+    let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.core)
+    var known: KnownResponses?
+    #expect(fixture.manager.core.immediateHit(load, ResourceTransform.bytes, &known) == nil)
+    return (load, try #require(known))
+  }
+
   @Test("a load whose lookup found nothing uses the response that an equal load stored before it started")
   func overtakenMiss() async throws {
     // Given
     let fixture = try ManagerFixture { $0.store = nil }
     fixture.network.respond(to: fixture.url, with: .ok("bytes", cacheControl: "max-age=60"))
-    guard case .underWay(let load, let known) = try fixture.manager.core.begin(ResourceRequest(fixture.url), .bytes) else {
-      return #expect(Bool(false), "the lookup found a response")
-    }
-    #expect(known != nil)
+    let (load, known) = try lookUp(fixture)
 
     // When
     let first = try await fixture.manager.load(fixture.url)
@@ -35,10 +40,7 @@ struct LookupRaceTests {
     let first = Task { try await fixture.manager.load(fixture.url).source }
     await gate.arrived()
     try await fixture.manager.purge(.url(try fixture.url("/other")))
-    guard case .underWay(let load, let known) = try fixture.manager.core.begin(ResourceRequest(fixture.url), .bytes) else {
-      return #expect(Bool(false), "the lookup found a response")
-    }
-    #expect(known != nil)
+    let (load, known) = try lookUp(fixture)
 
     // When
     gate.open()
@@ -58,9 +60,7 @@ struct LookupRaceTests {
       to: fixture.url, with: .ok("bytes", etag: "\"1\"", cacheControl: "max-age=60"), .notModified(cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
     fixture.clock.advance(by: .seconds(61))
-    guard case .underWay(let load, let known) = try fixture.manager.core.begin(ResourceRequest(fixture.url), .bytes) else {
-      return #expect(Bool(false), "the stale response was used")
-    }
+    let (load, known) = try lookUp(fixture)
 
     // When
     let first = try await fixture.manager.load(fixture.url)

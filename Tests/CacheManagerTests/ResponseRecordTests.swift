@@ -6,7 +6,7 @@ import HTTPTypes
 import MemoryStore
 import Testing
 
-/// After its first hit, a value is found without the index of its resource. Everything that changes the index must end this.
+/// A stored value is found without the index of its resource. Everything that changes the index must end this.
 @Suite("Hits without the index")
 struct ResponseRecordTests {
   private struct Fixture {
@@ -50,6 +50,46 @@ struct ResponseRecordTests {
   }
 
   private static let fresh = ScriptedResponse.ok("body", etag: "\"1\"", cacheControl: "max-age=60")
+
+  @Test("the first hit after a store is one lookup, of bytes and of a value", arguments: [false, true])
+  func firstLookup(isLoad: Bool) async throws {
+    try await Turns.until {
+      let (bytes, text) = (try Fixture(), try Fixture())
+      for fixture in [bytes, text] { fixture.base.network.respond(to: fixture.url, with: Self.fresh) }
+      _ = try await bytes.base.manager.load(bytes.url)
+      _ = try await text.base.manager.load(text.url, as: text.text.plain())
+      let before = (bytes.memory.lookups.value, text.memory.lookups.value)
+      if isLoad {
+        #expect(try await bytes.base.manager.load(bytes.url).source == .memory)
+        #expect(try await text.base.manager.load(text.url, as: text.text.plain()).valueOrigin == .memory)
+      } else {
+        #expect(bytes.cached()?.text == "body" && text.cachedText()?.value == "BO")
+      }
+      return (bytes.memory.lookups.value, text.memory.lookups.value) == (before.0 + 1, before.1 + 1)
+    }
+  }
+
+  @Test("the second hit after a 304 is one lookup, of bytes and of a value", arguments: [false, true])
+  func lookupsAfterNotModified(isLoad: Bool) async throws {
+    let folder = try DownloadFolder()
+    try await Turns.until {
+      let fixture = try await self.fixture(Self.fresh, .notModified(cacheControl: "max-age=60"))
+      let (manager, url) = (fixture.base.manager, fixture.url)
+      fixture.base.clock.advance(by: .seconds(60))
+      // A load into a file replaces the record, and leaves the bytes and the value in memory as they are.
+      #expect(try await manager.load(url, to: folder.file()).source == .revalidated)
+      var counts: [Int] = []
+      for _ in 0..<2 {
+        let before = fixture.memory.lookups.value
+        let bytes = isLoad ? try await manager.load(url) : fixture.cached()
+        let afterBytes = fixture.memory.lookups.value
+        let text = isLoad ? try await manager.load(url, as: fixture.text.plain()) : fixture.cachedText()
+        #expect(bytes?.source == .memory && text?.source == .memory && text?.valueOrigin == .memory)
+        counts += [afterBytes - before, fixture.memory.lookups.value - afterBytes]
+      }
+      return counts[0] > 1 && counts[1] > 1 && counts[2...] == [1, 1]
+    }
+  }
 
   @Test("the second hit is one lookup, of bytes and of a value")
   func lookups() async throws {
@@ -107,13 +147,15 @@ struct ResponseRecordTests {
     case removal, reload, purge, softPurge, purgeByPrefix, unsafeRequest, clear
   }
 
-  @Test("values whose index was evicted stay hits until their resource changes", arguments: Change.allCases)
-  func evicted(_ change: Change) async throws {
+  @Test(
+    "values whose index was evicted stay hits until their resource changes", arguments: Change.allCases,
+    [false, true])
+  func evicted(_ change: Change, hasBeenHit: Bool) async throws {
     var evicted: Fixture?
     try await Turns.until {
       let fixture = try await self.fixture(Self.fresh, .ok("changed", etag: "\"2\"", cacheControl: "max-age=60"))
       evicted = fixture
-      try fixture.confirm()
+      if hasBeenHit { try fixture.confirm() }
       try fixture.memory.evictIndexes()
       return fixture.cached()?.text == "body" && fixture.cachedText()?.value == "BO"
     }

@@ -33,8 +33,8 @@ extension ResourceManager {
 
   /// Returns the bytes of a URL if they are in memory and may be used now. Does not suspend and sends no request.
   public func cachedInMemory(_ url: URL, options: RequestOptions = RequestOptions()) -> Resource<Data>? {
-    if let hit: Resource<Data> = core.hit(url, options, "") { return hit }
-    return core.memoryHit(missed: ResourceRequest(url, options: options), .bytes)
+    if let hit: Resource<Data> = core.hit(url, options, "", isLoad: false) { return hit }
+    return core.cached(ResourceRequest(url, options: options), .bytes)
   }
 
   /// Returns the value of a request if it is in memory and may be used now. Does not suspend and sends no request.
@@ -44,7 +44,7 @@ extension ResourceManager {
   public func cachedInMemory<Value: Sendable>(
     _ request: ResourceRequest, as transform: ResourceTransform<Value>
   ) -> Resource<Value>? {
-    core.cached(request, transform)
+    core.hit(request, transform, isLoad: false) ?? core.cached(request, transform)
   }
 
   /// Returns the layer that contains the original of a resource, or `.miss`. Sends no request.

@@ -67,13 +67,12 @@ extension ResourceManager {
     let callbacks = CallbackDelivery(
       queue: request.options.callbackQueue ?? configuration.callbackQueue, progress: progress, completion: completion)
     do throws(CacheError) {
-      switch try core.begin(request, transform, id: task.id) {
-      case .over(let result):
+      if let hit = core.hit(request, transform, id: task.id) {
         task.finish()
-        callbacks.complete(result)
-      case .underWay(let load, let known):
-        core.start(
-          load, known: known, transform, task, event: { callbacks.report($0) }, end: { callbacks.complete($0) })
+        callbacks.complete(.success(hit))
+      } else {
+        let load = try ResolvedRequest(request, core, id: task.id)
+        core.start(load, transform, task, event: { callbacks.report($0) }, end: { callbacks.complete($0) })
       }
     } catch {
       task.finish()

@@ -46,15 +46,12 @@ extension ResourceManager {
   ) -> ResourceEvents<Value> {
     ResourceEvents { [core] channel in
       do throws(CacheError) {
-        switch try core.begin(request, transform) {
-        case .over(let result): channel.finish(with: result)
-        case .underWay(let load, let known):
-          let task = LoadTask(id: load.id, priority: LoadPriority(load.priority))
-          channel.onAbandon { task.cancel() }
-          core.start(
-            load, known: known, transform, task, endsWithStale: false, event: { channel.send($0) },
-            end: { channel.finish(with: $0) })
-        }
+        if let hit = core.hit(request, transform) { return channel.finish(with: .success(hit)) }
+        let load = try ResolvedRequest(request, core)
+        let task = LoadTask(id: load.id, priority: LoadPriority(load.priority))
+        channel.onAbandon { task.cancel() }
+        core.start(
+          load, transform, task, endsWithStale: false, event: { channel.send($0) }, end: { channel.finish(with: $0) })
       } catch {
         channel.fail(error)
       }

@@ -166,7 +166,7 @@ public final class ResourceManager: Sendable {
   /// - Throws: `CacheError`. If the calling task is cancelled, the error is `CacheError.cancelled`. No load throws
   ///   `CancellationError`.
   public func load(_ url: URL, options: RequestOptions = RequestOptions()) async throws(CacheError) -> Resource<Data> {
-    if !core.flights.isClosed, let hit: Resource<Data> = core.hit(url, options, "") { return hit }
+    if let hit: Resource<Data> = core.hit(url, options, "") { return hit }
     return try await loadMissed(ResourceRequest(url, options: options), as: .bytes)
   }
 
@@ -192,7 +192,7 @@ public final class ResourceManager: Sendable {
   public func load<Value: Sendable>(
     _ request: ResourceRequest, as transform: ResourceTransform<Value>
   ) async throws(CacheError) -> Resource<Value> {
-    if let hit = core.loadHit(request, transform) { return hit }
+    if let hit = core.hit(request, transform) { return hit }
     return try await loadMissed(request, as: transform)
   }
 
@@ -200,10 +200,7 @@ public final class ResourceManager: Sendable {
   private func loadMissed<Value: Sendable>(
     _ request: ResourceRequest, as transform: ResourceTransform<Value>
   ) async throws(CacheError) -> Resource<Value> {
-    switch try core.begin(missed: request, transform) {
-    case .over(let result): return try result.get()
-    case .underWay(let load, let known): return try await core.outcome(of: load, known: known, transform).get()
-    }
+    try await core.outcome(of: ResolvedRequest(request, core), transform).get()
   }
 
   // MARK: Ending

@@ -48,7 +48,7 @@ struct ResponseOperation: Sendable {
   func runObserved(sending body: ResourceBody?) async throws(CacheError) -> CachedResponse {
     let (start, arrival) = (request.clock.uptime, core.responseCoalescer.count)
     let fetch = fetch
-    let known = fetch.cache.lookUpWithoutWaiting(request.head, isAbsentFromMemory: false)
+    let known = fetch.cache.lookUpWithoutWaiting(request.head)
     let isHit = known?.isHit == true
     if !isHit { request.observe(.started(url: request.observedURL)) }
     do throws(CacheError) {

@@ -40,7 +40,18 @@ final class LoadCoordinator: Sendable {
     let value: @Sendable (Output) -> (value: Value, outcome: Exchange)?
   }
 
-  /// Runs a load that ``begin(_:_:)`` does not end, until the load ends or the calling task is cancelled.
+  /// Runs a load that is no plain hit, until it ends or the calling task is cancelled.
+  func outcome<Value: Sendable>(
+    of load: ResolvedRequest, _ transform: ResourceTransform<Value>
+  ) async -> Result<Resource<Value>, CacheError> {
+    var known: KnownResponses?
+    if let hit = immediateHit(load, transform, &known) { return .success(hit) }
+    return await outcome(of: load, known: known, transform)
+  }
+
+  /// Runs a load that is no hit.
+  ///
+  /// - Parameter known: The responses that a lookup without waiting has found.
   @inline(never)
   func outcome<Value: Sendable>(
     of load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>
@@ -78,9 +89,10 @@ final class LoadCoordinator: Sendable {
     var known: KnownResponses?
     // A lookup throws only if the task is cancelled.
     if let found = try? await cache.lookUp(load.head), !Task.isCancelled, !cache.isBehindRemovals {
-      if let candidate = cache.immediateHit(in: found), let value = candidate.data as? Value {
-        let hit = Result<_, CacheError>.success(
-          hitOutcome(candidate, .bytes, of: load).resource(value, clock: load.clock, startedAt: start))
+      if let candidate = cache.immediateHit(in: found),
+        let value: Resource<Value> = hitResult(candidate, candidate.data as? Value, "", of: load, startedAt: start)
+      {
+        let hit = Result<_, CacheError>.success(value)
         load.observeEnd(hit, startedAt: start)
         flights.endLookup(of: resource)
         waiter.finish()
@@ -120,13 +132,17 @@ final class LoadCoordinator: Sendable {
     }
   }
 
-  /// Starts a load of a value: see ``start(_:_:_:endsWithStale:event:end:)``.
+  /// Starts a load of a value that is no plain hit: see ``start(_:_:_:endsWithStale:event:end:)``. A hit ends it at once.
   func start<Value: Sendable>(
-    _ load: ResolvedRequest, known: KnownResponses?, _ transform: ResourceTransform<Value>, _ task: LoadTask,
-    endsWithStale: Bool = true, event: (@Sendable (ResourceEvent<Value>) -> Void)? = nil,
+    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, _ task: LoadTask, endsWithStale: Bool = true,
+    event: (@Sendable (ResourceEvent<Value>) -> Void)? = nil,
     end: @escaping @Sendable (Result<Resource<Value>, CacheError>) -> Void
   ) {
-    if Value.self == Data.self, transform.id.isEmpty {
+    var known: KnownResponses?
+    if let hit = immediateHit(load, transform, &known) {
+      task.finish()
+      end(.success(hit))
+    } else if Value.self == Data.self, transform.id.isEmpty {
       let form: Form<Exchange, Value> = bytesForm(known)
       start(load, form, task, endsWithStale: endsWithStale, event: event, end: end)
     } else {
@@ -376,15 +392,21 @@ final class LoadCoordinator: Sendable {
   /// - Returns: Whether all writes to the durable store have ended.
   @discardableResult
   func close() async -> Bool {
+    refuseNew()
     await flights.close()
     let isIdle = await environment.stores.writes.idle()
     await environment.fleetMember?.leave()
     return isIdle
   }
 
+  private func refuseNew() {
+    environment.plain?.close()
+    flights.refuseNew()
+  }
+
   /// - Returns: Whether everything ended within `limit`.
   func close(within limit: Duration) async -> Bool {
-    flights.refuseNew()
+    refuseNew()
     let waiting = Lock<CheckedContinuation<Bool, Never>?>(nil)
     let clock = environment.clock
     let hasEnded = await withCheckedContinuation { continuation in

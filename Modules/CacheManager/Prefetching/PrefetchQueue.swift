@@ -86,11 +86,7 @@ final class PrefetchQueue: Sendable {
     } else {
       load = { load, task, end in
         guard destination != .disk || load.writes.contains(.disk) else { return end(.failure(load.noDurableStore)) }
-        switch core.begin(load, transform) {
-        case .over(let result): end(result.map { $0.with(()) })
-        case .underWay(let load, let known):
-          core.start(load, known: known, transform, task) { end($0.map { $0.with(()) }) }
-        }
+        core.start(load, transform, task) { end($0.map { $0.with(()) }) }
       }
     }
   }

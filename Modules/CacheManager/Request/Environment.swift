@@ -1,5 +1,4 @@
 package import CacheCore
-internal import Synchronization
 
 /// The components and settings of a manager. A load that sets no option uses them as they are.
 ///
@@ -55,7 +54,7 @@ final class Environment: Sendable {
       invalidity = error
     }
     if let memory, let validator, configuration.cacheKey == nil, interceptor?.interceptsLookups != true, invalidity == nil {
-      plain = PlainRules(memory, validator, configuration)
+      plain = PlainRules(memory, validator, fleetMember, configuration)
     } else {
       plain = nil
     }
@@ -114,55 +113,6 @@ extension Environment {
   var networkAccess: NetworkAccess { options?.values.networkAccess ?? configuration.networkAccess }
   var maximumBodySize: Int64 { options?.values.maximumBodySize ?? configuration.maximumBodySize }
   var maximumBodyInMemory: Int64 { configuration.maximumBodyInMemory }
-}
-
-/// The parts of an environment that every plain hit needs. They are an object, because copying them takes as long as a lookup.
-final class PlainRules: Sendable {
-  let memory: any MemoryStoring
-  let clock: any CacheClock
-  let isObserved: Bool
-  /// The number of these rules, which no other rules of the process have.
-  let number: UInt64
-  private let validator: ComponentID
-  private let acceptedStatuses: AcceptedStatuses
-  /// Whether the manager's policy permits plain hits.
-  private let isPolicyPlain: Bool
-
-  private static let lastNumber = Atomic<UInt64>(0)
-
-  init(_ memory: any MemoryStoring, _ validator: any ResponseValidator, _ configuration: ResourceManager.Configuration) {
-    (self.memory, self.validator, clock) = (memory, validator.id, configuration.clock)
-    acceptedStatuses = configuration.acceptedStatuses
-    isObserved = configuration.observer != nil
-    isPolicyPlain = configuration.policy.allowsPlainHits
-    number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
-  }
-
-  /// Whether the validator has accepted a response, and its status is one of `statuses`, or of the manager's.
-  func accept(_ record: ResponseRecord, _ statuses: AcceptedStatuses?) -> Bool {
-    if statuses == nil, record.isAccepted(by: self) { return true }
-    return record.validator == validator && (statuses ?? acceptedStatuses).contains(record.status)
-  }
-
-  /// Whether a request with these options may be a plain hit of its manager.
-  func apply(to options: RequestOptions.Storage?) -> Bool {
-    guard let options else { return isPolicyPlain }
-    guard options.values.policy?.allowsPlainHits ?? isPolicyPlain, options.values.reads.contains(.memory),
-      options.values.key == nil, options.values.clock == nil, options.values.memory == nil, options.values.store == nil,
-      options.values.validator == nil, options.values.interceptor == nil
-    else { return false }
-    return options.isValid
-  }
-}
-
-extension LoadPolicy {
-  /// Whether every fresh response in memory is a hit.
-  fileprivate var allowsPlainHits: Bool {
-    switch self {
-    case .standard, .staleWhileRevalidate: true
-    case .reload, .memoryElseReload, .cacheFirst, .revalidate, .cacheOnly: false
-    }
-  }
 }
 
 extension ResourceManager.Configuration {

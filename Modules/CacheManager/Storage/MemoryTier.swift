@@ -1,6 +1,5 @@
 internal import CacheCore
 internal import HTTPTypes
-internal import Synchronization
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -16,6 +15,13 @@ struct VariantIndex: Sendable {
   var records: [ResponseRecord] = []
 
   func metadata(of variant: String) -> StoredMetadata? { records.first { $0.variant == variant }?.metadata }
+
+  /// Records that the index has one record alone, if it does.
+  ///
+  /// - Parameter position: A position of the resource's epoch at which the index was current.
+  func confirm(at position: UInt64) {
+    if records.count == 1 { records[0].confirm(at: position) }
+  }
 
   /// Replaces the record of the same variant, or adds the first one.
   mutating func put(_ record: ResponseRecord) {
@@ -39,7 +45,11 @@ struct MemoryTier: Sendable {
 
   /// - Parameter key: The key of the resource, without a variant or a transform.
   func index(of key: CacheKey) -> VariantIndex? {
-    store.entry(for: key.with(transform: Self.indexTransform))?.value(as: VariantIndex.self)
+    // A change that this reading misses advances the epoch after this position, before it returns.
+    let position = ResourceEpoch(of: key).position
+    let index = store.entry(for: key.with(transform: Self.indexTransform))?.value(as: VariantIndex.self)
+    index?.confirm(at: position)
+    return index
   }
 
   /// Records metadata in one step, unless memory has later metadata for the variant or `isAllowed` returns `false`.
@@ -72,30 +82,53 @@ struct MemoryTier: Sendable {
     }
   }
 
-  /// Changes the index of a resource in one step.
+  /// Changes the index of a resource in one step. If the index then has one record, the record is confirmed, so the first hit is
+  /// plain.
+  ///
+  /// The record is confirmed at the position to which this change advances the epoch, unless another change has advanced it since
+  /// this one began. Every change, removal and purge is visible before it advances the epoch, and advances it before it returns.
+  /// One that advanced the epoch before this change began is therefore in the index that this change has read. One that advances
+  /// it later ends the confirmation before it returns. If two changes overlap, the second to advance the epoch confirms no record.
+  /// If the store evicts the index, its record is not outdated, and the next change advances the epoch all the same.
   ///
   /// - Returns: Whether memory now has the index that `change` made.
   func change(_ resource: String, _ change: (inout VariantIndex) -> Bool) -> Bool {
     let key = CacheKey(resource: resource)
+    let epoch = ResourceEpoch(of: key)
+    let position = epoch.position
     var isUnchanged = false
+    var index = VariantIndex()
     let hasChanged = store.update(key.with(transform: Self.indexTransform)) { entry in
       let known = entry?.value(as: VariantIndex.self)
-      var index = known ?? VariantIndex()
+      index = known ?? VariantIndex()
       guard change(&index) else {
         isUnchanged = known != nil
         return .keep
       }
       return index.entry().map { .replace($0) } ?? .remove
     }
+    if isUnchanged { return hasChanged }
     // Values of an index that was evicted may have to go, too. A store that refuses an index has removed the former one.
-    if !isUnchanged { ResourceEpoch(of: key).advance() }
+    let next = epoch.advance()
+    if hasChanged, next == position &+ 1 { index.confirm(at: next) }
     return hasChanged
   }
 
   /// Returns the value of `key` if it was made from the body that `metadata` describes.
-  func value<Value: Sendable>(of key: CacheKey, for metadata: StoredMetadata, as type: Value.Type) -> Value? {
-    guard let entry = store.entry(for: key), entry.revision == metadata.revision else { return nil }
-    return entry.value(as: type)
+  ///
+  /// - Parameter record: The record of the metadata, or `nil` if memory may have another one. If a 304 has replaced the record to
+  ///   which the entry refers, the entry then refers to this one, so the next hit is plain.
+  func value<Value: Sendable>(
+    of key: CacheKey, for metadata: StoredMetadata, _ record: ResponseRecord? = nil, as type: Value.Type
+  ) -> Value? {
+    guard let entry = store.entry(for: key), entry.revision == metadata.revision, let value = entry.value(as: type) else {
+      return nil
+    }
+    // A record that is outdated by now is not current, so it makes no hit.
+    if let record, entry.record !== record, record.isPlain, record.revision == entry.revision {
+      store.update(key) { $0 === entry ? .replace(MemoryEntry(entry, record: record)) : .keep }
+    }
+    return value
   }
 
   @discardableResult
@@ -107,20 +140,6 @@ struct MemoryTier: Sendable {
       MemoryEntry(
         value, cost: overflow ? .max : sum, revision: metadata.revision, expiration: metadata.memoryExpiration, record: record),
       for: key)
-  }
-
-  /// Makes the next hit of a value possible without the index.
-  ///
-  /// - Parameters:
-  ///   - record: The only record of the index.
-  ///   - entry: The value's entry, which was made from the response.
-  ///   - position: The position of the resource's epoch before the index was read.
-  ///   - rules: The rules that accept the response, or `nil` if the request had its own.
-  func confirm(_ record: ResponseRecord, _ entry: MemoryEntry, of key: CacheKey, at position: UInt64, by rules: PlainRules?) {
-    record.confirm(at: position, by: rules)
-    // Since the value was stored, a 304 has replaced the record.
-    guard entry.record !== record else { return }
-    store.update(key) { $0 === entry ? .replace(MemoryEntry(entry, record: record)) : .keep }
   }
 
   func remove(_ resource: String) {
@@ -156,119 +175,5 @@ extension StoredMetadata {
   fileprivate var approximateSize: Int {
     let fields = response.headerFields
     return fields.indices.reduce(256) { $0 + fields[$1].name.rawName.utf8.count + fields[$1].value.utf8.count }
-  }
-}
-
-/// The record of a response in the memory store. The index of its resource and the values that were made from its body refer to
-/// it, so that a hit needs only the value's entry.
-///
-/// The metadata of a record never changes. A 304 puts a new record into the index.
-final class ResponseRecord: Sendable {
-  let variant: String
-  let metadata: StoredMetadata
-  /// Whether the response belongs to the URI that names the resource, as nearly always. It does not if it is stored under a
-  /// caller's key or came from a mirror.
-  let isNamesake: Bool
-  /// The validator that stored or used the response last. Another one may refuse it.
-  let validator: ComponentID?
-  // A hit reads these copies without the indirections of the metadata.
-  let response: HTTPResponse
-  let revision: Revision
-  let status: Int
-  let freshness: Freshness
-
-  private let epoch: ResourceEpoch
-  private let confirmedPosition = Atomic(ResourceEpoch.never)
-  private let acceptor = Atomic<UInt64>(0)
-  private let uses = Atomic(0)
-
-  init(_ metadata: StoredMetadata, _ key: CacheKey, by validator: (any ResponseValidator)?) {
-    (variant, self.metadata, self.validator) = (key.variant, metadata, validator?.id)
-    let parts = ResourceID.parts(of: key.resource)
-    isNamesake = parts.kind == .uri && ResourceID.isURI(parts.text, of: metadata.request)
-    (response, freshness) = (metadata.response, metadata.freshness)
-    (status, revision) = (response.status.code, metadata.revision)
-    epoch = ResourceEpoch(of: key.resource)
-  }
-
-  private init(_ other: ResponseRecord, _ metadata: StoredMetadata) {
-    (variant, isNamesake, validator, epoch) = (other.variant, other.isNamesake, other.validator, other.epoch)
-    (self.metadata, response, status) = (metadata, other.response, other.status)
-    (freshness, revision) = (metadata.freshness, metadata.revision)
-  }
-
-  func markedStale(at now: Timestamp) -> ResponseRecord { ResponseRecord(self, metadata.markedStale(at: now)) }
-
-  /// Whether plain requests may use the response if it is the only one of its resource. Such a request has no fields that select
-  /// a response, and follows redirects.
-  var isPlain: Bool {
-    variant.isEmpty && isNamesake && validator != nil && metadata.expiration == nil
-      && metadata.request.headerFields.isEmpty && status != 206 && !(300..<400).contains(status)
-  }
-
-  // MARK: Being current
-
-  /// Whether no index of the resource has changed since the record was confirmed.
-  var isCurrent: Bool { confirmedPosition.load(ordering: .relaxed) == epoch.position }
-
-  /// Records that the index listed this record alone, and that plain requests may use it.
-  ///
-  /// - Parameters:
-  ///   - position: The epoch's position before the index was read. If the index has changed since then, the confirmation has no
-  ///     effect.
-  ///   - rules: The rules that accept the response, or `nil` if the request had its own.
-  func confirm(at position: UInt64, by rules: PlainRules?) {
-    confirmedPosition.store(position, ordering: .relaxed)
-    if let rules { acceptor.store(rules.number, ordering: .relaxed) }
-  }
-
-  /// Whether the rules are known to accept the response. Rules and responses never change. `false` after other rules have
-  /// accepted the response later.
-  func isAccepted(by rules: PlainRules) -> Bool { acceptor.load(ordering: .relaxed) == rules.number }
-
-  /// Counts a hit that did not read the index. Returns whether the hit must read it, as every 16th does: the store would
-  /// otherwise evict the index of values in constant use. Threads may lose counts.
-  func countUse() -> Bool {
-    let count = uses.load(ordering: .relaxed) &+ 1
-    uses.store(count, ordering: .relaxed)
-    return count & 15 == 0
-  }
-}
-
-/// The count of changes to the indexes of a resource, in all memory stores of the process.
-///
-/// An index can be evicted before the values that it lists, so a change cannot find all records that it makes outdated. Instead,
-/// the records compare the count with its value at their confirmation. Resources share 4,096 counters. A change to one of them
-/// costs the other resources that share it a lookup of their index.
-///
-/// Proof of `@unchecked Sendable`: the counters are allocated once per process and never freed, and all access is atomic.
-struct ResourceEpoch: @unchecked Sendable {
-  /// A position that no counter has.
-  static let never = UInt64.max
-
-  private static let count = 4_096
-  private static let counters = ResourceEpoch()
-
-  private let counter: UnsafeMutablePointer<Atomic<UInt64>>
-
-  init(of resource: String) { self.init(of: CacheKey(resource: resource)) }
-
-  /// - Parameter key: The key of the resource, without a variant or a transform.
-  init(of key: CacheKey) { counter = Self.counters.counter + (key.fingerprint >> (Int.bitWidth / 2)) & (Self.count - 1) }
-
-  private init() {
-    counter = .allocate(capacity: Self.count)
-    for number in 0..<Self.count { (counter + number).initialize(to: Atomic(0)) }
-  }
-
-  var position: UInt64 { counter.pointee.load(ordering: .acquiring) }
-
-  /// Records a change. It must be called after the change is visible to lookups: a record that is confirmed with the new position
-  /// was read from the changed index.
-  func advance() { counter.pointee.wrappingAdd(1, ordering: .releasing) }
-
-  /// Records a change to all resources.
-  static func advanceAll() {
-    for number in 0..<count { (counters.counter + number).pointee.wrappingAdd(1, ordering: .releasing) }
   }
 }

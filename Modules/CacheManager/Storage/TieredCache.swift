@@ -19,6 +19,16 @@ struct Candidate: Sendable {
   var transforms: [String: Int64?] = [:]
   /// Whether only transforms are stored, and not the original.
   var isInTransformsAlone = false
+  /// The record in memory that the lookup found, or `nil` if it found the response elsewhere.
+  var record: ResponseRecord? = nil
+}
+
+extension Candidate {
+  /// Creates the candidate of a response whose metadata is in memory.
+  init(_ record: ResponseRecord, of resource: String) {
+    self.init(
+      key: CacheKey(resource: resource, variant: record.variant), metadata: record.metadata, source: .memory, record: record)
+  }
 }
 
 /// The stored responses of a resource, and the plan for a request that was made from them.
@@ -95,10 +105,8 @@ struct TieredCache: Sendable {
 
   /// Looks up the resource in memory, and in a durable store that can respond without waiting. Returns `nil` if the lookup must
   /// wait.
-  ///
-  /// - Parameter isAbsentFromMemory: Whether memory is known to have no response of the resource.
-  func lookUpWithoutWaiting(_ head: HTTPRequest, isAbsentFromMemory: Bool) -> LookupResult? {
-    let known = isAbsentFromMemory ? [] : responsesInMemory()
+  func lookUpWithoutWaiting(_ head: HTTPRequest) -> LookupResult? {
+    let known = responsesInMemory()
     if let result = result(of: known, head) { return result }
     guard known.isEmpty, !Task.isCancelled, let stored = readableDisk?.variantsWithoutWaiting(of: resource) else { return nil }
     let candidates = stored.filter { !isUnusable($0.metadata) }.map {
@@ -117,8 +125,7 @@ struct TieredCache: Sendable {
       allowsStale || revalidation == nil,
       request.isResult(records[index].response)
     else { return nil }
-    return Candidate(
-      key: CacheKey(resource: resource, variant: records[index].variant), metadata: records[index].metadata, source: .memory)
+    return Candidate(records[index], of: resource)
   }
 
   /// Returns the response of a lookup that may be used now, with its body, and promotes it. Returns `nil` if there is none.
@@ -147,9 +154,9 @@ struct TieredCache: Sendable {
 
   private func responsesInMemory() -> [Candidate] {
     recordsInMemory.map { record in
-      let key = CacheKey(resource: resource, variant: record.variant)
-      let data = readableMemory?.value(of: key, for: record.metadata, as: Data.self)
-      return Candidate(key: key, metadata: record.metadata, data: data, source: .memory)
+      var candidate = Candidate(record, of: resource)
+      candidate.data = value(of: candidate, transform: "", as: Data.self)
+      return candidate
     }
   }
 
@@ -177,7 +184,7 @@ struct TieredCache: Sendable {
 
   /// Returns the value of a candidate in memory, in one transform. The empty transform is the body.
   func value<Value: Sendable>(of candidate: Candidate, transform: String, as type: Value.Type) -> Value? {
-    readableMemory?.value(of: candidate.key.with(transform: transform), for: candidate.metadata, as: type)
+    readableMemory?.value(of: candidate.key.with(transform: transform), for: candidate.metadata, candidate.record, as: type)
   }
 
   func isInMemory(_ candidate: Candidate) -> Bool { value(of: candidate, transform: "", as: Data.self) != nil }
