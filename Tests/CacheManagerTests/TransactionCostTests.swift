@@ -171,7 +171,7 @@ private struct CountingMemory: MemoryStoring {
   }
 
   func update(_ key: CacheKey, _ change: (MemoryEntry?) -> MemoryUpdate) -> Bool {
-    calls.count("index to memory")
+    calls.count(key.transform.isEmpty ? "body to memory" : "index to memory")
     return base.update(key, change)
   }
 

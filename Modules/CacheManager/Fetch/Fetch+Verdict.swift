@@ -134,7 +134,7 @@ extension Fetch {
   @inline(never)
   private func confirm(
     _ index: Int, _ metadata: StoredMetadata, _ copy: StoreChanges.Copy?, _ received: ReceivedResponse,
-    _ ticket: CommitOrder.Ticket
+    _ ticket: CommitOrder.Ticket?
   ) async throws(CacheError) -> Attempt {
     let candidate = candidate(index)
     var confirmed = candidate

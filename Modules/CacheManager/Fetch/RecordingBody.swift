@@ -57,7 +57,7 @@ final class RecordingBody: ResourceBody.Source {
   private let request: ResolvedRequest
   private let base: ResourceBody
   private let storage: Storage?
-  /// The position of the response among those with the same key, or `nil` if it is not stored.
+  /// The position of the response among those with the same key, or `nil` if it is not stored in a durable store.
   private let ticket: CommitOrder.Ticket?
   /// The part of the memory budget that the bytes use, or `nil` if they are not counted.
   private let reservation: MemoryReservation?
@@ -78,7 +78,7 @@ final class RecordingBody: ResourceBody.Source {
     self.request = request
     self.base = base
     self.storage = storage
-    ticket = storage.map { $0.cache.ticket(for: $0.candidate) }
+    ticket = storage.flatMap { $0.cache.ticket(for: $0.candidate) }
     self.reservation = reservation
     let isWhole = base.data != nil && request.destination.isMemory
     let collector = isWhole ? nil : BodyCollector(request, length: base.length, reservation)
@@ -135,21 +135,12 @@ final class RecordingBody: ResourceBody.Source {
     guard let data = base.data, request.destination.isMemory, request.store == nil, request.fleet == nil,
       case let count = Int64(data.count), count <= request.maximumBodySize
     else { return nil }
-    var mayStore = false
-    if let ticket {
-      guard let mayEnter = ticket.enterWithoutWaiting() else { return nil }
-      mayStore = mayEnter
-    }
-    defer { if mayStore { ticket?.leave() } }
     reservation?.hold(count)
     if count > 0 { progress(count) }
     var recording = Recording(data: data, count: count)
     if let storage {
-      var complete = storage.candidate
-      if complete.metadata.bodyLength != count { complete.metadata.bodyLength = count }
-      if mayStore, !isSupersededInMemory(complete) {
-        storage.cache.storeInMemory(data, complete, replacing: storage.outdated)
-      }
+      let (cache, complete) = completed(storage, count)
+      cache.storeInMemory(data, complete, replacing: storage.outdated)
       recording.metadata = complete.metadata
     }
     state.withLock { [recording] state in
@@ -224,6 +215,16 @@ final class RecordingBody: ResourceBody.Source {
 
   // MARK: Storing
 
+  /// Returns the response with the length of its body, and the view of the stores with which it is stored.
+  private func completed(_ storage: Storage, _ count: Int64) -> (cache: TieredCache, response: Candidate) {
+    var response = storage.candidate
+    if response.metadata.bodyLength != count { response.metadata.bodyLength = count }
+    guard request.isFromCaller, ticket == nil else { return (storage.cache, response) }
+    // Without a ticket, a caller's response is the latest because it arrives now, and earlier requests are outdated.
+    response.metadata.responseTime = request.clock.now
+    return (storage.cache.invalidatingEarlierRequests(), response)
+  }
+
   private func write(_ chunk: Data, _ writer: any EntryWriter) async throws(CacheError) {
     let write: @Sendable () async -> Result<Void, CacheError> = {
       do throws(CacheError) {
@@ -280,19 +281,19 @@ final class RecordingBody: ResourceBody.Source {
     guard let ending else { return }
     var recording = Recording(data: ending.data, count: ending.count)
     if let storage {
-      var candidate = storage.candidate
-      if candidate.metadata.bodyLength != ending.count { candidate.metadata.bodyLength = ending.count }
-      let complete = candidate
+      let (cache, complete) = completed(storage, ending.count)
       // Memory needs no deadline, because it takes no time.
       let outcome: Result<StoredMetadata, CacheError>?
-      if request.store == nil {
-        outcome = await store(complete, ending, storage)
-      } else if let ticket, ending.writer == nil, request.writeDeadline.isFull {
-        // The work would hold the body until the store has removed the earlier response.
-        outcome = nil
-        await storage.cache.removeReplaced(by: complete, ticket, storage.outdated, known: storage.known)
+      if let ticket {
+        if ending.writer == nil, request.writeDeadline.isFull {
+          // The work would hold the body until the store has removed the earlier response.
+          outcome = nil
+          await cache.removeReplaced(by: complete, ticket, storage.outdated, known: storage.known)
+        } else {
+          outcome = await request.writeDeadline.wait(request) { [self] in await store(complete, ending, storage, cache) }
+        }
       } else {
-        outcome = await request.writeDeadline.wait(request) { [self] in await store(complete, ending, storage) }
+        outcome = await store(complete, ending, storage, cache)
       }
       if let outcome {
         recording.metadata = try outcome.get()
@@ -300,7 +301,7 @@ final class RecordingBody: ResourceBody.Source {
         throw .slowStore
       } else {
         recording.metadata = complete.metadata
-        if ticket?.isSuperseded != true { storage.cache.storeEarly(ending.data, complete) }
+        if ticket?.isSuperseded != true { cache.storeEarly(ending.data, complete) }
         // The body is in memory, so coalesced requests need not wait for the disk.
         if ending.data != nil { ending.leader?.stored(complete, status: nil) }
       }
@@ -309,10 +310,12 @@ final class RecordingBody: ResourceBody.Source {
   }
 
   /// Stores the response, unless a later one is stored, and returns its metadata as stored.
-  private func store(_ complete: Candidate, _ ending: Ending, _ storage: Storage) async -> Result<StoredMetadata, CacheError> {
-    if let ticket, await ticket.enter() {
-      defer { ticket.leave() }
-      if await !isSuperseded(complete, storage.cache) { return await storeInOrder(complete, ending, storage) }
+  private func store(
+    _ complete: Candidate, _ ending: Ending, _ storage: Storage, _ cache: TieredCache
+  ) async -> Result<StoredMetadata, CacheError> {
+    if await ticket?.enter() ?? true {
+      defer { ticket?.leave() }
+      if await !isSuperseded(complete) { return await storeInOrder(complete, ending, storage, cache) }
     }
     ending.writer?.abort()
     ending.leader?.abandon()
@@ -321,9 +324,8 @@ final class RecordingBody: ResourceBody.Source {
   }
 
   private func storeInOrder(
-    _ complete: Candidate, _ ending: Ending, _ storage: Storage
+    _ complete: Candidate, _ ending: Ending, _ storage: Storage, _ cache: TieredCache
   ) async -> Result<StoredMetadata, CacheError> {
-    let cache = storage.cache
     var candidate = complete
     var isOnDisk = false
     if cache.surviving(complete) != nil {
@@ -375,26 +377,15 @@ final class RecordingBody: ResourceBody.Source {
   }
 
   /// Whether a later response was stored while this body was read. It may be one of another process, which has no ticket here.
-  private func isSuperseded(_ candidate: Candidate, _ cache: TieredCache) async -> Bool {
-    if isSupersededInMemory(candidate) { return true }
+  private func isSuperseded(_ candidate: Candidate) async -> Bool {
     let (key, now) = (candidate.key, request.clock.now)
+    let inMemory = request.memory.flatMap { MemoryTier(store: $0).index(of: key.resource)?.metadata(of: key.variant) }
+    if inMemory?.isLater(than: candidate.metadata, at: now) == true { return true }
     // Most bodies are read at once. The disk is not read for those.
     guard request.writes.contains(.disk), let store = request.store, now - candidate.metadata.responseTime >= .seconds(1) else {
       return false
     }
     let stored = (try? await store.variants(of: key.resource)) ?? []
-    return stored.contains { $0.key == key && Self.isLater($0.metadata, than: candidate, at: now) }
-  }
-
-  private func isSupersededInMemory(_ candidate: Candidate) -> Bool {
-    guard let memory = request.memory.map(MemoryTier.init),
-      let known = memory.index(of: candidate.key.resource)?.metadata(of: candidate.key.variant)
-    else { return false }
-    return Self.isLater(known, than: candidate, at: request.clock.now)
-  }
-
-  /// A time in the future comes from before the clock was set back, and says nothing about the order.
-  private static func isLater(_ other: StoredMetadata, than candidate: Candidate, at now: Timestamp) -> Bool {
-    other.responseTime > candidate.metadata.responseTime && other.responseTime <= now
+    return stored.contains { $0.key == key && $0.metadata.isLater(than: candidate.metadata, at: now) }
   }
 }

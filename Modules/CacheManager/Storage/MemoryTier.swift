@@ -73,10 +73,10 @@ struct MemoryTier: Sendable {
     return isRecorded ? record : nil
   }
 
-  /// Removes a variant from the index if `matches` accepts its revision.
-  func forget(_ variant: String, of resource: String, where matches: (Revision) -> Bool) {
+  /// Removes a variant from the index if `matches` accepts its metadata.
+  func forget(_ variant: String, of resource: String, where matches: (StoredMetadata) -> Bool) {
     _ = change(resource) { index in
-      guard let known = index.metadata(of: variant), matches(known.revision) else { return false }
+      guard let known = index.metadata(of: variant), matches(known) else { return false }
       index.records.removeAll { $0.variant == variant }
       return true
     }
@@ -131,15 +131,20 @@ struct MemoryTier: Sendable {
     return value
   }
 
+  /// Inserts a value in one step, unless memory has the value of a later response under the key.
   @discardableResult
   func insert<Value: Sendable>(_ value: Value, cost: Int, of key: CacheKey, in record: ResponseRecord) -> Bool {
     // The cost comes from a caller's transform, so it can be any number.
     let (sum, overflow) = max(0, cost).addingReportingOverflow(256 + key.resource.utf8.count)
-    let metadata = record.metadata
-    return store.insert(
-      MemoryEntry(
-        value, cost: overflow ? .max : sum, revision: metadata.revision, expiration: metadata.memoryExpiration, record: record),
-      for: key)
+    let entry = MemoryEntry(
+      value, cost: overflow ? .max : sum, revision: record.revision, expiration: record.metadata.memoryExpiration,
+      record: record)
+    return store.update(key) { known in
+      guard let known = known?.record as? ResponseRecord, known.revision != record.revision,
+        known.metadata.responseTime > record.metadata.responseTime
+      else { return .replace(entry) }
+      return .keep
+    }
   }
 
   func remove(_ resource: String) {

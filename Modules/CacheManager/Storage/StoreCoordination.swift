@@ -188,17 +188,17 @@ final class StoreDeadline: Sendable {
   }
 }
 
-/// The order in which the responses of this process are stored. An older response never replaces a later one, however late its
-/// body ends.
+/// The order in which the responses of this process are stored in durable stores. An older response never replaces a later one,
+/// however late its body ends.
 ///
 /// Two requests for one resource can run at once, for example after a purge or with the policy `reload`. Each response takes a
 /// ticket when its head arrives. For each key, one ticket at a time changes the stores, and none after a ticket of a later
 /// response. A key is forgotten with its last ticket.
 final class CommitOrder: Sendable {
-  /// A key in one store.
+  /// A key in one durable store.
   fileprivate struct Subject: Hashable {
     let key: CacheKey
-    let store: ComponentID?
+    let store: ComponentID
   }
 
   /// The position of a response among those with the same key. Responses that arrived at the same time have the order of their
@@ -253,8 +253,8 @@ final class CommitOrder: Sendable {
   /// - Parameters:
   ///   - key: The key of the response.
   ///   - isFromCaller: Whether the response is one that the caller stores.
-  ///   - store: The store that the order protects.
-  func ticket(for key: CacheKey, _ responseTime: Timestamp, isFromCaller: Bool, in store: ComponentID?) -> Ticket {
+  ///   - store: The durable store that the order protects.
+  func ticket(for key: CacheKey, _ responseTime: Timestamp, isFromCaller: Bool, in store: ComponentID) -> Ticket {
     let number = last.add(1, ordering: .relaxed).newValue
     let subject = Subject(key: key, store: store)
     change(subject) { $0.tickets += 1 }
@@ -297,17 +297,11 @@ final class CommitOrder: Sendable {
     /// - Returns: Whether this response may change them now, until ``leave()``. `false` if a later response has begun to.
     func enter() async -> Bool {
       while true {
-        if let mayEnter = enterWithoutWaiting() { return mayEnter }
-        await wait()
-      }
-    }
-
-    /// Like ``enter()``, but returns `nil` if another response with the same key is changing the stores.
-    func enterWithoutWaiting() -> Bool? {
-      switch order.change(subject, { $0.turn(position) }) {
-      case .own: true
-      case .over: false
-      case .later: nil
+        switch order.change(subject, { $0.turn(position) }) {
+        case .own: return true
+        case .over: return false
+        case .later: await wait()
+        }
       }
     }
 

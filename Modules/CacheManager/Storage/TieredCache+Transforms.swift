@@ -134,7 +134,7 @@ extension TieredCache {
   /// An older value does not replace a later one, and a removed response is not stored again. Values that this one outdates are
   /// removed.
   func storeTransform(_ data: Data, _ candidate: Candidate, in store: any CacheStore) async {
-    let ticket = ticket(for: candidate)
+    let ticket = ticket(for: candidate, in: store)
     guard await ticket.enter() else { return }
     defer { ticket.leave() }
     guard var survivor = surviving(candidate),
@@ -161,7 +161,7 @@ extension TieredCache {
 
   /// Stores the original of a value that cannot be stored itself, unless the original is already stored.
   func storeOriginal(_ data: Data, insteadOfTransformOf candidate: Candidate, in store: any CacheStore) async {
-    let ticket = ticket(for: candidate)
+    let ticket = ticket(for: candidate, in: store)
     guard await ticket.enter() else { return }
     defer { ticket.leave() }
     let revision = candidate.metadata.revision

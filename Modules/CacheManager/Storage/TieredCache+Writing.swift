@@ -14,10 +14,15 @@ extension TieredCache {
   private var writableDisk: (any CacheStore)? { request.writes.contains(.disk) ? request.store : nil }
 
   /// Registers a response whose head has arrived, so that it does not replace a later one.
-  func ticket(for candidate: Candidate) -> CommitOrder.Ticket {
+  ///
+  /// - Returns: `nil` if the request has no durable store. Memory compares the times of the responses in each of its steps.
+  func ticket(for candidate: Candidate) -> CommitOrder.Ticket? {
+    request.store.map { ticket(for: candidate, in: $0) }
+  }
+
+  func ticket(for candidate: Candidate, in store: any CacheStore) -> CommitOrder.Ticket {
     request.stores.order.ticket(
-      for: candidate.key, candidate.metadata.responseTime, isFromCaller: request.isFromCaller,
-      in: request.store?.id ?? request.memory?.id)
+      for: candidate.key, candidate.metadata.responseTime, isFromCaller: request.isFromCaller, in: store.id)
   }
 
   /// Runs a change of the durable store, and waits for it until the deadline. A removal must happen, so it is not run with this
@@ -86,8 +91,13 @@ extension TieredCache {
 
   private func storeNew(_ data: Data?, _ candidate: Candidate) {
     if data != nil {
-      storeInMemory(data, candidate) { _ in true }
+      // A removal is in the log before it reaches memory, so a response that is removed now is refused here or removed there.
+      storeInMemory(data, candidate) { _ in
+        request.invalidations.outcome(for: candidate.key, candidate.metadata, since: logPosition) != .hard
+      }
     } else if let memory = writableMemory {
+      // Memory alone has nothing that would refuse an earlier response, so the log does.
+      if request.store == nil { request.invalidations.advance(removing: resource) }
       correct(memory, candidate) { _ in true }
     }
   }
@@ -133,7 +143,10 @@ extension TieredCache {
   }
 
   /// Like ``store(_:_:_:isOnDisk:replacing:known:)``, for a request without a durable store.
-  func storeInMemory(_ data: Data, _ candidate: Candidate, replacing outdated: [Candidate]) {
+  ///
+  /// It needs no order: each of its steps leaves a later response in memory as it is. Of responses that arrived at the same time,
+  /// the last one to be stored remains. A body is used only with the metadata of its own response.
+  func storeInMemory(_ data: Data?, _ candidate: Candidate, replacing outdated: [Candidate]) {
     replaceInMemory(data, candidate)
     if !outdated.isEmpty { forgetInMemory(outdated.filter { $0.key != candidate.key }) }
     settleInMemory(candidate)
@@ -143,7 +156,10 @@ extension TieredCache {
     let survivor = surviving(candidate)
     if let survivor { storeNew(data, survivor) }
     if writableMemory == nil || survivor == nil, let other = request.memory {
-      MemoryTier(store: other).forget(candidate.key.variant, of: resource) { $0 != candidate.metadata.revision }
+      let now = request.clock.now
+      MemoryTier(store: other).forget(candidate.key.variant, of: resource) {
+        $0.revision != candidate.metadata.revision && !$0.isLater(than: candidate.metadata, at: now)
+      }
     }
   }
 
@@ -177,13 +193,18 @@ extension TieredCache {
   ///
   /// - Parameters:
   ///   - content: The confirmed body.
-  ///   - ticket: The ticket of the 304.
-  func confirm(_ candidate: Candidate, _ content: Content, _ ticket: CommitOrder.Ticket) async {
+  ///   - ticket: The ticket of the 304, or `nil` without a durable store.
+  func confirm(_ candidate: Candidate, _ content: Content, _ ticket: CommitOrder.Ticket?) async {
     guard let candidate = surviving(candidate) else { return }
-    if await change(candidate.key, { await confirmInOrder(candidate, content, ticket) }) == nil, !ticket.isSuperseded {
-      confirmInMemory(candidate, content) { $0?.revision == candidate.metadata.revision }
+    defer { request.observe(.revalidated(key: candidate.key)) }
+    if let ticket {
+      guard await change(candidate.key, { await confirmInOrder(candidate, content, ticket) }) == nil, !ticket.isSuperseded else {
+        return
+      }
     }
-    request.observe(.revalidated(key: candidate.key))
+    // The metadata of another body, or later metadata of this one, stays.
+    confirmInMemory(candidate, content) { $0?.revision == candidate.metadata.revision }
+    if ticket == nil { settleInMemory(candidate) }
   }
 
   private func confirmInOrder(_ candidate: Candidate, _ content: Content, _ ticket: CommitOrder.Ticket) async {
@@ -258,9 +279,11 @@ extension TieredCache {
   func update(_ candidate: Candidate) async {
     guard let candidate = surviving(candidate) else { return }
     let ticket = ticket(for: candidate)
-    if await change(candidate.key, { await updateAll(candidate, ticket) }) == nil, !ticket.isSuperseded {
-      updateInMemory(candidate)
+    if let ticket {
+      guard await change(candidate.key, { await updateAll(candidate, ticket) }) == nil, !ticket.isSuperseded else { return }
     }
+    updateInMemory(candidate)
+    if ticket == nil { settleInMemory(candidate) }
   }
 
   private func updateAll(_ candidate: Candidate, _ ticket: CommitOrder.Ticket) async {
@@ -295,7 +318,7 @@ extension TieredCache {
     guard let memory = request.memory else { return }
     for candidate in outdated {
       let revision = candidate.metadata.revision
-      MemoryTier(store: memory).forget(candidate.key.variant, of: resource) { $0 == revision }
+      MemoryTier(store: memory).forget(candidate.key.variant, of: resource) { $0.revision == revision }
       memory.remove(candidate.key, ifRevision: revision)
     }
   }
@@ -385,6 +408,14 @@ extension TieredCache {
     }
     try await store.remove(keys)
     if let failure { throw failure }
+  }
+}
+
+extension StoredMetadata {
+  /// Whether the response arrived later than another one. A time in the future comes from before the clock was set back, and says
+  /// nothing about the order.
+  func isLater(than other: StoredMetadata, at now: Timestamp) -> Bool {
+    responseTime > other.responseTime && responseTime <= now
   }
 }
 
