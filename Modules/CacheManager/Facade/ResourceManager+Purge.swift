@@ -63,7 +63,7 @@ extension ResourceManager {
   /// interceptor does not receive it.
   private func resource(of kind: PurgeSelection.Kind) throws(CacheError) -> String {
     switch kind {
-    case .url(let url): return try RequestSettings(ResourceRequest(url), core).resource
+    case .url(let url): return try ResolvedRequest(ResourceRequest(url), core).settings.resource
     case .prefix(let url): return ResourceID.uri(of: try HTTPRequest(resource: url)) ?? url.absoluteString
     case .key, .tag, .everything: return ""
     }

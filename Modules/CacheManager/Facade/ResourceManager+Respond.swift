@@ -55,7 +55,7 @@ extension ResourceManager {
   private func operation(
     for request: HTTPRequest, hasBody: Bool, _ options: RequestOptions
   ) throws(CacheError) -> ResponseOperation {
-    let load = ResolvedRequest(try RequestSettings(exchange: request, hasBody: hasBody, options, core))
+    let load = try ResolvedRequest(exchange: request, hasBody: hasBody, options, core)
     guard !core.flights.isClosed else { throw load.managerIsClosed }
     return ResponseOperation(
       load, core: core, name: configuration.cacheName, wait: CoalescingWait(limit: configuration.collapseTimeout))
@@ -116,7 +116,7 @@ extension ResourceManager {
     to request: HTTPRequest, storingUpTo limit: Int64, options: RequestOptions
   ) async throws(CacheError) -> (response: CachedResponse, request: HTTPRequest) {
     guard let url = request.absoluteURL else { throw CacheError(.invalidURL, reason: "the request has no URL") }
-    let rules = ResolvedRequest(try RequestSettings(exchange: request, hasBody: false, options, core))
+    let rules = try ResolvedRequest(exchange: request, hasBody: false, options, core)
     var hop = RedirectHop(request: request, url: url)
     while true {
       let response = try await respond(to: hop.request, options: options)

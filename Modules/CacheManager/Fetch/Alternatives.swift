@@ -48,14 +48,13 @@ extension LoadOperation {
   /// The request for the original. It does not use constrained networks if there is a low-data alternative.
   private var original: ResolvedRequest {
     guard request.alternatives.contains(where: { $0.alternative.isLowData }) else { return request }
-    var parts = request.settings
-    parts.networkAccess.remove(.constrained)
-    return ResolvedRequest(parts)
+    return request.with { $0.networkAccess.remove(.constrained) }
   }
 
   private func load(_ alternative: ResolvedAlternative, _ account: TransferMeter) async throws(CacheError) -> Exchange {
     let permitted = alternative.alternative.isLowData ? request : original
-    let nested = ResolvedRequest(permitted.settings.requesting(try alternative.source.get(), as: alternative.alternative))
+    let source = try alternative.source.get()
+    let nested = permitted.with { $0.request(source, as: alternative.alternative) }
     report(.progress(LoadProgress(received: 0)))
     return try await fetch(account.metering(nested))
   }

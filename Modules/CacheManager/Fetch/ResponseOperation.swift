@@ -358,15 +358,10 @@ struct CoalescingWait: Sendable {
   /// equal selecting fields as far as those are known.
   func key(of load: ResolvedRequest, _ candidates: [Candidate]) -> CoalescingKey {
     let known = candidates.reduce(into: self) { $0.learn(Planner(load).sharingFields(of: $1.metadata)) }
-    var head = load.head
-    if head.method != .get { head.method = .get }
+    guard let names = known.selecting else { return CoalescingKey(load, sharing: load.head.comparedFields) }
     let fields = load.head.headerFields
-    if let names = known.selecting {
-      // Most requests have none of these fields.
-      head.headerFields = names.contains(where: fields.contains) ? fields.filter { names.contains($0.name) } : [:]
-    } else {
-      head.headerFields = load.head.comparedFields
-    }
-    return CoalescingKey(load, head: head, timeout: load.timeout)
+    // Most requests have none of these fields.
+    return CoalescingKey(
+      load, sharing: names.contains(where: fields.contains) ? fields.filter { names.contains($0.name) } : [:])
   }
 }

@@ -9,7 +9,7 @@ internal import Foundation
 
 extension ResolvedRequest {
   /// A key that is equal for loads of one resource that get the same response, whatever layers they write and limits they set.
-  var resourceKey: CoalescingKey { CoalescingKey(self, ignoresStorage: true) }
+  var resourceKey: CoalescingKey { CoalescingKey(ignoringStorageOf: self) }
 }
 
 /// Loads into the durable store alone. They share one transfer with other loads of the same resource.

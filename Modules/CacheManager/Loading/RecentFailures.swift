@@ -9,7 +9,7 @@ final class RecentFailures: Sendable {
     let resource: CacheKey
     /// A hash of the request. The request itself may contain credentials.
     let request: Int
-    let components: [ComponentID?]
+    let components: RequestSettings.Components
     /// The settings that decide whether a response is a failure.
     let acceptedStatuses: AcceptedStatuses
     let limits: [Duration?]
@@ -23,10 +23,9 @@ final class RecentFailures: Sendable {
       let load = load.settings
       resource = CacheKey(resource: load.resource)
       request = load.head.hashValue
-      components = [
-        load.downloader?.id, load.memory?.id, load.store?.id, load.validator?.id, load.clockIdentity,
-        load.redirectInterceptor?.id,
-      ]
+      var components = load.components
+      components.others.observer = nil
+      self.components = components
       acceptedStatuses = load.acceptedStatuses
       limits = [load.timeout, load.idleTimeout]
       maximumBodySize = load.maximumBodySize

@@ -15,6 +15,8 @@ final class Environment: Sendable {
   let interceptor: RequestInterceptor?
   /// The identity of a request's own clock. Loads with their own clocks are not coalesced, because clocks cannot be compared.
   let clockIdentity: ComponentID?
+  /// The identities of the components.
+  let identities: Identities
   /// The log of removals, which shows what was removed during a load.
   let invalidations: InvalidationLog
   /// The latest failures of loads whose policy has an interval.
@@ -43,6 +45,9 @@ final class Environment: Sendable {
     validator = configuration.validator
     observer = configuration.observer
     interceptor = configuration.interceptor
+    identities = Identities(
+      memory: memory?.id, store: store?.id, validator: validator?.id, observer: observer?.id, clock: clockIdentity,
+      redirects: interceptor.flatMap { $0.interceptsRedirects ? $0.id : nil })
     failures = RecentFailures()
     stores = StoreCoordination(configuration)
     temporarySpace = TemporarySpace(configuration.temporaryFolder, limit: configuration.maximumTemporaryBytes)
@@ -60,6 +65,12 @@ final class Environment: Sendable {
     }
   }
 
+  /// The identities of the components that store and decide. They are read once, because they are a user's code, which must not
+  /// run while a table of loads is locked.
+  struct Identities: Hashable, Sendable {
+    var memory, store, validator, observer, clock, redirects: ComponentID?
+  }
+
   private init(_ base: Environment, _ options: RequestOptions.Storage) {
     (configuration, self.options) = (base.configuration, options)
     store = options.values.store.resolved(base.store)
@@ -73,6 +84,9 @@ final class Environment: Sendable {
     observer = options.values.observer.resolved(base.observer)
     interceptor = options.values.interceptor.resolved(base.interceptor)
     clockIdentity = options.values.clock.map { ComponentID.unique(type(of: $0)) }
+    identities = Identities(
+      memory: memory?.id, store: store?.id, validator: validator?.id, observer: observer?.id, clock: clockIdentity,
+      redirects: interceptor.flatMap { $0.interceptsRedirects ? $0.id : nil })
     (invalidations, failures, stores, budget) = (base.invalidations, base.failures, base.stores, base.budget)
     temporarySpace = base.temporarySpace
     // A request with options is looked up by the rules of its manager.

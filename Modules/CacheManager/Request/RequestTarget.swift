@@ -164,44 +164,52 @@ extension HTTPRequest {
 /// A key that is equal for loads that may share one piece of work. It covers everything that can change the response or its place
 /// of storage.
 ///
-/// The key is an object because several tables contain the key of a load. It is compared with itself far more often
-/// than with another key.
-final class CoalescingKey: Hashable, Sendable {
+/// Tables compare keys under their locks, so a comparison reads only what was resolved with the load, and no user's code.
+struct CoalescingKey: Hashable, Sendable {
+  /// The use of a key.
+  private enum Purpose { case load, resource, response }
+
   private let load: ResolvedRequest
-  /// The part of the load's request that distinguishes it.
-  private let head: HTTPRequest
-  /// Whether the key ignores the layers that the load reads and writes, and its maximum body size.
-  private let ignoresStorage: Bool
-  private let timeout: Duration?
+  private let purpose: Purpose
+  /// The fields of the request that distinguish it, or `nil` for all of its fields.
+  private let fields: HTTPFields?
+  /// The hash of the parts that differ between nearly all loads. Equality compares the other parts too.
   private let hash: Int
 
-  /// - Parameters:
-  ///   - load: The load whose work may be shared.
-  ///   - head: The part of the load's request that distinguishes it, or `nil` for the whole request.
-  ///   - ignoresStorage: Whether the key is also equal for loads that use other layers or have another maximum body size.
-  ///   - timeout: The timeout of the whole transfer, if the first load's timeout applies to all loads. `nil` leaves the timeout
-  ///     out of the key.
-  init(_ load: ResolvedRequest, head: HTTPRequest? = nil, ignoresStorage: Bool = false, timeout: Duration? = nil) {
-    self.load = load
-    self.head = head ?? load.settings.head
-    self.ignoresStorage = ignoresStorage
-    self.timeout = timeout
-    hash = Self.hash(of: self.head, resource: load.settings.resource)
+  /// Creates the key of loads that get the same response and store it in the same layers.
+  init(_ load: ResolvedRequest) { self.init(load, .load) }
+
+  /// Creates the key of loads that get the same response, whatever layers they use and whatever their maximum body size is.
+  init(ignoringStorageOf load: ResolvedRequest) { self.init(load, .resource) }
+
+  /// Creates the key of requests of HTTP callers that may share one response. The timeout of the first one applies to all. A
+  /// request with another method waits for a GET.
+  ///
+  /// - Parameter fields: The fields in which the requests must be equal.
+  init(_ load: ResolvedRequest, sharing fields: HTTPFields) { self.init(load, .response, fields) }
+
+  private init(_ load: ResolvedRequest, _ purpose: Purpose, _ fields: HTTPFields? = nil) {
+    (self.load, self.purpose, self.fields) = (load, purpose, fields)
+    var hasher = Hasher()
+    hasher.combine(load.settings.resource)
+    // The sum does not depend on the order of the fields. Without the values, all requests that differ in one field would have
+    // the same hash.
+    var sum = 0
+    for field in fields ?? load.settings.head.headerFields { sum &+= field.value.hashValue }
+    hasher.combine(sum)
+    hash = hasher.finalize()
   }
 
   /// The resource under which the response is stored, unless the request is redirected.
   var resource: String { load.settings.resource }
 
-  /// Hashes the parts that differ between nearly all loads. Equality compares the other parts too.
-  private static func hash(of head: HTTPRequest, resource: String) -> Int {
-    var hasher = Hasher()
-    hasher.combine(resource)
-    // The sum does not depend on the order of the fields. Without the values, all requests that differ in one field would have
-    // the same hash.
-    var fields = 0
-    for field in head.headerFields { fields &+= field.value.hashValue }
-    hasher.combine(fields)
-    return hasher.finalize()
+  /// The part of the request that distinguishes it.
+  private var head: HTTPRequest {
+    guard let fields else { return load.settings.head }
+    var head = load.settings.head
+    head.method = .get
+    head.headerFields = fields
+    return head
   }
 
   func hash(into hasher: inout Hasher) { hasher.combine(hash) }
@@ -220,7 +228,9 @@ final class CoalescingKey: Hashable, Sendable {
   }
 
   static func == (a: CoalescingKey, b: CoalescingKey) -> Bool {
-    a === b || (a.hash == b.hash && a.head == b.head && a.timeout == b.timeout && a.isSameWork(as: b))
+    guard a.hash == b.hash, a.purpose == b.purpose else { return false }
+    if a.load === b.load, a.fields == b.fields { return true }
+    return a.head == b.head && a.isSameWork(as: b)
   }
 
   private func isSameWork(as other: CoalescingKey) -> Bool {
@@ -228,31 +238,23 @@ final class CoalescingKey: Hashable, Sendable {
     // The stores compare resources byte by byte, but `String` does not. Resources that are equal as strings can have different
     // bytes.
     guard mine.resource.utf8.elementsEqual(others.resource.utf8) else { return false }
-    return mine.policy == others.policy && mine.staleFallback == others.staleFallback
+    guard purpose != .response || mine.timeout == others.timeout else { return false }
+    let isSameStorage =
+      purpose == .resource
+      || (mine.reads == others.reads && mine.writes == others.writes && mine.maximumBodySize == others.maximumBodySize)
+    return isSameStorage && mine.policy == others.policy && mine.staleFallback == others.staleFallback
       && mine.outage?.code == others.outage?.code && mine.outage?.reason == others.outage?.reason
-      && reads == other.reads && writes == other.writes
       && mine.expiration == others.expiration && mine.acceptedStatuses == others.acceptedStatuses
       && mine.redirectLimit == others.redirectLimit && mine.allowsInsecureRedirects == others.allowsInsecureRedirects
-      && mine.networkAccess == others.networkAccess && largestBody == other.largestBody
-      && mine.idleTimeout == others.idleTimeout && Self.areEquivalent(mine.alternatives, others.alternatives)
-      && mine.components == others.components && mine.isNested == others.isNested
+      && mine.networkAccess == others.networkAccess && mine.idleTimeout == others.idleTimeout
+      && Self.areEquivalent(mine.alternatives, others.alternatives) && mine.hasSameComponents(as: others)
+      && mine.isNested == others.isNested
   }
-
-  private var reads: CacheLayers { ignoresStorage ? .all : load.settings.reads }
-  private var writes: CacheLayers { ignoresStorage ? .all : load.settings.writes }
-  private var largestBody: Int64 { ignoresStorage ? 0 : load.settings.maximumBodySize }
 
   /// Compares alternatives by their kinds and by the requests that would be sent to them.
   private static func areEquivalent(_ mine: [ResolvedAlternative], _ others: [ResolvedAlternative]) -> Bool {
     mine.elementsEqual(others) { a, b in
       a.alternative == b.alternative && (try? a.source.get().head) == (try? b.source.get().head)
     }
-  }
-}
-
-extension RequestSettings {
-  /// The identities of the components that respond, store and decide.
-  fileprivate var components: [ComponentID?] {
-    [downloader?.id, memory?.id, store?.id, validator?.id, observation?.observer.id, clockIdentity, redirectInterceptor?.id]
   }
 }

@@ -22,6 +22,13 @@ final class ResolvedRequest: Sendable {
     self.init(try RequestSettings(request, core, id: id))
   }
 
+  /// Creates the request of an HTTP caller, which is sent unchanged.
+  convenience init(
+    exchange request: HTTPRequest, hasBody: Bool, _ options: RequestOptions, _ core: LoadCoordinator
+  ) throws(CacheError) {
+    self.init(try RequestSettings(exchange: request, hasBody: hasBody, options, core))
+  }
+
   /// Returns the load with the settings that `change` has changed.
   func with(_ change: (inout RequestSettings) -> Void) -> ResolvedRequest {
     var changed = settings
@@ -178,7 +185,8 @@ struct RequestSettings: Sendable {
   /// The URL of the load, or `nil` if ``head`` states it. HTTP requests of `respond(to:)` need a URL only for errors and events.
   private var statedURL: URL?
   var body: RequestBody?
-  var downloader: (any Downloader)?
+  var downloader: (any Downloader)? { didSet { downloaderID = downloader?.id } }
+  private(set) var downloaderID: ComponentID?
   var isFromSchemeHandler: Bool
   /// The alternative sources. Empty for the load of an alternative.
   var alternatives: [ResolvedAlternative] = []
@@ -248,7 +256,7 @@ struct RequestSettings: Sendable {
     self.environment = environment
     head = source.head
     statedURL = source.url
-    downloader = source.downloader
+    (downloader, downloaderID) = (source.downloader, source.downloader?.id)
     isFromSchemeHandler = source.isFromSchemeHandler
     self.body = body
     partition = options.partition
@@ -356,19 +364,33 @@ struct RequestSettings: Sendable {
     alternatives = sources.map { ResolvedAlternative($0, request, environment) }
   }
 
-  /// Returns the settings for loading an alternative in place of the original.
-  func requesting(_ source: RequestTarget, as alternative: AlternativeSource) -> RequestSettings {
-    var load = self
-    (load.head, load.statedURL) = (source.head, source.url)
-    (load.downloader, load.isFromSchemeHandler) = (source.downloader, source.isFromSchemeHandler)
-    load.alternatives = []
+  /// Makes the load request an alternative in place of the original.
+  mutating func request(_ source: RequestTarget, as alternative: AlternativeSource) {
+    (head, statedURL) = (source.head, source.url)
+    (downloader, isFromSchemeHandler) = (source.downloader, source.isFromSchemeHandler)
+    alternatives = []
     switch alternative {
-    case .mirror: load.role = .mirror
+    case .mirror: role = .mirror
     case .lowData:
-      load.role = .lowData
-      load.resource = resource(of: source.head, at: load.url)
+      role = .lowData
+      resource = resource(of: head, at: url)
     }
-    return load
+  }
+}
+
+extension RequestSettings {
+  /// The identities of the components that respond, store and decide.
+  struct Components: Hashable, Sendable {
+    var downloader: ComponentID?
+    var usesStores: Bool
+    var others: Environment.Identities
+  }
+
+  var components: Components { Components(downloader: downloaderID, usesStores: usesStores, others: environment.identities) }
+
+  func hasSameComponents(as other: RequestSettings) -> Bool {
+    environment === other.environment
+      ? downloaderID == other.downloaderID && usesStores == other.usesStores : components == other.components
   }
 }
 
