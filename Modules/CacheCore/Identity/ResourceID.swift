@@ -41,6 +41,7 @@ public enum ResourceID {
 
   /// Returns the parts of a text that `make` returned.
   package static func parts(of resource: String) -> Parts {
+    guard resource.utf8.first == mark.utf8.first else { return Parts(partition: nil, text: resource, kind: .uri) }
     // Compares bytes, not characters: a partition or a key may begin with a combining mark, which would hide the letter after the
     // control character.
     var rest = resource.utf8[...]
@@ -123,15 +124,22 @@ public enum ResourceID {
     guard let scheme = request.scheme, scheme == "http" || scheme == "https", let authority = request.authority,
       isInNormalForm(authority, scheme)
     else { return uri(of: request) == text }
-    var rest = text.utf8[...]
-    func take(_ part: String) -> Bool {
-      guard rest.starts(with: part.utf8) else { return false }
-      rest = rest.dropFirst(part.utf8.count)
-      return true
-    }
-    guard take(scheme), take("://"), take(authority) else { return false }
     let path = request.path ?? ""
-    return rest.elementsEqual((path.isEmpty ? "/" : path).utf8)
+    var text = text
+    return text.withUTF8 { bytes in
+      var place = 0
+      // Views of a string's bytes are slower by far, and every stored response is compared.
+      func take(_ part: String) -> Bool {
+        var part = part
+        return part.withUTF8 { part in
+          guard bytes.count - place >= part.count else { return false }
+          for index in part.indices where bytes[place + index] != part[index] { return false }
+          place += part.count
+          return true
+        }
+      }
+      return take(scheme) && take("://") && take(authority) && take(path.isEmpty ? "/" : path) && place == bytes.count
+    }
   }
 
   /// Returns whether an authority needs no change, as is usually the case. It must consist of lowercase letters, digits, dots and

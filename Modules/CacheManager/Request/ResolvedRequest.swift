@@ -260,7 +260,13 @@ struct RequestSettings: Sendable {
     isFromSchemeHandler = source.isFromSchemeHandler
     self.body = body
     partition = options.partition
-    resource = Self.resource(of: source.head, at: source.url, key: options.key, options.partition, environment.cacheKey)
+    // The text of most URLs is the effective URI already.
+    resource =
+      if options.key == nil, environment.cacheKey == nil, let uri = source.url.flatMap(ResourceID.plainURI) {
+        ResourceID.make(uri: uri, partition: options.partition)
+      } else {
+        Self.resource(of: source.head, at: source.url, key: options.key, options.partition, environment.cacheKey)
+      }
     observation = environment.observer.map { LoadObservation($0, of: id) }
     policy = environment.policy
     staleFallback = environment.staleFallback
