@@ -73,6 +73,12 @@ struct Exchange: Shareable {
     }
   }
 
+  /// Makes several changes, which cost as much as one: each checks for exclusive access.
+  mutating func change(_ change: (inout Parts) -> Void) {
+    if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.parts) }
+    change(&storage.parts)
+  }
+
   /// Returns a copy that `change` has changed.
   func with(_ change: (inout Parts) -> Void) -> Exchange {
     var changed = storage.parts
@@ -102,14 +108,17 @@ struct Exchange: Shareable {
 
   // MARK: The end of a load
 
-  /// Adds the result of a body that was read to its end.
+  /// Replaces the body that was being recorded by the result of reading it to its end.
   mutating func complete(with recording: RecordingBody.Recording) {
-    self.body = recording.data.map { ResourceBody($0) } ?? .none
-    if !self.isStored {
-      self.metadata.bodyLength = recording.count
-    } else if let metadata = recording.metadata, self.validation != .notModified {
-      // A copy under another variant does not have the metadata that was confirmed.
-      self.metadata = metadata
+    change {
+      $0.recording = nil
+      $0.body = recording.data.map { ResourceBody($0) } ?? .none
+      if !$0.isStored {
+        $0.metadata.bodyLength = recording.count
+      } else if let metadata = recording.metadata, $0.validation != .notModified {
+        // A copy under another variant does not have the metadata that was confirmed.
+        $0.metadata = metadata
+      }
     }
   }
 

@@ -276,7 +276,10 @@ extension Fetch {
     return forwarded
   }
 
-  func lifetimeLeft(_ metadata: StoredMetadata) -> Duration { metadata.freshness.freshUntil - request.clock.now }
+  /// The remaining time of freshness, or `nil` for a load, whose caller receives no status.
+  func lifetimeLeft(_ metadata: StoredMetadata) -> Duration? {
+    request.destination.isStream ? metadata.freshness.freshUntil - request.clock.now : nil
+  }
 }
 
 extension CacheError {

@@ -65,8 +65,10 @@ extension Fetch {
     // A response to an unsafe method makes earlier requests outdated.
     let cache = head.method == .get ? cache : cache.invalidatingEarlierRequests()
     var response = response(received, metadata, source: origin)
-    response.validation = selectsStored ? .modified : .notAttempted
-    response.status.lifetimeLeft = lifetimeLeft(metadata)
+    response.change {
+      $0.validation = selectsStored ? .modified : .notAttempted
+      $0.status.lifetimeLeft = lifetimeLeft(metadata)
+    }
     try await record(
       received.response.body, metadata, variant, replacing: outdated, in: cache, received.reservation, as: &response)
     return response
@@ -97,9 +99,11 @@ extension Fetch {
       storing: isStored
         ? .init(cache: cache, candidate: candidate, outdated: outdated, known: candidates, omitsOriginal: omitsOriginal) : nil,
       writer: writer, leader: leader, lease: lease, reservation: reservation)
-    if !response.isStored { (response.key, response.metadata, response.isStored) = (candidate.key, candidate.metadata, true) }
-    response.recording = recording
-    response.status.isStored = writer != nil || recording.mayFitInMemory
+    response.change {
+      if !$0.isStored { ($0.key, $0.metadata, $0.isStored) = (candidate.key, candidate.metadata, true) }
+      $0.recording = recording
+      $0.status.isStored = writer != nil || recording.mayFitInMemory
+    }
     guard request.destination.isStream else { return }
     guard body.length != 0 else {
       // A caller may not read the end of an empty body.
@@ -220,8 +224,10 @@ extension Fetch {
     let status = received.head.status.code
     lease?.endWithoutSharing(isTypical: status != 304 && status < 500)
     var response = response(received, unstored(received), source: origin)
-    response.validation = selectsStored ? .modified : .notAttempted
-    response.isShareable = isShareable
+    response.change {
+      $0.validation = selectsStored ? .modified : .notAttempted
+      $0.isShareable = isShareable
+    }
     guard !request.destination.isStream else { return response }
     if request.acceptedStatuses.contains(received.head.status.code), !request.destination.isStore {
       response.recording = RecordingBody(received.response.body, for: request, reservation: received.reservation)

@@ -9,8 +9,6 @@ internal import HTTPTypes
 /// response.
 struct Fetch: Sendable {
   let request: ResolvedRequest
-  /// The head of the request: the caller's, or that of a redirect.
-  let head: HTTPRequest
   /// The redirect that led to this request, or `nil` for the caller's own request.
   let hop: RedirectHop?
   let priority: LoadPriority
@@ -43,7 +41,6 @@ struct Fetch: Sendable {
     self.request = request
     self.hop = hop
     self.priority = priority
-    head = hop?.request ?? request.head
     let resource = hop.map { request.resource(ofTarget: $0.request) } ?? request.settings.resource
     self.cache = cache ?? TieredCache(request, resource: resource)
   }
@@ -58,6 +55,8 @@ struct Fetch: Sendable {
     case respond(HTTPResponse)
   }
 
+  /// The head of the request: the caller's, or that of a redirect.
+  var head: HTTPRequest { hop?.request ?? request.settings.head }
   /// The URL of this request in events.
   var observedURL: LoadURL { hop.map { LoadURL($0.url) } ?? request.observedURL }
 
@@ -139,7 +138,7 @@ struct Fetch: Sendable {
   }
 
   func hit(_ metadata: StoredMetadata) -> CacheStatus {
-    CacheStatus("", hitFor: metadata.freshness.freshUntil - request.clock.now)
+    CacheStatus("", hitFor: lifetimeLeft(metadata))
   }
 
   /// Returns a stored response after the origin has responded. Bytes from before a removal are not used any more.

@@ -163,7 +163,6 @@ struct LoadOperation: Sendable {
           exchange = try await fetch.recover(from: error, received)
           continue
         }
-        exchange.recording = nil
       }
       if let received = exchange.received { exchange.metrics = received.metrics(at: request.clock.uptime) }
       if let reason = exchange.fallbackReason { exchange.fallbackReason = named(reason, fetch.hop) }

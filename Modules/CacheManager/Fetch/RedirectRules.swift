@@ -8,13 +8,19 @@ internal import Foundation
 #endif
 
 /// One request of a chain of redirects.
-struct RedirectHop: Sendable {
-  var request: HTTPRequest
-  var url: URL
+///
+/// It is an object, because most loads have none, and every stage of a load reserves space for it.
+final class RedirectHop: Sendable {
+  let request: HTTPRequest
+  let url: URL
   /// The body of the request.
-  var body: RequestBody?
+  let body: RequestBody?
   /// The URLs that redirected before it, in order.
-  var chain: [URL] = []
+  let chain: [URL]
+
+  init(request: HTTPRequest, url: URL, body: RequestBody? = nil, chain: [URL] = []) {
+    (self.request, self.url, self.body, self.chain) = (request, url, body, chain)
+  }
 }
 
 /// The rules for redirects (RFC 9110 §15.4).
@@ -88,10 +94,8 @@ enum RedirectRules {
     guard let url = request.absoluteURL else {
       throw CacheError(.redirectRefused, reason: "the interceptor's request has no URL")
     }
-    var changed = proposal
-    (changed.request, changed.url) = (request, url)
-    if request.method != proposal.request.method { changed.body = nil }
-    return changed
+    return RedirectHop(
+      request: request, url: url, body: request.method == proposal.request.method ? proposal.body : nil, chain: proposal.chain)
   }
 
   /// Checks the rules that no interceptor can override.
