@@ -84,13 +84,12 @@ struct WaiterTests {
     let flights = Flights(InvalidationLog())
     let fixture = try ManagerFixture()
     let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.core)
-    let waiter = Waiter<Exchange>(LoadPriority(), wantsProgress: true)
-    let (flight, _) = try #require(flights.join(nil, load, waiter))
+    let (waiter, _) = try #require(flights.join(nil, load, WaiterNeeds<Exchange>(wantsProgress: true)))
 
-    for count in 1...1_000 { flight.report(.progress(LoadProgress(received: Int64(count)))) }
-    flight.end(.failure(.cancelled))
+    for count in 1...1_000 { waiter.flight.report(.progress(LoadProgress(received: Int64(count)))) }
+    waiter.flight.end(.failure(.cancelled))
 
-    guard case .progress(let progress) = await waiter.next(), case .end = await waiter.next() else {
+    guard case .progress(let progress) = await waiter.next(), case .ended = await waiter.next() else {
       Issue.record("the waiter gets one report and the end")
       return
     }
@@ -102,22 +101,23 @@ struct WaiterTests {
     let flights = Flights(InvalidationLog())
     let fixture = try ManagerFixture()
     let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.core)
-    let waiter = Waiter<Exchange>(LoadPriority(), wantsProgress: true)
-    let (first, _) = try #require(flights.join(nil, load, waiter))
+    let needs = WaiterNeeds<Exchange>(wantsProgress: true)
+    let (first, _) = try #require(flights.join(nil, load, needs))
     let key = FlightKey.bytes(CoalescingKey(load))
-    let (second, _) = try #require(flights.join(key, load, Waiter<Exchange>(LoadPriority())))
-    first.report(.progress(LoadProgress(received: 1)))
-    second.report(.progress(LoadProgress(received: 2)))
-    first.end(.failure(.cancelled))
-    while case .progress = await waiter.next() {}
+    let (second, _) = try #require(flights.join(key, load, WaiterNeeds<Exchange>()))
+    first.flight.report(.progress(LoadProgress(received: 1)))
+    second.flight.report(.progress(LoadProgress(received: 2)))
+    first.flight.end(.failure(.cancelled))
+    while case .progress = await first.next() {}
 
-    _ = try #require(flights.join(key, load, waiter))
+    let (waiter, isNew) = try #require(flights.join(key, load, needs))
+    #expect(!isNew)
 
     guard case .progress(let progress) = await waiter.next() else {
       Issue.record("the waiter gets the progress of its flight")
       return
     }
     #expect(progress.received == 2)
-    second.end(.failure(.cancelled))
+    second.flight.end(.failure(.cancelled))
   }
 }

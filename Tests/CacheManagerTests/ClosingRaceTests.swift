@@ -9,79 +9,102 @@ import Testing
 final class ClosingRaceTests: Sendable {
   private let fixture: ManagerFixture
   private let flights = Flights(InvalidationLog())
-  private let waiter = Waiter<Exchange>(LoadPriority())
 
   init() throws { fixture = try ManagerFixture() }
 
   /// Joins a waiter, for which a flight is created. `act` runs before the flight starts.
-  private func join(before act: (Flight<Exchange>) -> Void) throws -> Flight<Exchange> {
+  private func join(before act: (Waiter<Flights.Done>) throws -> Void) throws -> Waiter<Flights.Done> {
     let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.core)
-    let (flight, isNew) = try #require(flights.join(.bytes(CoalescingKey(load)), load, waiter))
+    let (waiter, isNew) = try #require(flights.join(.bytes(CoalescingKey(load)), load, WaiterNeeds<Flights.Done>()))
     #expect(isNew)
-    act(flight)
-    flight.start { _ in .failure(CacheError(.offline, reason: "offline")) }
-    return flight
+    try act(waiter)
+    waiter.flight.start { _ in .failure(CacheError(.offline, reason: "offline")) }
+    return waiter
   }
 
-  private func code() async -> CacheError.Code? {
-    guard case .end(.failure(let error)) = await waiter.next() else { return nil }
+  private func code(_ waiter: Waiter<Flights.Done>) async -> CacheError.Code? {
+    guard case .ended(.failed(let error)) = await waiter.next() else { return nil }
     return error.code
   }
 
   @Test("a flight that closing reaches before it has started has its waiter, starts and ends")
   func retired() async throws {
     var closing: Task<Void, Never>?
-    _ = try join { flight in
+    let waiter = try join { waiter in
       #if canImport(Darwin)
       closing = Task { [flights] in await flights.close() }
-      flight.retire()
+      waiter.flight.retire()
       #else
       // Runs until it waits for the end of the flight.
       closing = Task.immediate { [flights] in await flights.close() }
       #expect(flights.isClosed)
       #endif
     }
-    #expect(await code() == .offline)
+    #expect(await code(waiter) == .offline)
     await closing?.value
   }
 
   @Test("a flight has its first waiter from its creation, so closing does not end it before that waiter is linked")
   func created() async throws {
-    let flight = try join { flight in
-      flight.retire()
-      #expect(flight.isAwaited)
+    let waiter = try join { waiter in
+      waiter.flight.retire()
+      #expect(waiter.flight.isAwaited)
     }
-    #expect(await code() == .offline)
-    #expect(!flight.isAwaited)
+    #expect(await code(waiter) == .offline)
+    #expect(!waiter.flight.isAwaited)
   }
 
   @Test("a flight whose waiters are dismissed before it has started ends without work")
   func dismissed() async throws {
-    _ = try join { _ in flights.dismissWaiters(CacheError(.closed, reason: "closed")) }
-    #expect(await code() == .closed)
+    let waiter = try join { _ in flights.dismissWaiters(CacheError(.closed, reason: "closed")) }
+    #expect(await code(waiter) == .closed)
     await flights.close()
   }
 
   @Test("a flight whose waiters are dismissed accepts no more, even if its work continues")
   func joining() async throws {
-    _ = try join { flight in
-      flight.leave(waiter, .satisfied)
+    _ = try join { waiter in
+      waiter.flight.report(.stale(Flights.Done()))
+      #expect(waiter.flight.survivesItsWaiters && !waiter.flight.isAwaited)
       flights.dismissWaiters(CacheError(.closed, reason: "closed"))
-      #expect(!flight.join(Waiter(LoadPriority())))
+      #expect(waiter.flight.join(WaiterNeeds()) == nil)
     }
     await flights.close()
   }
 
   @Test("a cancellation before the waiter has joined reaches it when it joins, and no work starts")
   func earlyCancellation() async throws {
-    waiter.leave(.failed(.cancelled))
     let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.core)
-    let (flight, _) = try #require(flights.join(.bytes(CoalescingKey(load)), load, waiter))
-    flight.start { _ in
-      #expect(Bool(false), "the work started")
-      return .failure(.cancelled)
-    }
-    #expect(await code() == .cancelled)
+    let ending = try await Task { [flights] in
+      withUnsafeCurrentTask { $0?.cancel() }
+      let (waiter, _) = try #require(flights.join(.bytes(CoalescingKey(load)), load, WaiterNeeds<Flights.Done>()))
+      return await waiter.ending(joined: {
+        waiter.flight.start { _ in
+          #expect(Bool(false), "the work started")
+          return .failure(.cancelled)
+        }
+      })
+    }.value
+    guard case .failed(let error) = ending else { return #expect(Bool(false), "the load did not fail") }
+    #expect(error.isCancellation)
     await flights.close()
+  }
+
+  @Test(
+    "a cancellation or a deadline before the start of a load reaches it when it joins, and no work starts",
+    arguments: [true, false])
+  func earlyEnd(isCancelled: Bool) async throws {
+    let core = fixture.manager.core
+    let load = try ResolvedRequest(ResourceRequest(fixture.url, options: RequestOptions { $0.timeout = .seconds(5) }), core)
+    let task = LoadTask(priority: LoadPriority())
+    if isCancelled { task.cancel() }
+    let form: LoadCoordinator.Form<Exchange, Data> = core.bytesForm()
+    let result = await core.run(
+      load, form, WaiterNeeds(), task, startedAt: load.clock.uptime - .seconds(isCancelled ? 0 : 5))
+
+    guard case .failure(let error) = result else { return #expect(Bool(false), "the load did not fail") }
+    #expect(error.code == (isCancelled ? .cancelled : .timedOut))
+    #expect(fixture.network.requests.isEmpty)
+    await fixture.manager.close()
   }
 }

@@ -13,8 +13,14 @@ struct FlightClosingTests {
     let executor = SteppedExecutor()
     let isClosed = Lock(false)
     let key = FlightKey.revalidation(CacheKey(resource: "a"), stores: [])
-    guard case .lead(let flight) = flights.leadOrJoin(key, id: LoadID(), LoadPriority(), { Waiter<Flights.Done>(LoadPriority()) })
-    else { return #expect(Bool(false), "other work is running") }
+    let gate = Gate()
+    let leading = Task {
+      try await flights.output(of: key, for: LoadID(), LoadPriority()) { () async throws(CacheError) -> Flights.Done in
+        await gate.pass()
+        return Flights.Done()
+      }
+    }
+    await gate.arrived()
 
     let closing = Task(executorPreference: executor) {
       await flights.close()
@@ -24,7 +30,8 @@ struct FlightClosingTests {
     executor.run()
     #expect(executor.jobs == 0 && !isClosed.withLock { $0 })
 
-    flight.end(.success(Flights.Done()))
+    gate.open()
+    _ = try await leading.value
     executor.run()
     #expect(isClosed.withLock { $0 })
   }
@@ -115,12 +122,11 @@ struct FlightTableTests {
   func closedToOthers() throws {
     let fixture = try ManagerFixture()
     let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.core)
-    let (flight, _) = try #require(
-      flights.join(.bytes(CoalescingKey(load)), load, Waiter<Exchange>(LoadPriority())))
+    let (waiter, _) = try #require(flights.join(.bytes(CoalescingKey(load)), load, WaiterNeeds<Exchange>()))
     flights.closeToOthers()
     let position = flights.endPosition
 
-    flight.end(.failure(.cancelled))
+    waiter.flight.end(.failure(.cancelled))
     #expect(flights.endPosition > position)
   }
 }

@@ -14,22 +14,21 @@ struct MutualWaitTests {
     fixture.network.serve(fixture.url) { _ in .ok("image", cacheControl: "max-age=60") }
     let core = fixture.manager.core
     let load = try ResolvedRequest(ResourceRequest(fixture.url), core)
-    let waiter = Waiter<Exchange>(LoadPriority())
-    let (flight, _) = try #require(core.flights.join(.bytes(CoalescingKey(load)), load, waiter))
+    let (waiter, _) = try #require(core.flights.join(.bytes(CoalescingKey(load)), load, WaiterNeeds<Exchange>()))
     // From now on other loads can find this one, but it has not looked for other loads yet.
     let storing = Task.begun(priority: .medium) {
       let form: LoadCoordinator.Form<Exchange, Void> = core.storeForm { _ in }
       _ = await core.outcome(of: load, form)
     }
-    flight.start { flight in
+    waiter.flight.start { flight in
       await core.fetch(load, in: flight.number, flight.priority) { flight.report($0) }
     }
-    var result: Result<Exchange, CacheError>?
-    while result == nil { if case .end(let ended) = await waiter.next() { result = ended } }
+    let ending = await waiter.ending()
     await storing.value
     await fixture.manager.close()
 
-    #expect(try result?.get().data == Data("image".utf8))
+    guard case .output(let outcome) = ending else { return #expect(Bool(false), "the load failed") }
+    #expect(outcome.data == Data("image".utf8))
     #expect(fixture.network.requests.count == 1 && fixture.disk.keys.count == 1)
   }
 }

@@ -246,6 +246,7 @@ struct SharedWorkTests {
     await response.arrived()
     #expect(tasks.allSatisfy { $0.priority.observers == 1 })
     tasks[1].cancel()
+    try await Turns.until { ends.value == 1 }
     #expect(tasks[1].priority.observers == 0)
 
     response.open()

@@ -114,14 +114,14 @@ public final class LoadTask: Sendable {
   /// Whether ``cancel()`` was called before the load ended.
   public var isCancelled: Bool { phase.withLock { if case .cancelled = $0 { true } else { false } } }
 
-  /// Sets the work that cancels the load. Runs it at once if the task is cancelled already.
+  /// Sets the work that cancels the load, instead of earlier work. Runs it at once if the task is cancelled already.
   func onCancel(_ work: @escaping @Sendable () -> Void) {
-    let isLate = phase.withLock { phase in
-      if case .cancelled = phase { return true }
-      if case .running = phase { phase = .running(cancel: work) }
-      return false
+    // The former work is released outside the lock, as in `finish()`.
+    let former = phase.withLock { phase in
+      defer { if case .running = phase { phase = .running(cancel: work) } }
+      return phase
     }
-    if isLate { work() }
+    if case .cancelled = former { work() }
   }
 
   /// Ends the task after the load has its result.

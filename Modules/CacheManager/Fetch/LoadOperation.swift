@@ -127,18 +127,16 @@ struct LoadOperation: Sendable {
   @inline(never)
   private func revalidate(_ sent: HTTPRequest, _ fetch: Fetch) async throws(CacheError) -> Exchange {
     guard request.destination.isMemory else { return try await collect(sent, fetch) }
-    switch flights.leadOrJoin(fetch.cache.revalidationKey, id: request.id, priority, { Waiter<Flights.Done>(priority) }) {
-    case .lead(let flight):
-      defer { flight.end(.success(Flights.Done())) }
-      return try await collect(sent, fetch)
-    case .wait(let waiter, _):
-      _ = await waiter.ending()
-      if Task.isCancelled { throw .cancelled }
-      let found = try await fetch.cache.lookUp(fetch.head)
-      var again = fetch
-      if case .use(_, nil) = found.plan, case .use(let response, _) = try await again.decide(found) { return response }
-      return try await collect(sent, fetch)
+    var led: Result<Exchange, CacheError>?
+    _ = try await flights.output(of: fetch.cache.revalidationKey, for: request.id, priority) { () throws(CacheError) in
+      do throws(CacheError) { led = .success(try await collect(sent, fetch)) } catch { led = .failure(error) }
+      return Flights.Done()
     }
+    if let led { return try led.get() }
+    let found = try await fetch.cache.lookUp(fetch.head)
+    var again = fetch
+    if case .use(_, nil) = found.plan, case .use(let response, _) = try await again.decide(found) { return response }
+    return try await collect(sent, fetch)
   }
 
   /// Sends the request, and collects the body of the response. If the body breaks off, sends the request again or uses a stored

@@ -1,4 +1,5 @@
 internal import CacheCore
+internal import Synchronization
 
 /// An output that states whether waiters other than the first may receive it.
 protocol Shareable: Sendable {
@@ -22,16 +23,6 @@ enum FlightEvent<Output: Sendable>: Sendable {
   case inFlight(Bool)
 }
 
-/// The reason why a waiter leaves a flight.
-enum LeaveReason: Sendable {
-  /// The waiter ends with this error, which it receives.
-  case failed(CacheError)
-  /// The deadline of the waiter has passed, which is this error. The waiter receives ``Waiter/Event/expired(_:)``.
-  case expired(CacheError)
-  /// A stale output was enough for the waiter. It receives nothing more, and the work continues without it.
-  case satisfied
-}
-
 /// A flight of any output type, as ``Flights`` knows it.
 protocol AnyFlight: AnyObject, Sendable {
   var key: FlightKey? { get }
@@ -45,34 +36,110 @@ protocol AnyFlight: AnyObject, Sendable {
 /// Cancelling one waiter never cancels another. When the last waiter leaves, the work is cancelled and the flight accepts no more
 /// waiters. A later request starts a new flight. If a waiter left because a stale output was enough, the work that obtains the
 /// fresh output continues without waiters.
+///
+/// The lock of a flight protects its waiters too. No other lock is taken under it.
 final class Flight<Output: Shareable>: AnyFlight {
+  typealias Event = Waiter<Output>.Event
+
+  /// A waiter that has not received its ending. The waiting task has its needs too, so a slot that is removed under the lock
+  /// never releases the last reference to an object.
+  private struct Slot {
+    let number: Int
+    let needs: WaiterNeeds<Output>
+    /// Whether the waiter has not received the latest progress. A slow consumer gets no other.
+    var hasProgress = false
+    /// Whether the waiter has not received the stale output.
+    var hasStale = false
+    /// The ending, until the waiter receives it. The flight has not ended for a waiter without one.
+    var ending: Waiter<Output>.Ending?
+    /// The waiting task, if there is no event for it.
+    var consumer: UnsafeContinuation<Event, Never>?
+  }
+
   private struct State {
     /// The waiters in the order in which they joined.
-    var waiters: [Waiter<Output>]
+    var slots: [Slot]
+    var lastNumber = 0
     var task: Task<Void, Never>?
     /// Whether the flight accepts no more waiters.
     var isClosed = false
-    var isCancelled = false
     /// Whether the manager is closing. The work then ends with its last waiter.
     var isRetired: Bool
-    var survivesItsWaiters: Bool
     /// Whether the waiters can no longer leave.
     var isSettled = false
+    /// Whether the priority was raised.
+    var isRaised = false
     var progress: LoadProgress?
     var stale: Output?
     var hasFallback = false
     var isInFlight = false
 
-    /// Closes the flight and returns `true` if the work must be cancelled now, because no waiter needs it.
-    mutating func cancelsWhenUnattended() -> Bool {
-      guard waiters.isEmpty, !isCancelled, isRetired || !survivesItsWaiters else { return false }
-      isClosed = true
-      isCancelled = true
+    var isAwaited: Bool { slots.contains { $0.ending == nil } }
+
+    func index(of number: Int) -> Int? {
+      var range = slots.indices
+      while let first = range.first {
+        let middle = first + range.count / 2
+        if slots[middle].number == number { return middle }
+        range = slots[middle].number < number ? middle + 1..<range.upperBound : first..<middle
+      }
+      return nil
+    }
+
+    /// Removes and returns the next event of a waiter.
+    mutating func takeEvent(at index: Int) -> Event? {
+      if slots[index].hasStale, let stale {
+        slots[index].hasStale = false
+        return .stale(stale)
+      }
+      if slots[index].hasProgress, let progress {
+        slots[index].hasProgress = false
+        return .progress(progress)
+      }
+      guard let ending = slots[index].ending else { return nil }
+      slots.remove(at: index)
+      return .ended(ending)
+    }
+
+    /// Ends the flight for a waiter.
+    mutating func end(_ index: Int, _ ending: Waiter<Output>.Ending, _ effects: inout Effects) {
+      slots[index].ending = ending
+      if slots[index].needs.isCounted, slots[index].needs.isLast(ending) { effects.endedLoads += 1 }
+    }
+
+    /// Removes the waiters that have an ending and a waiting task.
+    mutating func removeEnded(_ effects: inout Effects) {
+      slots.removeAll { slot in
+        guard let consumer = slot.consumer, let ending = slot.ending else { return false }
+        effects.wakes.append((consumer, .ended(ending)))
+        return true
+      }
+    }
+  }
+
+  /// The consequences of a change, which follow outside the lock.
+  private struct Effects {
+    var wakes: [(consumer: UnsafeContinuation<Event, Never>, event: Event)] = []
+    var endedLoads = 0
+    /// Whether the work is cancelled, because no waiter needs it.
+    var isCancelled = false
+    var task: Task<Void, Never>?
+    /// An output that was replaced. It may hold the last reference to a caller's object.
+    var former: Output?
+
+    /// Passes an event to a waiting task. Returns `false` if there is none.
+    mutating func wake(_ consumer: inout UnsafeContinuation<Event, Never>?, _ event: Event) -> Bool {
+      guard let waiting = consumer.take() else { return false }
+      wakes.append((waiting, event))
       return true
     }
   }
 
   private let state: Lock<State>
+  /// Whether the work was cancelled. It changes under the lock.
+  private let isCancelled = Atomic(false)
+  /// Whether the work continues without waiters. It changes under the lock.
+  private let survives: Atomic<Bool>
   /// The identifier of the load that started the flight.
   let id: LoadID
   let key: FlightKey?
@@ -88,13 +155,14 @@ final class Flight<Output: Shareable>: AnyFlight {
   let representation: RequestedRepresentation?
   private let flights: Flights
 
-  /// Creates a flight with its first waiter, or with none if the work does not depend on waiters.
+  /// Creates a flight with its first waiter, whose number is 0, or with none if the work does not depend on waiters.
   init(
     _ flights: Flights, _ key: FlightKey?, of resource: String?, id: LoadID, number: Int, logPosition: Int,
     priority: LoadPriority,
-    representation: RequestedRepresentation? = nil, isRetired: Bool, first waiter: Waiter<Output>?
+    representation: RequestedRepresentation? = nil, isRetired: Bool, first needs: WaiterNeeds<Output>?
   ) {
-    state = Lock(State(waiters: waiter.map { [$0] } ?? [], isRetired: isRetired, survivesItsWaiters: waiter == nil))
+    state = Lock(State(slots: needs.map { [Slot(number: 0, needs: $0)] } ?? [], isRetired: isRetired))
+    survives = Atomic(needs == nil)
     (self.flights, self.key, self.resource, self.id, self.number) = (flights, key, resource, id, number)
     (self.logPosition, self.priority, self.representation) = (logPosition, priority, representation)
   }
@@ -113,70 +181,100 @@ final class Flight<Output: Shareable>: AnyFlight {
     on executor: (any TaskExecutor)? = nil, isImmediate: Bool = true,
     _ work: @escaping @Sendable (Flight) async -> Result<Output, CacheError>
   ) {
-    guard !state.withLock({ $0.isCancelled }) else { return end(.failure(.cancelled)) }
-    let level = priority.level
-    let task = Task.begun(on: executor, priority: TaskPriority(level), isImmediate: isImmediate) { self.end(await work(self)) }
-    let isCancelled = state.withLock { state in
-      state.task = task
-      return state.isCancelled || state.isRetired && state.cancelsWhenUnattended()
+    guard !isCancelled.load(ordering: .acquiring) else { return end(.failure(.cancelled)) }
+    let task = Task.begun(on: executor, priority: TaskPriority(priority.level), isImmediate: isImmediate) {
+      self.end(await work(self))
     }
-    if isCancelled { task.cancel() }
-    // A raise before the task was stored did not reach the task.
-    if priority.level > level { task.escalate(to: priority.level) }
+    let isRaised = change { state, effects in
+      state.task = task
+      if state.isRetired { cancelIfUnattended(&state, &effects) }
+      // A cancellation before the task was stored did not reach the task.
+      if isCancelled.load(ordering: .relaxed) { (effects.isCancelled, effects.task) = (true, task) }
+      return state.isRaised
+    }
+    // A raise before the task was stored did not reach the task either.
+    if isRaised { task.escalate(to: priority.level) }
   }
 
   /// Raises the priority of the flight and of its task. Never lowers either.
   func raise(to level: LoadPriority.Level) {
     guard level > priority.level else { return }
     priority.raise(to: level)
-    state.withLock { $0.task }?.escalate(to: level)
+    let task = state.withLock { state in
+      state.isRaised = true
+      return state.task
+    }
+    task?.escalate(to: level)
+  }
+
+  /// Changes the state under the lock, and lets the consequences follow outside it.
+  private func change<Value>(_ body: (inout State, inout Effects) -> Value) -> Value {
+    let (value, effects) = state.withLock { state in
+      var effects = Effects()
+      let value = body(&state, &effects)
+      state.removeEnded(&effects)
+      return (value, effects)
+    }
+    if effects.isCancelled {
+      flights.close(self)
+      effects.task?.cancel()
+    }
+    for (consumer, event) in effects.wakes { consumer.resume(returning: event) }
+    for _ in 0..<effects.endedLoads { flights.endLoad() }
+    return value
   }
 
   // MARK: Waiters
 
   /// Adds a waiter, which first receives the stale output and the latest progress, if there are any.
   ///
-  /// - Returns: `false` if the flight accepts no more waiters.
-  func join(_ waiter: Waiter<Output>) -> Bool {
-    let joined = state.withLock { state -> (stale: Output?, progress: LoadProgress?, hasFallback: Bool, isInFlight: Bool)? in
+  /// - Returns: `nil` if the flight accepts no more waiters.
+  func join(_ needs: WaiterNeeds<Output>) -> Waiter<Output>? {
+    let joined = change { state, effects -> (number: Int, hasFallback: Bool, isInFlight: Bool)? in
       guard !state.isClosed else { return nil }
-      if let stale = state.stale, waiter.ends(with: stale) {
-        state.survivesItsWaiters = true
-      } else {
-        state.waiters.append(waiter)
+      state.lastNumber += 1
+      var slot = Slot(number: state.lastNumber, needs: needs)
+      slot.hasProgress = needs.wantsProgress && state.progress != nil
+      let stale = state.stale.flatMap { needs.accepts($0) ? $0 : nil }
+      slot.hasStale = stale != nil && !needs.endsWithStale
+      state.slots.append(slot)
+      if let stale, needs.endsWithStale {
+        survives.store(true, ordering: .releasing)
+        state.end(state.slots.count - 1, .output(stale), &effects)
       }
-      return (state.stale, state.progress, state.hasFallback, state.isInFlight)
+      return (slot.number, state.hasFallback, state.isInFlight)
     }
-    guard let joined else { return false }
-    if let stale = joined.stale, waiter.ends(with: stale) {
-      waiter.end(.end(.success(stale)))
-      return true
-    }
-    if joined.hasFallback { waiter.post(.foundFallback) }
-    if joined.isInFlight {
-      waiter.post(.inFlight(true))
+    guard let joined else { return nil }
+    if joined.hasFallback { needs.forward?(.foundFallback) }
+    if joined.isInFlight, let forward = needs.forward {
+      forward(.inFlight(true))
       // The request may have ended in the meantime, and the waiter may have received that before.
-      if !state.withLock({ $0.isInFlight }) { waiter.post(.inFlight(false)) }
+      if !state.withLock({ $0.isInFlight }) { forward(.inFlight(false)) }
     }
-    waiter.catchUp(joined.stale, joined.progress)
-    return true
+    return Waiter(flight: self, number: joined.number, needs: needs)
+  }
+
+  /// Waits for the next event of a waiter.
+  func next(_ number: Int) async -> Event {
+    await withUnsafeContinuation { continuation in
+      let event = state.withLock { state -> Event? in
+        guard let index = state.index(of: number) else { return .ended(.failed(.cancelled)) }
+        if let event = state.takeEvent(at: index) { return event }
+        state.slots[index].consumer = continuation
+        return nil
+      }
+      if let event { continuation.resume(returning: event) }
+    }
   }
 
   /// Removes one waiter and does not affect the other waiters. Does nothing if the flight is settled or has ended for the waiter.
-  func leave(_ waiter: Waiter<Output>, _ reason: LeaveReason) {
-    let left = state.withLock { state -> (task: Task<Void, Never>?, cancels: Bool, hasFallback: Bool, isInFlight: Bool)? in
-      guard !state.isSettled, let index = state.waiters.firstIndex(where: { $0 === waiter }) else { return nil }
-      state.waiters.remove(at: index)
-      if case .satisfied = reason { state.survivesItsWaiters = true }
-      return (state.task, state.cancelsWhenUnattended(), state.hasFallback, state.isInFlight)
-    }
-    guard let left else { return }
-    if left.cancels { cancel(left.task) }
-    switch reason {
-    case .failed(let error): waiter.end(.end(.failure(error)))
-    case .expired(let error):
-      waiter.end(.expired(Expiry(error: error, hasFallback: left.hasFallback, isInFlight: left.isInFlight)))
-    case .satisfied: break
+  func leave(_ number: Int, _ error: CacheError, atDeadline: Bool) {
+    change { state, effects in
+      guard !state.isSettled, let index = state.index(of: number), state.slots[index].ending == nil else { return }
+      let ending: Waiter<Output>.Ending =
+        atDeadline ? .expired(error, hasFallback: state.hasFallback, isInFlight: state.isInFlight) : .failed(error)
+      state.end(index, ending, &effects)
+      cancelIfUnattended(&state, &effects)
     }
   }
 
@@ -184,85 +282,99 @@ final class Flight<Output: Shareable>: AnyFlight {
   /// too late. Returns `false` if no waiter is left.
   func settle() -> Bool {
     state.withLock { state in
-      state.isSettled = !state.waiters.isEmpty
+      state.isSettled = state.isAwaited
       return state.isSettled
     }
   }
 
   /// Whether any waiter still waits for the output.
-  var isAwaited: Bool { state.withLock { !$0.waiters.isEmpty } }
+  var isAwaited: Bool { state.withLock { $0.isAwaited } }
 
   /// Whether the output may not reach any waiter, because a stale one was enough for one of them.
-  var survivesItsWaiters: Bool { state.withLock { $0.survivesItsWaiters } }
+  var survivesItsWaiters: Bool { survives.load(ordering: .acquiring) }
 
+  /// Passes an event on to the waiters. A stale output ends those for which it is enough.
   func report(_ event: FlightEvent<Output>) {
-    if case .stale(let output) = event { return reportStale(output) }
-    let waiters = state.withLock { state in
+    let forwards = change { state, effects in
+      var forwards: [@Sendable (FlightEvent<Output>) -> Void] = []
       switch event {
       case .progress(let progress): state.progress = progress
-      case .stale: break
+      case .stale(let output): (state.stale, effects.former) = (output, state.stale)
       case .foundFallback: state.hasFallback = true
       case .inFlight(let isInFlight): state.isInFlight = isInFlight
       }
-      return state.waiters
+      for index in state.slots.indices where state.slots[index].ending == nil {
+        let needs = state.slots[index].needs
+        switch event {
+        case .progress(let progress):
+          guard needs.wantsProgress else { continue }
+          state.slots[index].hasProgress = !effects.wake(&state.slots[index].consumer, .progress(progress))
+        case .stale(let output) where needs.accepts(output) && needs.endsWithStale && !state.isSettled:
+          // The work that obtains the fresh output continues without the waiter.
+          survives.store(true, ordering: .releasing)
+          state.end(index, .output(output), &effects)
+        case .stale(let output):
+          state.slots[index].hasStale =
+            needs.accepts(output) && !effects.wake(&state.slots[index].consumer, .stale(output))
+        case .foundFallback, .inFlight: if let forward = needs.forward { forwards.append(forward) }
+        }
+      }
+      return forwards
     }
-    for waiter in waiters { waiter.post(event) }
-  }
-
-  /// Ends the waiters for which a stale output is enough, and reports it to the other waiters.
-  private func reportStale(_ output: Output) {
-    // The former output is released outside the lock, because it may hold the last reference to a caller's object.
-    let (satisfied, others, _) = state.withLock { state in
-      let former = state.stale
-      state.stale = output
-      let satisfied = state.isSettled ? [] : state.waiters.filter { $0.ends(with: output) }
-      guard !satisfied.isEmpty else { return ([Waiter<Output>](), state.waiters, former) }
-      // The work that obtains the fresh output continues without them.
-      state.survivesItsWaiters = true
-      state.waiters.removeAll { $0.ends(with: output) }
-      return (satisfied, state.waiters, former)
-    }
-    for waiter in satisfied { waiter.end(.end(.success(output))) }
-    for waiter in others { waiter.post(.stale(output)) }
+    for forward in forwards { forward(event) }
   }
 
   // MARK: Ending
 
   /// Cancels the work as soon as no waiter is left, even if the work would have continued without waiters.
   func retire() {
-    let (task, cancels) = state.withLock { state in
+    change { state, effects in
       state.isRetired = true
       // Work that has not started yet finds the flight retired.
-      return (state.task, state.task != nil && state.cancelsWhenUnattended())
+      if state.task != nil { cancelIfUnattended(&state, &effects) }
     }
-    if cancels { cancel(task) }
   }
 
   /// Ends every waiter with `error`, and accepts no more. Does nothing for waiters that are about to get the output.
   func dismissWaiters(_ error: CacheError) {
-    let waiters = state.withLock { state in
+    change { state, effects in
       state.isClosed = true
-      return state.waiters
+      guard !state.isSettled, state.isAwaited else { return }
+      for index in state.slots.indices where state.slots[index].ending == nil { state.end(index, .failed(error), &effects) }
+      cancelIfUnattended(&state, &effects)
     }
-    for waiter in waiters { leave(waiter, .failed(error)) }
   }
 
-  private func cancel(_ task: Task<Void, Never>?) {
-    flights.close(self)
-    task?.cancel()
+  /// Closes the flight and cancels the work if no waiter needs it.
+  private func cancelIfUnattended(_ state: inout State, _ effects: inout Effects) {
+    guard !state.isAwaited, !isCancelled.load(ordering: .relaxed), state.isRetired || !survives.load(ordering: .relaxed)
+    else { return }
+    state.isClosed = true
+    isCancelled.store(true, ordering: .releasing)
+    (effects.isCancelled, effects.task) = (true, state.task)
   }
 
   /// Ends the flight for its waiters. Work that a caller leads calls this itself.
   func end(_ result: Result<Output, CacheError>) {
-    let waiters = state.withLock { state in
-      state.isClosed = true
-      defer { (state.waiters, state.task) = ([], nil) }
-      return state.waiters
-    }
-    flights.close(self)
+    // A waiter belongs to a load that counts, or to another flight that runs. So closing does not end before the waiters have
+    // the output.
+    let closers = flights.end(self)
     let isShareable = (try? result.get().isShareable) ?? true
-    for (index, waiter) in waiters.enumerated() { waiter.end(index == 0 || isShareable ? .end(result) : .alone) }
-    flights.remove(self)
+    let ending: Waiter<Output>.Ending =
+      switch result {
+      case .success(let output): .output(output)
+      case .failure(let error): .failed(error)
+      }
+    change { state, effects in
+      state.isClosed = true
+      state.task = nil
+      var isFirst = true
+      for index in state.slots.indices where state.slots[index].ending == nil {
+        state.end(index, isFirst || isShareable ? ending : .alone, &effects)
+        isFirst = false
+      }
+    }
+    for closer in closers { closer.resume() }
   }
 }
 

@@ -129,77 +129,51 @@ final class Flights: Sendable {
 
   // MARK: Joining
 
-  /// Joins a waiter to the open flight with this key, or creates a flight, which the caller starts.
+  /// Joins the open flight with this key, or creates a flight, which the caller starts.
   ///
   /// - Parameters:
   ///   - key: The key, or `nil` if the waiter needs a flight of its own.
-  ///   - load: The load of the waiter.
-  ///   - waiter: The waiter.
+  ///   - load: The load that waits.
+  ///   - needs: The needs of the load.
+  ///   - lookup: The resource whose lookup by the caller ends here: see ``endLookup(of:)``.
   /// - Returns: `nil` if every load has been ended.
   func join<Output: Shareable>(
-    _ key: FlightKey?, _ load: ResolvedRequest, _ waiter: Waiter<Output>
-  ) -> (flight: Flight<Output>, isNew: Bool)? {
+    _ key: FlightKey?, _ load: ResolvedRequest, _ needs: WaiterNeeds<Output>, endingLookupOf lookup: String? = nil
+  ) -> (waiter: Waiter<Output>, isNew: Bool)? {
     while true {
       let joined = state.withLock { state -> (Flight<Output>, isNew: Bool)? in
+        if let lookup { state.lookups[lookup] = nil }
         guard !state.isDismissed else { return nil }
         if let flight = self.open(key, in: state, as: Output.self) { return (flight, false) }
-        // No caller can raise the priority of some waiters, so the flight can use their priority object.
-        let priority = waiter.isRaisable ? LoadPriority(load.priority) : waiter.priority
         let flight = create(
-          key, of: load.settings.resource, &state, id: load.id, priority: priority, representation: load.representation,
-          first: waiter)
+          key, of: load.settings.resource, &state, id: load.id, priority: LoadPriority(load.priority),
+          representation: load.representation, first: needs)
         return (flight, true)
       }
       guard let (flight, isNew) = joined else { return nil }
-      guard isNew || flight.join(waiter) else {
+      if isNew { return (Waiter(flight: flight, number: 0, needs: needs), true) }
+      guard let waiter = flight.join(needs) else {
         close(flight)
         continue
       }
       if let representation = flight.representation, representation !== load.representation {
         representation.add(load.representation)
       }
-      waiter.joined(flight)
-      return (flight, isNew)
+      if needs.priority == nil { flight.raise(to: load.priority) }
+      return (waiter, false)
     }
   }
 
-  /// Joins a waiter whose purpose differs from that of the other waiters to an open flight. Returns `false` if there is none.
+  /// Joins a waiter whose purpose differs from that of the other waiters to an open flight. Returns `nil` if there is none.
   ///
   /// - Parameter number: The number of the flight that waits. It joins only an earlier one. Otherwise two flights that look for
   ///   each other at the same moment would both wait forever.
-  func joinOpen<Output: Shareable>(_ key: FlightKey, before number: Int, _ waiter: Waiter<Output>) -> Bool {
-    guard let flight = state.withLock({ open(key, in: $0, as: Output.self) }), flight.number < number, flight.join(waiter)
-    else { return false }
+  func joinOpen<Output: Shareable>(_ key: FlightKey, before number: Int, _ needs: WaiterNeeds<Output>) -> Waiter<Output>? {
+    guard let flight = state.withLock({ open(key, in: $0, as: Output.self) }), flight.number < number,
+      let waiter = flight.join(needs)
+    else { return nil }
     flight.representation?.add(nil)
-    waiter.joined(flight)
-    return true
-  }
-
-  /// Joins a waiter to the open flight with this key, or creates a flight that the caller leads. The caller does the work itself
-  /// and then calls ``Flight/end(_:)``.
-  ///
-  /// - Parameter waiter: Returns the waiter for an existing flight.
-  func leadOrJoin<Output: Shareable>(
-    _ key: FlightKey, id: LoadID, _ priority: LoadPriority, _ waiter: () -> Waiter<Output>
-  ) -> LeadOrWait<Output> {
-    while true {
-      let (flight, isNew) = state.withLock { state -> (Flight<Output>, Bool) in
-        if let flight = self.open(key, in: state, as: Output.self) { return (flight, false) }
-        return (create(key, of: key.revalidatedResource, &state, id: id, priority: priority, first: nil), true)
-      }
-      if isNew { return .lead(flight) }
-      let waiter = waiter()
-      if flight.join(waiter) {
-        waiter.joined(flight)
-        return .wait(waiter, flight.id)
-      }
-      close(flight)
-    }
-  }
-
-  enum LeadOrWait<Output: Shareable> {
-    case lead(Flight<Output>)
-    case wait(Waiter<Output>, LoadID)
+    return waiter
   }
 
   /// Returns the output of work that one of its callers does, and that the other callers wait for. The work becomes as urgent as
@@ -214,12 +188,15 @@ final class Flights: Sendable {
   /// - Throws: The error of the work. A cancellation affects only the cancelled caller. If the caller that does the work is
   ///   cancelled, another caller does it instead.
   func output<Output: Shareable>(
-    of key: FlightKey, for id: LoadID, _ priority: LoadPriority, joining: (LoadID) -> Void,
+    of key: FlightKey, for id: LoadID, _ priority: LoadPriority, joining: (LoadID) -> Void = { _ in },
     leading work: () async throws(CacheError) -> Output
   ) async throws(CacheError) -> Output {
     while true {
-      switch leadOrJoin(key, id: id, priority, { Waiter<Output>(priority) }) {
-      case .lead(let flight):
+      let (flight, isNew) = state.withLock { state -> (Flight<Output>, Bool) in
+        if let flight = self.open(key, in: state, as: Output.self) { return (flight, false) }
+        return (create(key, of: key.revalidatedResource, &state, id: id, priority: priority, first: nil), true)
+      }
+      if isNew {
         let result: Result<Output, CacheError>
         do throws(CacheError) {
           result = .success(try await work())
@@ -228,11 +205,18 @@ final class Flights: Sendable {
         }
         flight.end(result)
         return try result.get()
-      case .wait(let waiter, let leader):
-        joining(leader)
-        guard case .end(let result) = await waiter.ending(), !Task.isCancelled else { throw .cancelled }
-        if case .failure(let error) = result, error.isCancellation { continue }
-        return try result.get()
+      }
+      guard let waiter = flight.join(WaiterNeeds(priority: priority)) else {
+        close(flight)
+        continue
+      }
+      let ending = await waiter.ending(joined: { joining(flight.id) })
+      if Task.isCancelled { throw .cancelled }
+      switch ending {
+      case .output(let output): return output
+      case .failed(let error) where error.isCancellation: continue
+      case .failed(let error): throw error
+      case .alone, .expired: throw .cancelled
       }
     }
   }
@@ -274,12 +258,12 @@ final class Flights: Sendable {
 
   private func create<Output: Shareable>(
     _ key: FlightKey?, of resource: String?, _ state: inout State, id: LoadID, priority: LoadPriority,
-    representation: RequestedRepresentation? = nil, first waiter: Waiter<Output>?
+    representation: RequestedRepresentation? = nil, first needs: WaiterNeeds<Output>?
   ) -> Flight<Output> {
     state.last += 1
     let flight = Flight<Output>(
       self, key, of: resource, id: id, number: state.last, logPosition: invalidations.current, priority: priority,
-      representation: representation, isRetired: isClosed, first: waiter)
+      representation: representation, isRetired: isClosed, first: needs)
     if let key {
       if key.isStore, state.open[key] == nil { state.storing += 1 }
       state.open[key] = flight
@@ -295,26 +279,28 @@ final class Flights: Sendable {
 
   /// Removes a flight that accepts no more waiters from those that waiters can find. The result of a lookup of its resource that
   /// is in progress becomes invalid.
-  func close(_ flight: any AnyFlight) {
-    state.withLock { state in
-      if let resource = flight.resource {
-        if state.lookups[resource] != nil { state.lookups[resource] = true }
-        // A flight that was closed to other waiters may store its response all the same.
-        ended.add(1, ordering: .releasing)
-      }
-      guard let key = flight.key, state.open[key] === flight else { return }
-      state.open[key] = nil
-      if key.isStore { state.storing -= 1 }
+  func close(_ flight: any AnyFlight) { state.withLock { close(flight, &$0) } }
+
+  private func close(_ flight: any AnyFlight, _ state: inout State) {
+    if let resource = flight.resource {
+      if state.lookups[resource] != nil { state.lookups[resource] = true }
+      // A flight that was closed to other waiters may store its response all the same.
+      ended.add(1, ordering: .releasing)
     }
+    guard let key = flight.key, let index = state.open.index(forKey: key), state.open[index].value === flight else { return }
+    state.open.remove(at: index)
+    if key.isStore { state.storing -= 1 }
   }
 
-  /// Removes a flight whose work has ended and whose waiters have received the output.
-  func remove(_ flight: any AnyFlight) {
-    let closers = state.withLock { state in
+  /// Closes and removes a flight whose work has ended.
+  ///
+  /// - Returns: The calls of ``close()`` to resume when the waiters have the output.
+  func end(_ flight: any AnyFlight) -> [CheckedContinuation<Void, Never>] {
+    state.withLock { state in
+      close(flight, &state)
       state.running[ObjectIdentifier(flight)] = nil
       return closersIfIdle(&state)
     }
-    for closer in closers { closer.resume() }
   }
 
   /// Stops waiters from joining the running flights, which were requested before now. The present waiters continue to wait.

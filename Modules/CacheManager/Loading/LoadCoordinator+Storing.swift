@@ -119,17 +119,17 @@ extension LoadCoordinator {
     ofOpen key: FlightKey, before number: Int, _ priority: LoadPriority,
     _ report: @escaping @Sendable (FlightEvent<Exchange>) -> Void, stale: (Exchange) async -> Void
   ) async throws(CacheError) -> Exchange? {
-    let waiter = Waiter<Exchange>(priority, wantsProgress: true, endsWithStale: false, forward: report)
-    guard flights.joinOpen(key, before: number, waiter) else { return nil }
-    let ending = await waiter.whileWaiting { await self.ending(of: waiter, progress: { report(.progress($0)) }, stale: stale) }
+    let needs = WaiterNeeds<Exchange>(priority: priority, wantsProgress: true, endsWithStale: false, forward: report)
+    guard let waiter = flights.joinOpen(key, before: number, needs) else { return nil }
+    let ending = await waiter.ending(progress: { report(.progress($0)) }, stale: stale)
     if Task.isCancelled { throw .cancelled }
     switch ending {
-    case .output(let outcome)?: return outcome
-    case .failed(let error)?:
+    case .output(let outcome): return outcome
+    case .failed(let error):
       if error.isUnreachable || error.code == .unacceptableStatus { throw error }
       return nil
     // The waiter that waits for this task has the deadline.
-    case .expired?, nil: return nil
+    case .expired, .alone: return nil
     }
   }
 }

@@ -59,11 +59,10 @@ final class LoadCoordinator: Sendable {
     guard Value.self == Data.self, transform.id.isEmpty else { return await outcome(of: load, valueForm(transform)) }
     let load = load.markedIfNested
     guard flights.beginLoad() else { return refuse(load) }
-    let waiter = Waiter<Exchange>(LoadPriority(load.priority), isRaisable: false, countedBy: flights)
     guard known == nil, load.allowsLookupByCaller, flights.beginLookup(of: load) else {
-      return await run(load, bytesForm(known), as: waiter)
+      return await run(load, bytesForm(known), WaiterNeeds(isCounted: true))
     }
-    return await outcomeOfLookup(load, waiter)
+    return await outcomeOfLookup(load)
   }
 
   /// Runs a load in one of the other forms.
@@ -72,7 +71,7 @@ final class LoadCoordinator: Sendable {
   ) async -> Result<Resource<Value>, CacheError> {
     let load = load.markedIfNested
     guard flights.beginLoad() else { return refuse(load) }
-    return await run(load, form, as: Waiter(LoadPriority(load.priority), isRaisable: false, countedBy: flights))
+    return await run(load, form, WaiterNeeds(isCounted: true))
   }
 
   /// Looks up a load in the task of its caller, and joins a flight only if there is no hit. A flight costs a task, its wake-ups
@@ -81,7 +80,7 @@ final class LoadCoordinator: Sendable {
   /// It leaves the actor of the caller, so that a blocked actor never delays the end of the lookup.
   @concurrent
   private func outcomeOfLookup<Value: Sendable>(
-    _ load: ResolvedRequest, _ waiter: Waiter<Exchange>
+    _ load: ResolvedRequest
   ) async -> Result<Resource<Value>, CacheError> {
     let (start, resource) = (load.clock.uptime, load.settings.resource)
     load.observe(.started(url: load.observedURL))
@@ -95,13 +94,13 @@ final class LoadCoordinator: Sendable {
         let hit = Result<_, CacheError>.success(value)
         load.observeEnd(hit, startedAt: start)
         flights.endLookup(of: resource)
-        waiter.finish()
+        flights.endLoad()
         return hit
       }
       known = flights.positionIfCurrent(lookupOf: resource).map { KnownResponses(cache: cache, result: found, position: $0) }
     }
     let form: Form<Exchange, Value> = bytesForm(known)
-    return await run(load, form, as: waiter, startedAt: start, joined: { self.flights.endLookup(of: resource) })
+    return await run(load, form, WaiterNeeds(isCounted: true), startedAt: start, endingLookupOf: resource)
   }
 
   /// Starts a load in a task of its own: for callbacks, events and prefetches. `end` is called exactly once, after all events.
@@ -121,11 +120,11 @@ final class LoadCoordinator: Sendable {
       task.finish()
       return end(refuse(load))
     }
-    let waiter = Waiter<Output>(task.priority, wantsProgress: event != nil, endsWithStale: endsWithStale)
-    task.onCancel { waiter.leave(.failed(.cancelled)) }
+    let needs = WaiterNeeds<Output>(
+      priority: task.priority, wantsProgress: event != nil, endsWithStale: endsWithStale)
     // The task only passes events on, and a caller may raise the priority of the load, so it is never in the background.
     _ = Task.begun(priority: max(.medium, TaskPriority(load.priority))) { [self] in
-      let result = await run(load, form, as: waiter, event)
+      let result = await run(load, form, needs, task, event)
       end(result)
       task.finish()
       flights.endLoad()
@@ -162,129 +161,122 @@ final class LoadCoordinator: Sendable {
   /// and uses a stored response if it may. Every form of a load is a loop around this function.
   ///
   /// - Parameters:
-  ///   - waiter: The waiter of the load. Its cancellation ends the load, as the cancellation of the calling task does.
+  ///   - needs: The needs of the load.
+  ///   - task: The handle of the caller. Its cancellation ends the load, as the cancellation of the calling task does.
   ///   - startedAt: The start of the load, if the observer has been informed of it.
+  ///   - lookup: The resource whose lookup ends when the load joins its first flight.
   ///   - event: Called with each event before the end.
-  ///   - joined: Called when the load has joined its first flight.
   func run<Output: Shareable, Value: Sendable>(
-    _ load: ResolvedRequest, _ form: Form<Output, Value>, as waiter: Waiter<Output>, startedAt: Duration? = nil,
-    _ event: (@Sendable (ResourceEvent<Value>) -> Void)? = nil, joined: () -> Void = {}
+    _ load: ResolvedRequest, _ form: Form<Output, Value>, _ needs: WaiterNeeds<Output>, _ task: LoadTask? = nil,
+    startedAt: Duration? = nil, endingLookupOf lookup: String? = nil, _ event: (@Sendable (ResourceEvent<Value>) -> Void)? = nil
   ) async -> Result<Resource<Value>, CacheError> {
     let start = startedAt ?? load.clock.uptime
     if startedAt == nil { load.observe(.started(url: load.observedURL)) }
-    let deadline = load.timeout.map { limit(waiter, of: load, to: $0) }
-    let result: Result<Resource<Value>, CacheError> = await waiter.whileWaiting {
-      await self.result(of: load, form, as: waiter, startedAt: start, event, joined)
-    }
-    deadline?.cancel()
-    let named = result.mapError { $0.about(load.address) }
-    load.observeEnd(named, startedAt: start)
-    return named
+    let result: Result<Resource<Value>, CacheError> = await result(
+      of: load, form, needs, task, startedAt: start, endingLookupOf: lookup, event
+    ).mapError { $0.about(load.address) }
+    load.observeEnd(result, startedAt: start)
+    return result
   }
 
   private func result<Output: Shareable, Value: Sendable>(
-    of load: ResolvedRequest, _ form: Form<Output, Value>, as waiter: Waiter<Output>, startedAt start: Duration,
-    _ event: (@Sendable (ResourceEvent<Value>) -> Void)?, _ joined: () -> Void
+    of load: ResolvedRequest, _ form: Form<Output, Value>, _ needs: WaiterNeeds<Output>, _ task: LoadTask?,
+    startedAt start: Duration, endingLookupOf lookup: String?, _ event: (@Sendable (ResourceEvent<Value>) -> Void)?
   ) async -> Result<Resource<Value>, CacheError> {
     func resource(_ output: Output) -> Resource<Value>? {
       form.value(output).map { $0.outcome.resource($0.value, clock: load.clock, startedAt: start) }
     }
     // The error of the deadline, after which a load without requests replaces this one.
-    var (current, lateness, isJoined) = (load, CacheError?.none, false)
-    var grace: Task<Void, Never>?
-    defer { grace?.cancel() }
+    var (current, lateness) = (load, CacheError?.none)
+    var deadline = load.timeout.map { timeout in
+      Deadline(
+        uptime: start + timeout, clock: load.clock,
+        error: CacheError(.timedOut, reason: "not loaded within \(timeout)", url: load.address), isFinal: false)
+    }
     while true {
-      let ending: Ending<Output> = await wait(
-        for: current, form, as: waiter, joined: { if !isJoined { joined() } }, progress: { event?(.progress($0)) },
+      let ending = await wait(
+        for: current, form, needs, task, until: deadline, endingLookupOf: lookup, progress: { event?(.progress($0)) },
         stale: { output in if let old = resource(output) { event?(.stale(old)) } })
-      isJoined = true
       switch ending {
       case .output(let output): return resource(output).map { .success($0) } ?? .failure(.cancelled)
       // The caller asked for a response in time. The reason why no stored one could be read is in the observer's events.
       case .failed(let error): return .failure(error.isCancellation ? error : lateness ?? error)
-      case .expired(let expiry):
-        if expiry.isInFlight { load.failures.note(expiry.error, of: load) }
-        guard expiry.hasFallback, let timeout = load.timeout else { return .failure(expiry.error) }
-        (current, lateness) = (load.with { $0.outage = expiry.error }, expiry.error)
+      case .expired(let error, let hasFallback, let isInFlight):
+        if isInFlight { load.failures.note(error, of: load) }
+        guard hasFallback, let timeout = load.timeout else { return .failure(error) }
+        (current, lateness) = (load.with { $0.outage = error }, error)
         // The time begins here, because the caller's executor may have been busy since the deadline.
-        let (clock, error) = (load.clock, expiry.error)
-        grace = Task.detached {
-          guard (try? await clock.sleep(for: max(.milliseconds(100), timeout / 10))) != nil else { return }
-          waiter.leave(.failed(error))
-        }
+        let grace = max(.milliseconds(100), timeout / 10)
+        deadline = Deadline(uptime: load.clock.uptime + grace, clock: load.clock, error: error, isFinal: true)
+      case .alone: return .failure(.cancelled)
       }
     }
   }
 
-  /// Starts the deadline of a waiter for its whole load. It does not affect the other waiters. A load that replaces this one at
-  /// the deadline sends no request, and has a short time of its own to read a stored response.
-  private func limit<Output>(_ waiter: Waiter<Output>, of load: ResolvedRequest, to timeout: Duration) -> Task<Void, Never> {
-    let (clock, address) = (load.clock, load.address)
-    return Task.detached {
-      guard (try? await clock.sleep(for: timeout)) != nil else { return }
-      waiter.leave(.expired(CacheError(.timedOut, reason: "not loaded within \(timeout)", url: address)))
+  /// The uptime at which a load leaves the flight that it waits for, whichever that is. It does not affect the other waiters. A
+  /// load that replaces this one at the deadline sends no request, and has a short time of its own to read a stored response.
+  struct Deadline {
+    var uptime: Duration
+    var clock: any CacheClock
+    var error: CacheError
+    /// Whether the load ends then, and no other load replaces it.
+    var isFinal: Bool
+
+    /// Starts the deadline for a waiter. A waiter that joined after the deadline leaves at once.
+    func start<Output>(for waiter: Waiter<Output>) -> Task<Void, Never>? {
+      let rest = uptime - clock.uptime
+      guard rest > .zero else {
+        waiter.leave(error, atDeadline: !isFinal)
+        return nil
+      }
+      return Task.detached { [clock, error, isFinal] in
+        guard (try? await clock.sleep(for: rest)) != nil else { return }
+        waiter.leave(error, atDeadline: !isFinal)
+      }
     }
   }
 
   // MARK: Waiting for a flight
-
-  enum Ending<Output> {
-    case output(Output)
-    case failed(CacheError)
-    /// The deadline of the waiter has passed.
-    case expired(Expiry)
-  }
 
   /// Joins the flight of a load, or starts it, and waits for its end. A load for which an output is not meant gets a flight of
   /// its own.
   ///
   /// - Parameters:
   ///   - alone: Whether the load needs a flight of its own from the start.
-  ///   - joined: Called when the waiter has joined a flight.
+  ///   - lookup: The resource whose lookup ends when the load has joined a flight.
   ///   - progress: Called with the progress.
   ///   - stale: Called with a stale output that is not the end for the waiter.
+  /// - Returns: The ending, which is not ``Waiter/Ending/alone``.
   func wait<Output: Shareable, Value: Sendable>(
-    for load: ResolvedRequest, _ form: Form<Output, Value>, as waiter: Waiter<Output>, alone: Bool = false,
-    joined: () -> Void = {}, progress: (LoadProgress) -> Void, stale: (Output) async -> Void
-  ) async -> Ending<Output> {
-    var (alone, isJoined) = (alone, false)
+    for load: ResolvedRequest, _ form: Form<Output, Value>, _ needs: WaiterNeeds<Output>, _ task: LoadTask? = nil,
+    until deadline: Deadline? = nil, alone: Bool = false, endingLookupOf lookup: String? = nil,
+    progress: (LoadProgress) -> Void, stale: (Output) async -> Void
+  ) async -> Waiter<Output>.Ending {
+    var (alone, lookup) = (alone, lookup)
     while true {
-      raisePrefetches(of: load, to: waiter.priority.level)
+      raisePrefetches(of: load, to: needs.priority?.level ?? load.priority)
       let isShared = !alone && load.head.method == .get && load.body == nil
-      guard let (flight, isNew) = flights.join(isShared ? form.key(load) : nil, load, waiter) else {
-        if !isJoined { joined() }
+      guard let (waiter, isNew) = flights.join(isShared ? form.key(load) : nil, load, needs, endingLookupOf: lookup) else {
+        if needs.isCounted { flights.endLoad() }
         return .failed(load.managerIsClosed)
       }
-      if !isJoined { joined() }
-      isJoined = true
-      if isNew {
-        flight.start(on: form.followsDownloader ? load.downloader?.preferredExecutor : nil) { [alone] flight in
-          await form.work(load, flight, alone)
-        }
-      } else {
-        load.observe(.joined(url: load.observedURL, to: flight.id))
-      }
-      switch await ending(of: waiter, progress: progress, stale: stale) {
+      lookup = nil
+      var timer: Task<Void, Never>?
+      let ending = await waiter.ending(
+        joined: {
+          task?.onCancel { waiter.leave(.cancelled) }
+          timer = deadline?.start(for: waiter)
+          guard isNew else { return load.observe(.joined(url: load.observedURL, to: waiter.flight.id)) }
+          waiter.flight.start(on: form.followsDownloader ? load.downloader?.preferredExecutor : nil) { [alone] flight in
+            await form.work(load, flight, alone)
+          }
+        }, progress: progress, stale: stale)
+      timer?.cancel()
+      switch ending {
       // Decisions that were made before this waiter joined ignore its needs.
-      case .output(let output)? where !waiter.accepts(output): alone = alone || flights.isClosed
-      case let ending?: return ending
-      case nil: alone = true
-      }
-    }
-  }
-
-  /// Waits for the end of a waiter's flight. Returns `nil` if the output is for another waiter alone.
-  func ending<Output: Shareable>(
-    of waiter: Waiter<Output>, progress: (LoadProgress) -> Void, stale: (Output) async -> Void
-  ) async -> Ending<Output>? {
-    while true {
-      switch await waiter.next() {
-      case .progress(let report): progress(report)
-      case .stale(let output): await stale(output)
-      case .end(.success(let output)): return .output(output)
-      case .end(.failure(let error)): return .failed(error)
-      case .expired(let expiry): return .expired(expiry)
-      case .alone: return nil
+      case .output(let output) where !needs.accepts(output): alone = alone || flights.isClosed
+      case .alone: alone = true
+      case .output, .failed, .expired: return ending
       }
     }
   }
@@ -367,23 +359,22 @@ final class LoadCoordinator: Sendable {
     stale: ((Output) async -> Void)? = nil
   ) async throws(CacheError) -> Output {
     let wantsBytes = load.representation?.wantsBytes ?? true
-    let waiter = Waiter<Output>(
-      flight.priority, wantsBytes: wantsBytes, wantsProgress: true, endsWithStale: stale == nil
-    ) { event in
-      switch event {
-      case .foundFallback: flight.report(.foundFallback)
-      case .inFlight(let isInFlight): flight.report(.inFlight(isInFlight))
-      case .progress, .stale: break
-      }
-    }
-    let ending = await waiter.whileWaiting {
-      await wait(
-        for: load, form, as: waiter, alone: alone, progress: { flight.report(.progress($0)) }, stale: { await stale?($0) })
-    }
+    let needs = WaiterNeeds<Output>(
+      priority: flight.priority, wantsBytes: wantsBytes, wantsProgress: true, endsWithStale: stale == nil,
+      forward: { event in
+        switch event {
+        case .foundFallback: flight.report(.foundFallback)
+        case .inFlight(let isInFlight): flight.report(.inFlight(isInFlight))
+        case .progress, .stale: break
+        }
+      })
+    let ending = await wait(
+      for: load, form, needs, alone: alone, progress: { flight.report(.progress($0)) }, stale: { await stale?($0) })
     switch ending {
     case .output(let output): return output
     case .failed(let error): throw error
-    case .expired(let expiry): throw expiry.error
+    case .expired(let error, _, _): throw error
+    case .alone: throw .cancelled
     }
   }
 
