@@ -63,27 +63,34 @@ struct Exchange: Shareable {
 
   init(_ parts: Parts) { storage = Storage(parts) }
 
+  private init(_ storage: Storage) { self.storage = storage }
+
   subscript<Part>(dynamicMember part: KeyPath<Parts, Part>) -> Part { storage.parts[keyPath: part] }
 
   subscript<Part>(dynamicMember part: WritableKeyPath<Parts, Part>) -> Part {
     get { storage.parts[keyPath: part] }
     _modify {
-      if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.parts) }
+      if !isKnownUniquelyReferenced(&storage) { storage = copied() }
       yield &storage.parts[keyPath: part]
     }
   }
 
   /// Makes several changes, which cost as much as one: each checks for exclusive access.
   mutating func change(_ change: (inout Parts) -> Void) {
-    if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.parts) }
+    if !isKnownUniquelyReferenced(&storage) { storage = copied() }
     change(&storage.parts)
   }
 
+  /// Out of line, because each asynchronous function would reserve memory for a copy of the parts at every change.
+  @inline(never)
+  private func copied() -> Storage { Storage(storage.parts) }
+
   /// Returns a copy that `change` has changed.
+  @inline(never)
   func with(_ change: (inout Parts) -> Void) -> Exchange {
-    var changed = storage.parts
-    change(&changed)
-    return Exchange(changed)
+    let storage = copied()
+    change(&storage.parts)
+    return Exchange(storage)
   }
 
   var isShareable: Bool {
