@@ -3,7 +3,7 @@
 /// It is for values that pass through many asynchronous calls. Each call reserves space for its arguments, its result and its
 /// error, and would copy a large value. A change allocates a new object, so such a value should be passed far more often than
 /// changed.
-struct Boxed<Content: Sendable>: Sendable {
+package struct Boxed<Content: Sendable>: Sendable {
   private final class Box: Sendable {
     let content: Content
 
@@ -12,9 +12,9 @@ struct Boxed<Content: Sendable>: Sendable {
 
   private var box: Box
 
-  init(_ content: Content) { box = Box(content) }
+  package init(_ content: Content) { box = Box(content) }
 
-  var content: Content {
+  package var content: Content {
     _read { yield box.content }
     _modify {
       var changed = box.content
@@ -28,5 +28,5 @@ struct Boxed<Content: Sendable>: Sendable {
 }
 
 extension Boxed: CustomStringConvertible {
-  var description: String { String(describing: content) }
+  package var description: String { String(describing: content) }
 }

@@ -40,7 +40,12 @@ public struct Resource<Value: Sendable>: Sendable {
   ///
   /// Counts and durations are sums. The time to the head, the protocol and the connection are those of the last response from the
   /// network. A hit sends no request, so its attempts and bytes are zero.
-  public var metrics: TransferMetrics
+  public var metrics: TransferMetrics {
+    get { spent?.content ?? .nothing }
+    set { spent = Boxed(newValue) }
+  }
+  /// The metrics, or `nil` if no request was sent. They are half of a result's size, and a result is copied several times.
+  private var spent: Boxed<TransferMetrics>?
   /// The key under which the response is stored, or would be stored.
   public var key: CacheKey
   /// The identity of the body. Equal revisions mean equal bytes.
@@ -57,6 +62,18 @@ public struct Resource<Value: Sendable>: Sendable {
     fallbackReason: CacheError? = nil, duration: Duration = .zero, metrics: TransferMetrics = TransferMetrics(attempts: 0),
     key: CacheKey? = nil, revision: Revision = .random(), valueOrigin: ValueOrigin = .original
   ) {
+    self.init(
+      value: value, url: url, redirects: redirects, response: response, source: source, validation: validation, age: age,
+      isStale: isStale, fallbackReason: fallbackReason, duration: duration,
+      spent: metrics == .nothing ? nil : Boxed(metrics), key: key ?? CacheKey(resource: url.absoluteString), revision: revision,
+      valueOrigin: valueOrigin)
+  }
+
+  init(
+    value: Value, url: URL, redirects: [URL] = [], response: HTTPResponse, source: ResourceSource,
+    validation: RevalidationOutcome = .notAttempted, age: Duration, isStale: Bool = false, fallbackReason: CacheError? = nil,
+    duration: Duration, spent: Boxed<TransferMetrics>?, key: CacheKey, revision: Revision, valueOrigin: ValueOrigin
+  ) {
     self.value = value
     self.url = url
     self.redirects = redirects
@@ -67,8 +84,8 @@ public struct Resource<Value: Sendable>: Sendable {
     self.isStale = isStale
     self.fallbackReason = fallbackReason
     self.duration = duration
-    self.metrics = metrics
-    self.key = key ?? CacheKey(resource: url.absoluteString)
+    self.spent = spent
+    self.key = key
     self.revision = revision
     self.valueOrigin = valueOrigin
   }
@@ -80,7 +97,7 @@ public struct Resource<Value: Sendable>: Sendable {
   public func with<Other: Sendable>(_ value: Other) -> Resource<Other> {
     Resource<Other>(
       value: value, url: url, redirects: redirects, response: response, source: source, validation: validation, age: age,
-      isStale: isStale, fallbackReason: fallbackReason, duration: duration, metrics: metrics, key: key, revision: revision,
+      isStale: isStale, fallbackReason: fallbackReason, duration: duration, spent: spent, key: key, revision: revision,
       valueOrigin: valueOrigin)
   }
 }

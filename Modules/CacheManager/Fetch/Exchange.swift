@@ -153,7 +153,8 @@ struct Exchange: Shareable {
     return Resource(
       value: value, url: url, redirects: redirects, response: self.metadata.response, source: self.source,
       validation: self.validation, age: self.metadata.freshness.age(at: now), isStale: isPastFreshness(at: now),
-      fallbackReason: self.fallbackReason, duration: clock.uptime - start, metrics: self.metrics, key: self.key,
+      fallbackReason: self.fallbackReason, duration: clock.uptime - start,
+      spent: self.metrics.attempts == 0 ? nil : Boxed(self.metrics), key: self.key,
       revision: self.metadata.revision, valueOrigin: self.valueOrigin)
   }
 }

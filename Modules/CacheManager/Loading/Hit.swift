@@ -47,7 +47,7 @@ extension LoadCoordinator {
     if record.countUse() { touchIndex(of: key.resource, in: rules.memory) }
     return Resource(
       value: value, url: url, response: record.response, source: .memory, age: record.freshness.age(at: now),
-      duration: isObserved ? reportedDuration(of: url, options, since: start, id: id) : .zero, metrics: .nothing, key: key,
+      duration: isObserved ? reportedDuration(of: url, options, since: start, id: id) : .zero, spent: nil, key: key,
       revision: record.revision, valueOrigin: transform.isEmpty ? .original : .memory)
   }
 
