@@ -1,4 +1,5 @@
-public import CacheCore
+// The interfaces of CacheManager use CacheCore's types, so one import provides both.
+@_exported public import CacheCore
 public import HTTPTypes
 
 #if canImport(FoundationEssentials)
