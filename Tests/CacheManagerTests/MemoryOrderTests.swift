@@ -119,7 +119,7 @@ struct MemoryOrderTests {
     return hit.text
   }
 
-  /// How another response is stored while one is being stored.
+  /// Another response, which is stored while one is being stored.
   enum Other: CaseIterable, Sendable {
     case older, simultaneous, later
     /// It is stored by the caller, and makes earlier requests outdated.

@@ -258,3 +258,19 @@ struct CoalescingKey: Hashable, Sendable {
     }
   }
 }
+
+extension RequestSettings {
+  /// The identities of the components that respond, store and decide.
+  struct Components: Hashable, Sendable {
+    var downloader: ComponentID?
+    var usesStores: Bool
+    var others: Environment.Identities
+  }
+
+  var components: Components { Components(downloader: downloaderID, usesStores: usesStores, others: environment.identities) }
+
+  func hasSameComponents(as other: RequestSettings) -> Bool {
+    environment === other.environment
+      ? downloaderID == other.downloaderID && usesStores == other.usesStores : components == other.components
+  }
+}

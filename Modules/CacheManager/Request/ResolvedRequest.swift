@@ -16,9 +16,7 @@ final class ResolvedRequest: Sendable {
 
   init(_ settings: RequestSettings) { self.settings = settings }
 
-  convenience init(
-    _ request: ResourceRequest, _ core: LoadCoordinator, id: LoadID = LoadID()
-  ) throws(CacheError) {
+  convenience init(_ request: ResourceRequest, _ core: LoadCoordinator, id: LoadID = LoadID()) throws(CacheError) {
     self.init(try RequestSettings(request, core, id: id))
   }
 
@@ -193,7 +191,7 @@ struct RequestSettings: Sendable {
   /// The role of the server that receives the request.
   var role = SourceRole.original
   /// Whether the request may use the stores.
-  private var usesStores = true
+  private(set) var usesStores = true
   let observation: LoadObservation?
   var policy: LoadPolicy
   var staleFallback: StaleFallback
@@ -234,9 +232,7 @@ struct RequestSettings: Sendable {
     case lowData
   }
 
-  init(
-    _ request: ResourceRequest, _ core: LoadCoordinator, id: LoadID = LoadID()
-  ) throws(CacheError) {
+  init(_ request: ResourceRequest, _ core: LoadCoordinator, id: LoadID = LoadID()) throws(CacheError) {
     let environment: Environment
     do throws(CacheError) {
       environment = try core.environment.resolving(request.options)
@@ -362,9 +358,7 @@ struct RequestSettings: Sendable {
     }
   }
 
-  private mutating func settle(
-    _ sources: [AlternativeSource], _ request: ResourceRequest
-  ) {
+  private mutating func settle(_ sources: [AlternativeSource], _ request: ResourceRequest) {
     // A request that may have changed something at one server is not sent to another.
     guard head.method == .get || head.method == .head else { return }
     alternatives = sources.map { ResolvedAlternative($0, request, environment) }
@@ -381,22 +375,6 @@ struct RequestSettings: Sendable {
       role = .lowData
       resource = resource(of: head, at: url)
     }
-  }
-}
-
-extension RequestSettings {
-  /// The identities of the components that respond, store and decide.
-  struct Components: Hashable, Sendable {
-    var downloader: ComponentID?
-    var usesStores: Bool
-    var others: Environment.Identities
-  }
-
-  var components: Components { Components(downloader: downloaderID, usesStores: usesStores, others: environment.identities) }
-
-  func hasSameComponents(as other: RequestSettings) -> Bool {
-    environment === other.environment
-      ? downloaderID == other.downloaderID && usesStores == other.usesStores : components == other.components
   }
 }
 
