@@ -41,24 +41,31 @@ protocol AnyFlight: AnyObject, Sendable {
 final class Flight<Output: Shareable>: AnyFlight {
   typealias Event = Waiter<Output>.Event
 
-  /// A waiter that has not received its ending. The waiting task has its needs too, so a slot that is removed under the lock
-  /// never releases the last reference to an object.
   private struct Slot {
     let number: Int
-    let needs: WaiterNeeds<Output>
+    var needs: WaiterNeeds<Output>
     /// Whether the waiter has not received the latest progress. A slow consumer gets no other.
     var hasProgress = false
     /// Whether the waiter has not received the stale output.
     var hasStale = false
-    /// The ending, until the waiter receives it. The flight has not ended for a waiter without one.
+    /// Whether the flight has not ended for the waiter.
+    var isAwaiting = true
+    /// The ending, until the waiter receives it.
     var ending: Waiter<Output>.Ending?
+    /// Whether the waiter has received its ending.
+    var isDone = false
     /// The waiting task, if there is no event for it.
     var consumer: UnsafeContinuation<Event, Never>?
   }
 
   private struct State {
-    /// The waiters in the order in which they joined.
+    /// The waiters in the order in which they joined. Those that are done are removed together, because removing each of many
+    /// would move the others each time.
     var slots: [Slot]
+    /// The number of waiters for which the flight has not ended.
+    var awaiting: Int
+    /// The number of waiters that are done.
+    var done = 0
     var lastNumber = 0
     var task: Task<Void, Never>?
     /// Whether the flight accepts no more waiters.
@@ -74,7 +81,11 @@ final class Flight<Output: Shareable>: AnyFlight {
     var hasFallback = false
     var isInFlight = false
 
-    var isAwaited: Bool { slots.contains { $0.ending == nil } }
+    init(first needs: WaiterNeeds<Output>?, isRetired: Bool) {
+      slots = needs.map { [Slot(number: 0, needs: $0)] } ?? []
+      awaiting = slots.count
+      self.isRetired = isRetired
+    }
 
     func index(of number: Int) -> Int? {
       var range = slots.indices
@@ -96,24 +107,30 @@ final class Flight<Output: Shareable>: AnyFlight {
         slots[index].hasProgress = false
         return .progress(progress)
       }
-      guard let ending = slots[index].ending else { return nil }
-      slots.remove(at: index)
+      guard let ending = slots[index].ending.take() else { return nil }
+      finish(index)
       return .ended(ending)
     }
 
     /// Ends the flight for a waiter.
     mutating func end(_ index: Int, _ ending: Waiter<Output>.Ending, _ effects: inout Effects) {
-      slots[index].ending = ending
+      slots[index].isAwaiting = false
+      awaiting -= 1
       if slots[index].needs.isCounted, slots[index].needs.isLast(ending) { effects.endedLoads += 1 }
+      if effects.wake(&slots[index].consumer, .ended(ending)) { finish(index) } else { slots[index].ending = ending }
     }
 
-    /// Removes the waiters that have an ending and a waiting task.
-    mutating func removeEnded(_ effects: inout Effects) {
-      slots.removeAll { slot in
-        guard let consumer = slot.consumer, let ending = slot.ending else { return false }
-        effects.wakes.append((consumer, .ended(ending)))
-        return true
-      }
+    private mutating func finish(_ index: Int) {
+      slots[index].isDone = true
+      // The waiting task has the needs too, so this releases no last reference to an object under the lock.
+      slots[index].needs = WaiterNeeds()
+      done += 1
+    }
+
+    mutating func removeDone() {
+      guard 2 * done > slots.count else { return }
+      slots.removeAll(where: \.isDone)
+      done = 0
     }
   }
 
@@ -161,7 +178,7 @@ final class Flight<Output: Shareable>: AnyFlight {
     priority: LoadPriority,
     representation: RequestedRepresentation? = nil, isRetired: Bool, first needs: WaiterNeeds<Output>?
   ) {
-    state = Lock(State(slots: needs.map { [Slot(number: 0, needs: $0)] } ?? [], isRetired: isRetired))
+    state = Lock(State(first: needs, isRetired: isRetired))
     survives = Atomic(needs == nil)
     (self.flights, self.key, self.resource, self.id, self.number) = (flights, key, resource, id, number)
     (self.logPosition, self.priority, self.representation) = (logPosition, priority, representation)
@@ -212,7 +229,7 @@ final class Flight<Output: Shareable>: AnyFlight {
     let (value, effects) = state.withLock { state in
       var effects = Effects()
       let value = body(&state, &effects)
-      state.removeEnded(&effects)
+      state.removeDone()
       return (value, effects)
     }
     if effects.isCancelled {
@@ -238,6 +255,7 @@ final class Flight<Output: Shareable>: AnyFlight {
       let stale = state.stale.flatMap { needs.accepts($0) ? $0 : nil }
       slot.hasStale = stale != nil && !needs.endsWithStale
       state.slots.append(slot)
+      state.awaiting += 1
       if let stale, needs.endsWithStale {
         survives.store(true, ordering: .releasing)
         state.end(state.slots.count - 1, .output(stale), &effects)
@@ -258,10 +276,13 @@ final class Flight<Output: Shareable>: AnyFlight {
   func next(_ number: Int) async -> Event {
     await withUnsafeContinuation { continuation in
       let event = state.withLock { state -> Event? in
-        guard let index = state.index(of: number) else { return .ended(.failed(.cancelled)) }
-        if let event = state.takeEvent(at: index) { return event }
-        state.slots[index].consumer = continuation
-        return nil
+        guard let index = state.index(of: number), !state.slots[index].isDone else { return .ended(.failed(.cancelled)) }
+        guard let event = state.takeEvent(at: index) else {
+          state.slots[index].consumer = continuation
+          return nil
+        }
+        state.removeDone()
+        return event
       }
       if let event { continuation.resume(returning: event) }
     }
@@ -270,7 +291,7 @@ final class Flight<Output: Shareable>: AnyFlight {
   /// Removes one waiter and does not affect the other waiters. Does nothing if the flight is settled or has ended for the waiter.
   func leave(_ number: Int, _ error: CacheError, atDeadline: Bool) {
     change { state, effects in
-      guard !state.isSettled, let index = state.index(of: number), state.slots[index].ending == nil else { return }
+      guard !state.isSettled, let index = state.index(of: number), state.slots[index].isAwaiting else { return }
       let ending: Waiter<Output>.Ending =
         atDeadline ? .expired(error, hasFallback: state.hasFallback, isInFlight: state.isInFlight) : .failed(error)
       state.end(index, ending, &effects)
@@ -282,13 +303,13 @@ final class Flight<Output: Shareable>: AnyFlight {
   /// too late. Returns `false` if no waiter is left.
   func settle() -> Bool {
     state.withLock { state in
-      state.isSettled = state.isAwaited
+      state.isSettled = state.awaiting > 0
       return state.isSettled
     }
   }
 
   /// Whether any waiter still waits for the output.
-  var isAwaited: Bool { state.withLock { $0.isAwaited } }
+  var isAwaited: Bool { state.withLock { $0.awaiting > 0 } }
 
   /// Whether the output may not reach any waiter, because a stale one was enough for one of them.
   var survivesItsWaiters: Bool { survives.load(ordering: .acquiring) }
@@ -303,7 +324,7 @@ final class Flight<Output: Shareable>: AnyFlight {
       case .foundFallback: state.hasFallback = true
       case .inFlight(let isInFlight): state.isInFlight = isInFlight
       }
-      for index in state.slots.indices where state.slots[index].ending == nil {
+      for index in state.slots.indices where state.slots[index].isAwaiting {
         let needs = state.slots[index].needs
         switch event {
         case .progress(let progress):
@@ -339,15 +360,15 @@ final class Flight<Output: Shareable>: AnyFlight {
   func dismissWaiters(_ error: CacheError) {
     change { state, effects in
       state.isClosed = true
-      guard !state.isSettled, state.isAwaited else { return }
-      for index in state.slots.indices where state.slots[index].ending == nil { state.end(index, .failed(error), &effects) }
+      guard !state.isSettled, state.awaiting > 0 else { return }
+      for index in state.slots.indices where state.slots[index].isAwaiting { state.end(index, .failed(error), &effects) }
       cancelIfUnattended(&state, &effects)
     }
   }
 
   /// Closes the flight and cancels the work if no waiter needs it.
   private func cancelIfUnattended(_ state: inout State, _ effects: inout Effects) {
-    guard !state.isAwaited, !isCancelled.load(ordering: .relaxed), state.isRetired || !survives.load(ordering: .relaxed)
+    guard state.awaiting == 0, !isCancelled.load(ordering: .relaxed), state.isRetired || !survives.load(ordering: .relaxed)
     else { return }
     state.isClosed = true
     isCancelled.store(true, ordering: .releasing)
@@ -369,7 +390,7 @@ final class Flight<Output: Shareable>: AnyFlight {
       state.isClosed = true
       state.task = nil
       var isFirst = true
-      for index in state.slots.indices where state.slots[index].ending == nil {
+      for index in state.slots.indices where state.slots[index].isAwaiting {
         state.end(index, isFirst || isShareable ? ending : .alone, &effects)
         isFirst = false
       }
