@@ -318,3 +318,58 @@ extension CacheError: CustomStringConvertible {
     return url.utf8[end] == UInt8(ascii: "?") ? "\(url[..<end])?…" : String(url[..<end])
   }
 }
+
+extension CacheError {
+  /// Throws ``Code/invalidConfiguration`` if the number of a setting is below a minimum. NaN is below every minimum.
+  package static func require<Number: Comparable>(
+    _ setting: String, _ value: Number?, in range: PartialRangeFrom<Number>
+  ) throws(CacheError) {
+    guard let value, !range.contains(value) else { return }
+    throw invalid(setting, value, "at least \(range.lowerBound)")
+  }
+
+  /// Throws ``Code/invalidConfiguration`` if the number of a setting is outside a range. NaN is outside every range.
+  package static func require<Number: Comparable>(
+    _ setting: String, _ value: Number?, in range: ClosedRange<Number>
+  ) throws(CacheError) {
+    guard let value, !range.contains(value) else { return }
+    throw invalid(setting, value, "from \(range.lowerBound) to \(range.upperBound)")
+  }
+
+  /// Throws ``Code/invalidConfiguration`` if the duration of a setting is zero or less.
+  package static func require(_ setting: String, positive value: Duration?) throws(CacheError) {
+    guard let value, value <= .zero else { return }
+    throw invalid(setting, value, "greater than zero")
+  }
+
+  private static func invalid(_ setting: String, _ value: some Any, _ range: String) -> CacheError {
+    CacheError(.invalidConfiguration, reason: "the setting '\(setting)' must be \(range), not \(value)")
+  }
+}
+
+/// A component with settings whose own functions cannot throw. A manager with such a component throws the error of its settings.
+package protocol CheckedComponent {
+  /// The result of checking the settings, which is made once.
+  var validity: Result<Void, CacheError> { get }
+}
+
+/// The errors of all requests for a resource. It is the `underlying` error of the error that a load throws.
+///
+/// After retries, the load throws the last error. With alternative sources, it throws the error of the primary source. A response
+/// with a retryable status is listed as `CacheError.Code.unacceptableStatus`.
+///
+/// ```swift
+/// for failure in (error.underlying as? FailureHistory)?.failures ?? [] { print(failure.url ?? "", failure.reason) }
+/// ```
+public struct FailureHistory: Error, Sendable {
+  /// The errors in the order of the requests. The thrown error is listed without this history.
+  public let failures: [CacheError]
+
+  /// Creates a history from its errors.
+  public init(_ failures: [CacheError]) { self.failures = failures }
+}
+
+extension FailureHistory: CustomStringConvertible {
+  /// All errors in one line.
+  public var description: String { failures.map(\.description).joined(separator: "; then ") }
+}

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// A policy that decides when a load uses a cached response and when it sends a request.
 public enum LoadPolicy: Hashable, Sendable {
   /// Follows RFC 9111: uses a fresh response and revalidates a stale one. A response without an explicit lifetime is revalidated,
@@ -49,4 +55,83 @@ public enum StaleFallback: Hashable, Sendable, CaseIterable {
   case anyStored
   /// No stored response is used. The failure is the error of the load.
   case never
+}
+
+/// A policy that decides what the durable store receives: the original bytes, the encoded value of a ``ResourceTransform``, or
+/// both.
+///
+/// Loads use any matching entry of the store under every policy. If a transform has no encoder, its original is stored whatever
+/// the policy says. The same is true for loads of plain bytes and for loads into files.
+///
+/// The bytes of a `file:` URL are never copied into a durable store. Values made of them are stored under every policy other than
+/// ``originals``.
+public enum StoragePolicy: String, Hashable, Sendable, CaseIterable {
+  /// Stores only the originals. Every transform can be applied to them again without the network.
+  case originals
+  /// Stores only the encoded values, which use the least space. Another transform of the same resource is loaded again. The
+  /// originals do not enter the memory store either, if there is a durable store for the values.
+  case variants
+  /// Stores both.
+  case all
+  /// Stores the original, and also the encoded value if it is smaller.
+  ///
+  /// A full store evicts the least used entries. If the same transformed value is shown repeatedly, its original is evicted
+  /// first.
+  case automatic
+}
+
+/// Another source for a resource, requested if the original cannot be loaded.
+///
+/// ```swift
+/// let options = RequestOptions { $0.alternatives = [.mirror(elsewhere), .lowData(preview)] }
+/// ```
+///
+/// The request to it has the load's method and fields, without conditions. At another origin it also has no credentials and no
+/// cookies.
+public enum AlternativeSource: Hashable, Sendable {
+  /// The same resource at another URL. The URL may be a `file:` URL if the manager has a handler for it.
+  ///
+  /// The response is stored under the original's URL, without the other server's validators (`ETag`, `Last-Modified`). The
+  /// original is therefore never asked to revalidate bytes that it did not send.
+  case mirror(URL)
+  /// A smaller resource for networks in low-data mode (``NetworkAccess/constrained``). It is requested only if the original needs
+  /// a network that may not be used.
+  ///
+  /// The response is stored under its own URL, so the original is loaded in full when the network allows it again.
+  case lowData(URL)
+
+  /// The URL of the source.
+  public var url: URL {
+    switch self {
+    case .mirror(let url), .lowData(let url): url
+    }
+  }
+
+  /// Whether the source is a smaller resource.
+  package var isLowData: Bool {
+    if case .lowData = self { true } else { false }
+  }
+}
+
+/// The statuses that a load accepts as success.
+///
+/// ```swift
+/// options.acceptedStatuses = AcceptedStatuses(200..<300, 304..<305)
+/// ```
+public struct AcceptedStatuses: Hashable, Sendable {
+  private let ranges: [Range<Int>]
+
+  /// Creates a set of the statuses in the given ranges.
+  public init(_ ranges: Range<Int>...) { self.ranges = ranges }
+
+  /// The statuses from 200 to 299.
+  public static let success = AcceptedStatuses(200..<300)
+
+  /// Returns whether the set contains `status`.
+  public func contains(_ status: Int) -> Bool { ranges.contains { $0.contains(status) } }
+}
+
+extension AcceptedStatuses: CustomStringConvertible {
+  /// The ranges, separated by commas: `200..<300, 304..<305`.
+  public var description: String { ranges.map(\.description).joined(separator: ", ") }
 }

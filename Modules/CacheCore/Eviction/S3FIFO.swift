@@ -233,3 +233,140 @@ public struct S3FIFO: EvictionPolicy {
     return slot
   }
 }
+
+/// A first-in, first-out queue of the fingerprints and costs of recently evicted entries. Every operation is amortized O(1).
+struct GhostQueue: Sendable {
+  private struct Ghost {
+    var fingerprint: Int
+    /// The cost, or -1 if the ghost was removed.
+    var cost: Int
+  }
+
+  // A ring whose length is a power of two. Positions only increase.
+  private var ring: [Ghost] = []
+  private var first = 0
+  private var end = 0
+  private var places = FingerprintTable()
+  private(set) var cost = 0
+
+  var count: Int { places.count }
+
+  /// Removes `fingerprint` and returns whether the queue contained it.
+  mutating func take(_ fingerprint: Int) -> Bool {
+    guard let place = places.first(fingerprint, where: { _ in true }) else { return false }
+    drop(place)
+    return true
+  }
+
+  mutating func push(_ fingerprint: Int, cost: Int) {
+    guard places.first(fingerprint, where: { _ in true }) == nil else { return }
+    if end - first == ring.count { rebuild() }
+    let place = end & (ring.count - 1)
+    ring[place] = Ghost(fingerprint: fingerprint, cost: cost)
+    places.insert(place, fingerprint)
+    self.cost += cost
+    end += 1
+  }
+
+  /// Removes the oldest ghost.
+  mutating func pop() {
+    while first < end {
+      let place = first & (ring.count - 1)
+      first += 1
+      if ring[place].cost >= 0 { return drop(place) }
+    }
+  }
+
+  private mutating func drop(_ place: Int) {
+    cost -= ring[place].cost
+    places.remove(place, ring[place].fingerprint)
+    ring[place].cost = -1
+  }
+
+  /// Closes the gaps, and grows the ring if there were few.
+  private mutating func rebuild() {
+    let ghosts = (first..<end).map { ring[$0 & (ring.count - 1)] }.filter { $0.cost >= 0 }
+    let length = ghosts.count * 2 > ring.count ? ring.count * 2 : max(16, ring.count)
+    self = GhostQueue()
+    ring = [Ghost](repeating: Ghost(fingerprint: 0, cost: -1), count: length)
+    for ghost in ghosts { push(ghost.fingerprint, cost: ghost.cost) }
+  }
+}
+
+/// A hash table from 64-bit fingerprints to small numbers, with open addressing, linear probing and no tombstones.
+///
+/// Fingerprints must already be hashes, because their low bits select the cell. A cell has 16 bytes, while `Dictionary` would
+/// hash the hash again and store whole keys. A fingerprint may have several numbers.
+@usableFromInline
+package struct FingerprintTable: Sendable {
+  @usableFromInline
+  struct Cell: Sendable {
+    @usableFromInline var fingerprint: Int
+    /// The number, or -1 if the cell is free.
+    @usableFromInline var number: Int
+
+    @inlinable
+    init(fingerprint: Int, number: Int) { (self.fingerprint, self.number) = (fingerprint, number) }
+  }
+
+  @usableFromInline var cells: [Cell] = []
+  @usableFromInline var mask = -1
+  @usableFromInline package private(set) var count = 0
+
+  package init() {}
+
+  /// Returns the first number under `fingerprint` that satisfies the predicate.
+  @inlinable
+  package func first(_ fingerprint: Int, where isRight: (Int) -> Bool) -> Int? {
+    guard count > 0 else { return nil }
+    var place = fingerprint & mask
+    while true {
+      let cell = cells[place]
+      if cell.number < 0 { return nil }
+      if cell.fingerprint == fingerprint, isRight(cell.number) { return cell.number }
+      place = (place + 1) & mask
+    }
+  }
+
+  package mutating func insert(_ number: Int, _ fingerprint: Int) {
+    if (count + 1) * 4 > cells.count * 3 { grow() }
+    place(Cell(fingerprint: fingerprint, number: number))
+    count += 1
+  }
+
+  package mutating func remove(_ number: Int, _ fingerprint: Int) {
+    guard count > 0 else { return }
+    var hole = fingerprint & mask
+    while cells[hole].number != number || cells[hole].fingerprint != fingerprint {
+      if cells[hole].number < 0 { return }
+      hole = (hole + 1) & mask
+    }
+    // Move up the cells that were displaced because of this one.
+    var next = (hole + 1) & mask
+    while cells[next].number >= 0 {
+      let home = cells[next].fingerprint & mask
+      if (next - home) & mask >= (next - hole) & mask {
+        cells[hole] = cells[next]
+        hole = next
+      }
+      next = (next + 1) & mask
+    }
+    cells[hole].number = -1
+    count -= 1
+  }
+
+  package mutating func removeAll() { self = FingerprintTable() }
+
+  private mutating func place(_ cell: Cell) {
+    var place = cell.fingerprint & mask
+    while cells[place].number >= 0 { place = (place + 1) & mask }
+    cells[place] = cell
+  }
+
+  private mutating func grow() {
+    let old = cells
+    cells = [Cell](repeating: Cell(fingerprint: 0, number: -1), count: max(8, old.count * 2))
+    mask = cells.count - 1
+    for cell in old where cell.number >= 0 { place(cell) }
+  }
+}

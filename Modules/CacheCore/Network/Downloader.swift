@@ -120,3 +120,152 @@ public protocol Downloader: Component {
 extension Downloader {
   public var preferredExecutor: (any TaskExecutor)? { nil }
 }
+
+/// The measurements of a transfer, or of a chain of transfers. They mean the same for every engine.
+///
+/// A duration is `nil` if the step was not measured or did not occur. A reused connection, for example, needs no name lookup and
+/// no handshake.
+public struct TransferMetrics: Hashable, Sendable {
+  /// The time before the request was sent, while it waited for a limit or for a free connection.
+  public var queued: Duration?
+  /// The duration of the host name lookup.
+  public var nameLookup: Duration?
+  /// The duration of the connection setup, including TLS.
+  public var connect: Duration?
+  /// The duration of the TLS handshake, which is part of ``connect``.
+  public var tls: Duration?
+  /// The time from the start of the request, after ``queued``, to the first byte of the response.
+  public var timeToHead: Duration?
+  /// The time from the call to the last byte of the body, or `nil` before that.
+  public var total: Duration?
+  /// The number of body bytes on the network, before content decoding, if the engine knows it.
+  public var bytesOnWire: Int64
+  /// The number of body bytes after content decoding.
+  public var bytesDecoded: Int64
+  /// The ALPN name of the protocol (RFC 7301): `http/1.1`, `h2` or `h3`.
+  public var protocolName: String?
+  /// Whether an existing connection was reused.
+  public var isReusedConnection: Bool?
+  /// The number of redirects that were followed.
+  public var redirects: Int
+  /// The number of requests that were sent for this response. It is 1 without retries.
+  public var attempts: Int
+
+  /// Creates metrics.
+  public init(
+    queued: Duration? = nil, nameLookup: Duration? = nil, connect: Duration? = nil, tls: Duration? = nil,
+    timeToHead: Duration? = nil, total: Duration? = nil, bytesOnWire: Int64 = 0, bytesDecoded: Int64 = 0,
+    protocolName: String? = nil, isReusedConnection: Bool? = nil, redirects: Int = 0, attempts: Int = 1
+  ) {
+    self.queued = queued
+    self.nameLookup = nameLookup
+    self.connect = connect
+    self.tls = tls
+    self.timeToHead = timeToHead
+    self.total = total
+    self.bytesOnWire = bytesOnWire
+    self.bytesDecoded = bytesDecoded
+    self.protocolName = protocolName
+    self.isReusedConnection = isReusedConnection
+    self.redirects = redirects
+    self.attempts = attempts
+  }
+}
+
+/// The priority of a load. It is a shared handle: it may be raised while the request waits or runs.
+public final class LoadPriority: Sendable {
+  /// The levels of priority.
+  public enum Level: Int, Sendable, Hashable, Comparable, CaseIterable {
+    case veryLow, low, normal, high, veryHigh
+
+    public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+  }
+
+  /// The registration of an observer. It ends with ``cancel()`` or when the observation is released.
+  public final class Observation: Sendable {
+    private let priority: LoadPriority
+    private let id: UInt64
+
+    fileprivate init(_ priority: LoadPriority, _ id: UInt64) { (self.priority, self.id) = (priority, id) }
+
+    deinit { cancel() }
+
+    /// Removes the observer and releases it, in O(1). Later calls do nothing.
+    ///
+    /// A raise that is already running may still call the observer once.
+    public func cancel() {
+      let observer = priority.state.withLock { $0.observers.removeValue(forKey: id) }
+      // Release the observer outside the lock, because its captured values may run their own code.
+      withExtendedLifetime(observer) {}
+    }
+  }
+
+  private struct State {
+    var level: Level
+    var lastID: UInt64 = 0
+    var observers: [UInt64: @Sendable (Level) -> Void] = [:]
+  }
+
+  private let state: Lock<State>
+
+  /// Creates a priority that starts at `level`.
+  public init(_ level: Level = .normal) { state = Lock(State(level: level)) }
+
+  /// The current level.
+  public var level: Level { state.withLock { $0.level } }
+
+  /// The number of observers.
+  package var observers: Int { state.withLock { $0.observers.count } }
+
+  /// Raises the level. It never lowers the level, because other loads may wait for the same transfer.
+  ///
+  /// It returns after all observers were called in the order of registration.
+  public func raise(to level: Level) {
+    let observers: [UInt64: @Sendable (Level) -> Void] = state.withLock { state in
+      guard level > state.level else { return [:] }
+      state.level = level
+      return state.observers
+    }
+    for (_, observer) in observers.sorted(by: { $0.key < $1.key }) { observer(level) }
+  }
+
+  /// Calls `observer` with the new level on each raise, until the observation ends.
+  ///
+  /// Keep the observation while the observer is needed. The closure must not capture the observation's owner strongly.
+  ///
+  /// - Parameter observer: The closure to call, without a lock held, on the thread that raises the level. Concurrent raises may
+  ///   call it in either order, so it must ignore a level below an earlier one.
+  public func onRaise(_ observer: @escaping @Sendable (Level) -> Void) -> Observation {
+    let id = state.withLock { state in
+      state.lastID += 1
+      state.observers[state.lastID] = observer
+      return state.lastID
+    }
+    return Observation(self, id)
+  }
+}
+
+/// A set of restricted networks that a request may use in addition to the unrestricted ones.
+public struct NetworkAccess: OptionSet, Hashable, Sendable {
+  /// The bits of the set, one for each kind.
+  public let rawValue: UInt8
+
+  /// Creates a set from its bits.
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// Cellular networks.
+  public static let cellular = NetworkAccess(rawValue: 1)
+  /// Networks that the system considers expensive, such as cellular networks and personal hotspots.
+  public static let expensive = NetworkAccess(rawValue: 2)
+  /// Networks for which the user has turned on Low Data Mode.
+  public static let constrained = NetworkAccess(rawValue: 4)
+  /// All networks.
+  public static let all: NetworkAccess = [.cellular, .expensive, .constrained]
+}
+
+extension NetworkAccess: CustomStringConvertible {
+  /// The names of the networks in brackets.
+  public var description: String {
+    names([(.cellular, "cellular"), (.expensive, "expensive"), (.constrained, "constrained")])
+  }
+}

@@ -103,3 +103,107 @@ package struct ResumptionPlan: Hashable, Sendable {
     return value.split(separator: ",").map { String($0.filter { $0 != " " && $0 != "\t" }).lowercased() }
   }
 }
+
+/// A strong validator of a response. It allows parts of two transfers to be combined (RFC 9110 §13.1.5).
+package enum RangeValidator: Hashable, Sendable {
+  /// A strong entity tag, including its quotes.
+  case tag(String)
+  /// A `Last-Modified` date that is a strong validator, verbatim.
+  case date(String)
+
+  /// The value of an `If-Range` field.
+  package var fieldValue: String {
+    switch self {
+    case .tag(let value), .date(let value): value
+    }
+  }
+
+  /// Creates the strong validator of the fields, or `nil` if there is none.
+  ///
+  /// A weak tag is not one and also rules out the date. A date may be used only without any tag (RFC 9110 §13.1.5). Different
+  /// lines of a field are no validator.
+  package init?(_ fields: HTTPFields, now: Timestamp) {
+    if fields.contains(.eTag) {
+      guard let strong = Self.strongTag(of: fields) else { return nil }
+      self = .tag(strong)
+    } else {
+      guard let value = fields.single(.lastModified)?.value, let modified = HTTPDate(value, receivedAt: now)?.timestamp,
+        let sent = fields.date(receivedAt: now), sent - modified >= Self.settled
+      else { return nil }
+      self = .date(value)
+    }
+  }
+
+  /// Returns whether the fields identify the same bytes.
+  package func isConfirmed(by fields: HTTPFields) -> Bool {
+    switch self {
+    case .tag(let tag): Self.strongTag(of: fields) == tag
+    case .date(let date): !fields.contains(.eTag) && fields.single(.lastModified)?.value == date
+    }
+  }
+
+  /// The minimum age of the last change that makes its date a strong validator.
+  ///
+  /// RFC 9110 §8.8.2.2 requires one second if both dates have the same clock, or else enough for certainty. The clocks are
+  /// unknown here. Older RFCs name one minute.
+  private static let settled = Duration.seconds(60)
+
+  /// Returns the tag if it is a valid strong tag (RFC 9110 §8.8.3).
+  private static func strongTag(of fields: HTTPFields) -> String? {
+    guard let line = fields.single(.eTag) else { return nil }
+    let text = line.value[...].utf8.trimmingBlanks()
+    guard text.count >= 2, text.first == UInt8(ascii: "\""), text.last == UInt8(ascii: "\""),
+      text.dropFirst().dropLast().allSatisfy({ $0 == 0x21 || (0x23...0x7e).contains($0) || $0 >= 0x80 })
+    else { return nil }
+    return String(Substring(text))
+  }
+}
+
+/// The range of bytes in a 206 response (`Content-Range`, RFC 9110 §14.4).
+package struct ContentRange: Hashable, Sendable {
+  /// The positions of the bytes in the complete representation: at least one, and none of them beyond its end.
+  package let bytes: Range<Int64>
+  /// The length of the complete representation in bytes, or `nil` if the server does not know it.
+  package let completeLength: Int64?
+
+  /// Creates a range of a representation.
+  ///
+  /// - Parameters:
+  ///   - bytes: The positions of the bytes, at least one.
+  ///   - completeLength: The length of the complete representation, at least the end of the range.
+  package init(_ bytes: Range<Int64>, of completeLength: Int64) { (self.bytes, self.completeLength) = (bytes, completeLength) }
+
+  /// Reads the field of a response. Returns `nil` if it is absent, has different lines or has an invalid value.
+  package init?(_ fields: HTTPFields) {
+    guard let line = fields.single(.contentRange) else { return nil }
+    self.init(String(Substring(line.value[...].utf8.trimmingBlanks())))
+  }
+
+  /// Parses a field value. Returns `nil` for a unit other than bytes, for an unsatisfied range (`bytes */9`), for syntax that the
+  /// grammar does not have (signs, more than one space), for inconsistent numbers and for numbers from 2^63.
+  package init?(_ value: String) {
+    // Names of units are case-insensitive (§14.1).
+    guard value.prefix(6).lowercased() == "bytes " else { return nil }
+    let sides = value.dropFirst(6).split(separator: "/", omittingEmptySubsequences: false)
+    guard sides.count == 2 else { return nil }
+    let ends = sides[0].split(separator: "-", omittingEmptySubsequences: false)
+    // Without a complete length, only this bounds the last position, and the end of the range must not overflow.
+    guard ends.count == 2, let first = Int64(digits: ends[0]), let last = Int64(digits: ends[1]), first <= last, last < .max
+    else { return nil }
+    if sides[1] == "*" {
+      completeLength = nil
+    } else {
+      guard let length = Int64(digits: sides[1]), last < length else { return nil }
+      completeLength = length
+    }
+    bytes = first..<(last + 1)
+  }
+
+  /// The length of the range in bytes. `bytes.count` is an `Int`, which may be too small for it.
+  package var length: Int64 { bytes.upperBound - bytes.lowerBound }
+
+  /// The value of the field.
+  package var fieldValue: String {
+    "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(completeLength.map { "\($0)" } ?? "*")"
+  }
+}

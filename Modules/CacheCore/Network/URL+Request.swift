@@ -103,3 +103,165 @@ extension HTTPRequest {
     return URL(encoding: "\(scheme)://\(authority ?? "")\(path)")
   }
 }
+
+extension URL {
+  /// Creates a URL from text that people, lists or servers wrote. Bytes that a URL cannot have are percent-encoded, and existing
+  /// escapes stay (RFC 3986 §2.4).
+  ///
+  /// `URL(string:)` also encodes the escapes of a component with such a byte: `?f[]=a%20b` becomes `?f%5B%5D=a%2520b`, which
+  /// names another resource.
+  ///
+  /// As in browsers (WHATWG URL), spaces and control characters at both ends are dropped. A `%` without two hexadecimal digits
+  /// becomes `%25`. An international host becomes its ASCII form. Returns `nil` for any other invalid host, for a backslash
+  /// in the authority, which other software takes for a slash, and for text that is empty. In brackets, a zone such as `%eth0`
+  /// may have a bare percent sign (RFC 6874 §3), unless two hexadecimal digits follow it: write `%25e0` for the zone `e0`.
+  ///
+  /// - Parameters:
+  ///   - text: A URL, or a reference that is relative to `base` (RFC 3986 §4.1).
+  ///   - base: The URL that a relative reference is resolved against.
+  package init?(encoding text: String, relativeTo base: URL? = nil) {
+    // Nearly all text is valid and is parsed only once.
+    if base == nil, let url = URL(string: text, encodingInvalidCharacters: false) {
+      self = url
+    } else {
+      self.init(encoding: Array(text.utf8), relativeTo: base)
+    }
+  }
+
+  /// Creates a URL from bytes, which need not be UTF-8 in the path, the query and the fragment.
+  package init?(encoding bytes: [UInt8], relativeTo base: URL? = nil) {
+    guard let text = Self.encoded(bytes[...]), let url = URL(string: text, encodingInvalidCharacters: false) else { return nil }
+    guard let base else {
+      self = url
+      return
+    }
+    // The text is valid, so it is not encoded again.
+    self.init(string: text, relativeTo: base)
+  }
+
+  /// Returns a path and a query with the bytes encoded that a URL cannot have. Existing escapes stay.
+  package static func encodedTarget(_ target: String) -> String {
+    var text: [UInt8] = []
+    append(target.utf8, to: &text, in: .query)
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Returns whether a path and a query have neither escapes nor bytes that have to be encoded, as nearly all have.
+  package static func isPlainTarget(_ target: String) -> Bool {
+    target.utf8.allSatisfy { isPlain($0) || Part.query.allows($0) }
+  }
+
+  /// A part of a URL, and what it allows beside unreserved characters, sub-delimiters and colons (RFC 3986 §3).
+  private enum Part {
+    case userInformation
+    case address
+    case path
+    /// The query, or the fragment.
+    case query
+
+    func allows(_ byte: UInt8) -> Bool {
+      switch byte {
+      case UInt8(ascii: "/"), UInt8(ascii: "@"): self == .path || self == .query
+      case UInt8(ascii: "?"): self == .query
+      case UInt8(ascii: "["), UInt8(ascii: "]"): self == .address
+      default: false
+      }
+    }
+  }
+
+  /// Splits the text as RFC 3986 (appendix B) does, and encodes each part.
+  private static func encoded(_ text: ArraySlice<UInt8>) -> String? {
+    var rest = text.drop { $0 <= 0x20 }
+    while let last = rest.last, last <= 0x20 { rest.removeLast() }
+    func cut(at mark: UInt8) -> ArraySlice<UInt8>? {
+      guard let place = rest.firstIndex(of: mark) else { return nil }
+      defer { rest = rest[..<place] }
+      return rest[(place + 1)...]
+    }
+    let fragment = cut(at: UInt8(ascii: "#"))
+    let query = cut(at: UInt8(ascii: "?"))
+    var text: [UInt8] = []
+    if let colon = rest.firstIndex(of: UInt8(ascii: ":")), isScheme(rest[..<colon]) {
+      text += rest[...colon]
+      rest = rest[(colon + 1)...]
+    }
+    if rest.starts(with: "//".utf8) {
+      let authority = rest.dropFirst(2).prefix { $0 != UInt8(ascii: "/") }
+      rest = rest[authority.endIndex...]
+      guard let authority = encodedAuthority(authority) else { return nil }
+      text += "//".utf8
+      text += authority
+    } else if text.isEmpty, rest.prefix(while: { $0 != UInt8(ascii: "/") }).contains(UInt8(ascii: ":")) {
+      // The first segment of a relative path cannot have a colon (RFC 3986 §4.2).
+      text += "./".utf8
+    }
+    append(rest, to: &text, in: .path)
+    for (mark, part) in [("?", query), ("#", fragment)] {
+      guard let part else { continue }
+      text += mark.utf8
+      append(part, to: &text, in: .query)
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Encodes the user information, and converts the host. Other invalid bytes stay, so that the text is not a URL.
+  private static func encodedAuthority(_ authority: ArraySlice<UInt8>) -> [UInt8]? {
+    // Browsers take a backslash for a slash: "http://a.example\\@b.example/" would have another host here than there.
+    guard !authority.contains(UInt8(ascii: "\\")) else { return nil }
+    var text: [UInt8] = []
+    var host = authority
+    if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
+      append(authority[..<at], to: &text, in: .userInformation)
+      text.append(UInt8(ascii: "@"))
+      host = authority[(at + 1)...]
+    }
+    if host.first == UInt8(ascii: "[") {
+      // The zone of an address may have a bare percent sign (RFC 6874 §3).
+      append(host, to: &text, in: .address)
+    } else if host.contains(where: { $0 >= 0x80 }) {
+      guard let name = String(validating: host, as: UTF8.self), let ascii = try? HostName.ascii(authority: name) else {
+        return nil
+      }
+      text += ascii.utf8
+    } else {
+      text += host
+    }
+    return text
+  }
+
+  /// Appends bytes, of which those are encoded that the part does not allow and that are not part of an escape.
+  private static func append(_ bytes: some Collection<UInt8>, to text: inout [UInt8], in part: Part) {
+    let digits = Array("0123456789ABCDEF".utf8)
+    var rest = bytes[...]
+    while let byte = rest.popFirst() {
+      if isPlain(byte) || part.allows(byte) || byte == UInt8(ascii: "%") && isEscape(rest.prefix(2)) {
+        text.append(byte)
+      } else {
+        text += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      }
+    }
+  }
+
+  private static func isEscape(_ digits: some Collection<UInt8>) -> Bool { digits.count == 2 && digits.allSatisfy(isHexDigit) }
+
+  /// Returns whether every part allows the byte: an unreserved character, a sub-delimiter or a colon.
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: ";"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "&")...UInt8(ascii: "."), UInt8(ascii: "="), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "!"),
+      UInt8(ascii: "$"):
+      true
+    default: false
+    }
+  }
+
+  private static func isHexDigit(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte | 0x20)
+  }
+
+  private static func isScheme(_ text: ArraySlice<UInt8>) -> Bool {
+    func isLetter(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20) }
+    guard let first = text.first, isLetter(first) else { return false }
+    return text.allSatisfy { isLetter($0) || (48...57).contains($0) || [0x2B, 0x2D, 0x2E].contains($0) }
+  }
+}

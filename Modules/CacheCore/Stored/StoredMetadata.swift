@@ -96,3 +96,93 @@ public struct StoredMetadata: Hashable, Sendable {
 
   private var boxed: Boxed<Content>
 }
+
+/// The message heads of stored metadata, either as values or as encoded bytes that are decoded at first use.
+///
+/// Creating strings for every field takes as long as reading a small file, and many uses of a store need only the freshness.
+enum HeldHeads: Sendable {
+  case values(MessageHeadsBox)
+  case encoded(EncodedHeads)
+
+  init(_ heads: MessageHeads) { self = .values(MessageHeadsBox(heads)) }
+
+  /// The decoded heads, decoded now if necessary. They are a reference, so that reading one field neither copies the heads nor
+  /// runs a coroutine for each level.
+  var box: MessageHeadsBox {
+    switch self {
+    case .values(let box): box
+    case .encoded(let encoded): encoded.decoded
+    }
+  }
+
+  var values: MessageHeads {
+    get { box.heads }
+    _modify {
+      var changed = box.heads
+      defer { self = .values(MessageHeadsBox(changed)) }
+      yield &changed
+    }
+  }
+}
+
+extension HeldHeads: Hashable {
+  static func == (a: Self, b: Self) -> Bool {
+    switch (a, b) {
+    case (.values(let a), .values(let b)) where a === b: true
+    case (.encoded(let a), .encoded(let b)) where a === b: true
+    default: a.values == b.values
+    }
+  }
+
+  func hash(into hasher: inout Hasher) { hasher.combine(values) }
+}
+
+/// The request, the response and the trailers of a stored response.
+struct MessageHeads: Hashable, Sendable {
+  var request: HTTPRequest
+  var response: HTTPResponse
+  var trailers: HTTPFields?
+}
+
+/// Message heads behind a reference, so that changing a time does not copy them.
+final class MessageHeadsBox: Sendable {
+  let heads: MessageHeads
+
+  init(_ heads: MessageHeads) { self.heads = heads }
+}
+
+/// Encoded message heads that have been checked.
+final class EncodedHeads: Sendable {
+  /// The positions of the parts.
+  struct HeadRanges {
+    var request: Range<Int>
+    var response: Range<Int>
+    var trailers: Range<Int>?
+  }
+
+  private let bytes: [UInt8]
+  private let ranges: HeadRanges
+  // `AtomicLazyReference` would look up its generic metadata at each use.
+  private let made = Lock<MessageHeadsBox?>(nil)
+
+  init(_ bytes: UnsafeRawBufferPointer, _ ranges: HeadRanges) {
+    self.bytes = Array(bytes)
+    self.ranges = ranges
+  }
+
+  /// The decoded heads. Two concurrent callers may both decode them; the first result is kept.
+  var decoded: MessageHeadsBox {
+    if let made = made.withLock({ $0 }) { return made }
+    let heads = bytes.withUnsafeBytes { bytes in
+      func part(_ place: Range<Int>) -> RawByteReader { RawByteReader(UnsafeRawBufferPointer(rebasing: bytes[place])) }
+      var (request, response) = (part(ranges.request), part(ranges.response))
+      var trailers = ranges.trailers.map(part)
+      return MessageHeads(request: request.request(), response: response.response(), trailers: trailers?.fields())
+    }
+    return made.withLock { made in
+      let first = made ?? MessageHeadsBox(heads)
+      made = first
+      return first
+    }
+  }
+}

@@ -322,3 +322,70 @@ extension CacheStore {
     }
   }
 }
+
+/// Storage of bytes under names that the caller chooses, without a resource manager.
+///
+/// The bytes share the store's size limit with cached responses and may be evicted. `removeAll()` removes them, and so do
+/// `clear()` and `purge(.everything)` of a `ResourceManager` that uses the store.
+extension CacheStore {
+  /// Stores bytes under a name and replaces its previous bytes.
+  ///
+  /// ```swift
+  /// try await cache.store(avatar, for: "avatar-42", expiration: .after(.seconds(3_600)))
+  /// let avatar = try await cache.data(for: "avatar-42")
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - data: The bytes.
+  ///   - name: Any text. Names do not collide with the URLs and keys of responses.
+  ///   - expiration: The time to live, or `nil` for the store's default.
+  ///   - now: The start of the time to live. Pass `clock.now` for a store with a clock of its own.
+  public func store(
+    _ data: Data, for name: String, expiration: Expiration? = nil, now: Timestamp = SystemClock().now
+  ) async throws(CacheError) {
+    let metadata = StoredMetadata(
+      request: HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil), response: HTTPResponse(status: .ok),
+      requestTime: now, responseTime: now, revision: .random(),
+      freshness: Freshness(generatedAt: now, freshUntil: .distantFuture),
+      expiration: expiration)
+    try await store(data, for: .named(name), metadata: metadata)
+  }
+
+  /// Returns the bytes of a name, or `nil` if there are none or if they have expired.
+  public func data(for name: String) async throws(CacheError) -> Data? {
+    guard let entry = try await entry(for: .named(name)) else { return nil }
+    return try await entry.body.collect()
+  }
+
+  /// Removes the bytes of a name. A missing name is not an error.
+  public func removeData(for name: String) async throws(CacheError) { try await remove(.named(name), ifRevision: nil) }
+}
+
+extension CacheKey {
+  fileprivate static func named(_ name: String) -> CacheKey { CacheKey(resource: ResourceID.make(name: name)) }
+}
+
+/// The number and size of the entries in a store.
+public struct StoreUsage: Hashable, Sendable {
+  /// The number of entries. A transformed value counts as a separate entry. So does the metadata of a resource if it comes from a
+  /// memory store itself, and not from `ResourceManager.usage()`.
+  public var entries: Int
+  /// The size of the entries in bytes, as counted towards the store's limit.
+  public var bytes: Int64
+  /// The maximum size in bytes, or `nil` if the store has no limit.
+  public var limit: Int64?
+
+  /// Creates a usage.
+  public init(entries: Int, bytes: Int64, limit: Int64? = nil) {
+    self.entries = entries
+    self.bytes = bytes
+    self.limit = limit
+  }
+}
+
+extension StoreUsage: CustomStringConvertible {
+  /// The numbers as text: `12 entries, 34567 of 1048576 bytes`.
+  public var description: String {
+    "\(entries) \(entries == 1 ? "entry" : "entries"), \(bytes)\(limit.map { " of \($0)" } ?? "") bytes"
+  }
+}

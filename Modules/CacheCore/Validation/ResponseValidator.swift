@@ -64,3 +64,139 @@ extension ResponseValidator {
   /// Returns the names of the stored request's fields.
   public func selectingFields(of metadata: StoredMetadata) -> [HTTPField.Name] { metadata.request.headerFields.map(\.name) }
 }
+
+/// A decision about a request, given the stored responses. Indices refer to `stored`.
+public enum ValidationPlan: Sendable {
+  /// Use a stored response. If it is stale, send `thenRevalidate` in the background. ``ResponseValidator/reply(to:from:now:)``
+  /// returns what the client receives: with the caller's own conditions or range, it is not the whole response.
+  case use(Int, thenRevalidate: HTTPRequest?)
+  /// Send the request. If the origin cannot be reached, `fallback` may be served instead.
+  case fetch(HTTPRequest, fallback: Int?, reason: ForwardReason)
+  /// Return this response (504), which has no body.
+  case respond(HTTPResponse)
+}
+
+/// A decision about a response from the network. Indices refer to `stored`.
+public enum ValidationVerdict: Sendable {
+  /// A 304 confirmed a stored response. Leave its body unchanged, replace its metadata, and return its
+  /// ``ResponseValidator/reply(to:from:now:)``.
+  case update(Int, StoredMetadata, StoreChanges)
+  /// Make the changes, store the response under `variant`, and return it unmodified.
+  case store(variant: String, StoredMetadata, StoreChanges)
+  /// The response continues a stored part (RFC 9111 §3.4). The stored bytes, followed by this body, are the whole response that
+  /// the metadata describes.
+  ///
+  /// Make the changes, which remove the part. Store the whole response under `variant` and return its
+  /// ``ResponseValidator/reply(to:from:now:)``.
+  case complete(Int, variant: String, StoredMetadata, StoreChanges)
+  /// Return the response without storing it. `shareable` states whether concurrent equal requests may also receive it.
+  case pass(StoreChanges, shareable: Bool)
+  /// The response is of no use to the cache and the caller, such as a 304 that confirms no stored response, or a part that
+  /// continues none. Send this request, which has only the caller's own conditions.
+  case refetch(HTTPRequest)
+  /// Serve the stored response, because the origin could not be reached or failed.
+  case serveStale(Int)
+}
+
+/// The changes to stored responses that a response causes, even if it is not stored itself. Indices refer to `stored`.
+public struct StoreChanges: Hashable, Sendable {
+  /// A stored response that a 304 has also selected for a request with other selecting fields.
+  public struct Copy: Hashable, Sendable {
+    /// The index of the stored response, whose body is copied.
+    public var index: Int
+    /// The variant of the copy.
+    public var variant: String
+    /// The metadata of the copy, which has a new revision.
+    public var metadata: StoredMetadata
+
+    /// Creates a copy.
+    public init(_ index: Int, variant: String, _ metadata: StoredMetadata) {
+      (self.index, self.variant, self.metadata) = (index, variant, metadata)
+    }
+  }
+
+  /// New metadata for stored responses whose bodies remain, keyed by index. The revision stays the same. A HEAD, or a 304 for
+  /// another variant, causes such an update.
+  public var updates: [Int: StoredMetadata]
+  /// The indices of stored responses to remove. Remove them before storing anything, because one of them may have the variant of
+  /// the new response.
+  public var drops: [Int]
+  /// The URIs, in the form of ``ResourceID``, of resources to remove completely (RFC 9111 §4.4).
+  public var invalidations: [String]
+  /// The response to store under another variant too, if its body is available. Only a 304 causes a copy.
+  public var copy: Copy?
+
+  /// Creates changes, by default none.
+  public init(updates: [Int: StoredMetadata] = [:], drops: [Int] = [], invalidations: [String] = [], copy: Copy? = nil) {
+    self.updates = updates
+    self.drops = drops
+    self.invalidations = invalidations
+    self.copy = copy
+  }
+
+  /// No changes.
+  public static let none = StoreChanges()
+}
+
+/// A reply that is made from a stored response: a header, and the stored bytes that follow it.
+public struct StoredReply: Hashable, Sendable {
+  /// The bytes after the header.
+  public enum Content: Hashable, Sendable {
+    /// No bytes: the request is a HEAD, or the response has no body (304, 412, 416).
+    case none
+    /// All stored bytes.
+    case whole
+    /// A range of the stored body, counted from its first byte.
+    case range(Range<Int64>)
+  }
+
+  /// The status and the fields, including `Age`, without fields that concern a single connection.
+  public var head: HTTPResponse
+  /// The bytes after the header.
+  public var content: Content
+
+  /// Creates a reply.
+  public init(head: HTTPResponse, content: Content) {
+    self.head = head
+    self.content = content
+  }
+}
+
+/// The outcome of revalidating a stored response.
+public enum RevalidationOutcome: String, Hashable, Sendable, CaseIterable {
+  /// No revalidation was needed: the stored response was usable, or no response was stored.
+  case notAttempted
+  /// The origin confirmed the stored response (304).
+  case notModified
+  /// The origin sent a new response, which replaces the stored one.
+  case modified
+  /// The origin did not respond or returned a server error. The stored response is used although it may be outdated.
+  case failed
+}
+
+extension StoredMetadata {
+  /// Creates the metadata of a response for a cache of your own, or returns `nil` if the response must not be stored.
+  ///
+  /// ```swift
+  /// let metadata = StoredMetadata(request: request, response: response.head, at: SystemClock().now, validator: validator)
+  /// let key = CacheKey(resource: url.absoluteString, variant: validator.variant(of: response.head, to: request))
+  /// if let metadata { try await store.store(body, for: key, metadata: metadata) }
+  /// ```
+  ///
+  /// A response with a `Vary` field applies only to requests with the same selecting fields, so its key needs the variant. The
+  /// result for a 206 is `nil`, because its body is only a part of the representation.
+  ///
+  /// - Parameters:
+  ///   - request: The request that was sent.
+  ///   - response: The response to it.
+  ///   - time: The time at which the response arrived.
+  ///   - validator: The validator that decides whether and for how long the response may be used.
+  public init?(request: HTTPRequest, response: HTTPResponse, at time: Timestamp, validator: some ResponseValidator) {
+    guard response.status != .partialContent else { return nil }
+    let verdict = validator.judge(
+      .success(response), to: request, sent: request, fallback: nil, stored: [], requestTime: time, now: time,
+      revision: .random())
+    guard case .store(_, let metadata, _) = verdict else { return nil }
+    self = metadata
+  }
+}
