@@ -173,3 +173,225 @@ final class IOExecutor: Sendable {
     for closer in step.closers { closer.resume() }
   }
 }
+
+/// The state behind an ``IOExecutor``'s lock: the workers, the waiting jobs and the pending writes.
+struct IOState {
+  /// The limits for pending writes.
+  struct Bounds: Sendable {
+    var count: Int
+    var bytes: Int
+  }
+
+  enum Refusal: Error { case closed, overloaded }
+
+  /// The actions that follow the end of a job.
+  struct Step {
+    var wake: WorkerPool.Worker?
+    var turn: DispatchSemaphore?
+    var closers: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private enum Waiting {
+    case job(IOJob)
+    case turn(DispatchSemaphore)
+  }
+
+  private let bounds: Bounds
+  private var looking: WorkerPool
+  private var storing: WorkerPool
+  /// The jobs and turns that wait for the current operation on each resource, in order.
+  private var rows: [UInt64: WorkQueue<Waiting>] = [:]
+  private var pending = 0
+  /// The number of writes that are waiting or in progress.
+  private(set) var stores = 0
+  private var storedBytes = 0
+  private(set) var isClosed = false
+  private var closers: [CheckedContinuation<Void, Never>] = []
+
+  init(width: Int, bounds: Bounds) {
+    self.bounds = bounds
+    looking = WorkerPool(.looking, width: width)
+    storing = WorkerPool(.storing, width: width)
+  }
+
+  /// Whether a write of this many bytes can be accepted. A single write of any size can.
+  func hasCapacity(for bytes: Int) -> Bool {
+    stores == 0 || stores < bounds.count && storedBytes < bounds.bytes && bytes <= bounds.bytes - storedBytes
+  }
+
+  /// Accepts a job.
+  ///
+  /// - Returns: The worker to wake, if any.
+  mutating func enter(_ job: IOJob, whenClosed: Bool) -> Result<WorkerPool.Worker?, Refusal> {
+    if isClosed && !whenClosed { return .failure(.closed) }
+    if job.kind == .storing {
+      guard hasCapacity(for: job.bytes) else { return .failure(.overloaded) }
+      stores += 1
+      storedBytes += job.bytes
+    }
+    pending += 1
+    guard let resource = job.resource else { return .success(assign(job)) }
+    guard rows[resource] == nil else {
+      rows[resource]?.append(.job(job))
+      return .success(nil)
+    }
+    rows[resource] = WorkQueue()
+    return .success(assign(job))
+  }
+
+  private mutating func assign(_ job: IOJob) -> WorkerPool.Worker? {
+    switch job.kind {
+    case .looking?: looking.add(job)
+    case .storing?: storing.add(job)
+    case nil: nil
+    }
+  }
+
+  mutating func next(for worker: WorkerPool.Worker) -> IOJob? {
+    switch worker.kind {
+    case .looking: looking.next(for: worker)
+    case .storing: storing.next(for: worker)
+    }
+  }
+
+  mutating func finish(_ job: IOJob) -> Step {
+    if job.kind == .storing {
+      stores -= 1
+      storedBytes -= job.bytes
+    }
+    pending -= 1
+    var step = job.resource.map { release($0) } ?? Step()
+    if pending == 0 { swap(&step.closers, &closers) }
+    return step
+  }
+
+  /// Whether no operation on a resource runs or waits.
+  func isIdle(_ resource: UInt64) -> Bool { !isClosed && rows[resource] == nil }
+
+  /// Takes a resource's turn if it is free.
+  mutating func reserveIfFree(_ resource: UInt64) -> Bool {
+    guard rows[resource] == nil else { return false }
+    rows[resource] = WorkQueue()
+    return true
+  }
+
+  /// Takes a resource's turn. If it is not free, returns a semaphore that signals when it is.
+  mutating func reserve(_ resource: UInt64) -> DispatchSemaphore? {
+    guard rows[resource] != nil else {
+      rows[resource] = WorkQueue()
+      return nil
+    }
+    let turn = DispatchSemaphore(value: 0)
+    rows[resource]?.append(.turn(turn))
+    return turn
+  }
+
+  /// Passes a resource's turn to the next in its queue.
+  mutating func release(_ resource: UInt64) -> Step {
+    guard let first = rows[resource]?.popFirst() else {
+      rows[resource] = nil
+      return Step()
+    }
+    switch first {
+    case .job(let job): return Step(wake: assign(job))
+    case .turn(let turn): return Step(turn: turn)
+    }
+  }
+
+  /// - Returns: Whether no work is in progress.
+  mutating func close(_ closer: CheckedContinuation<Void, Never>) -> Bool {
+    isClosed = true
+    if pending == 0 { return true }
+    closers.append(closer)
+    return false
+  }
+}
+
+/// A job in the executor.
+struct IOJob: Sendable {
+  /// The resource of the job, if its order matters.
+  let resource: UInt64?
+  /// The kind of worker that runs it, or `nil` for the maintenance thread.
+  let kind: WorkerPool.Kind?
+  /// The number of bytes to write.
+  let bytes: Int
+  /// Runs the job and returns a closure that reports its result.
+  let work: @Sendable () -> @Sendable () -> Void
+
+  init(_ lane: IOExecutor.Lane, _ work: @escaping @Sendable () -> @Sendable () -> Void) {
+    self.work = work
+    switch lane {
+    case .entry(let resource): (self.resource, kind, bytes) = (resource, .looking, 0)
+    case .storing(let resource, let bytes): (self.resource, kind, self.bytes) = (resource, .storing, bytes)
+    case .unordered: (resource, kind, bytes) = (nil, .looking, 0)
+    case .maintenance: (resource, kind, bytes) = (nil, nil, 0)
+    }
+  }
+}
+
+/// The threads for one kind of work, and the jobs that are ready for them.
+struct WorkerPool {
+  enum Kind: Sendable { case looking, storing }
+
+  struct Worker: Sendable {
+    let kind: Kind
+    let number: Int
+  }
+
+  private let kind: Kind
+  private var ready = WorkQueue<IOJob>()
+  /// The idle workers. The one that became idle last is at the end and is woken first.
+  private var resting: [Int]
+
+  init(_ kind: Kind, width: Int) {
+    self.kind = kind
+    resting = Array((0..<width).reversed())
+  }
+
+  /// Accepts a job.
+  ///
+  /// - Returns: The worker to wake, if any.
+  mutating func add(_ job: IOJob) -> Worker? {
+    ready.append(job)
+    return resting.popLast().map { Worker(kind: kind, number: $0) }
+  }
+
+  /// Returns the oldest ready job, or `nil` if the worker becomes idle.
+  mutating func next(for worker: Worker) -> IOJob? {
+    guard let job = ready.popFirst() else {
+      resting.append(worker.number)
+      return nil
+    }
+    return job
+  }
+}
+
+/// A first-in, first-out queue with amortized O(1) at both ends. Removing the first element of an array would move all others.
+struct WorkQueue<Element> {
+  /// The elements, with `nil` for those already removed.
+  private var elements: [Element?] = []
+  /// The number of removed elements.
+  private var taken = 0
+  /// The minimum number of removed elements before the others are moved.
+  private static var fewest: Int { 64 }
+
+  mutating func append(_ element: Element) { elements.append(element) }
+
+  /// Removes and returns the oldest element.
+  mutating func popFirst() -> Element? {
+    guard taken < elements.count else { return nil }
+    let element = elements[taken]
+    elements[taken] = nil
+    taken += 1
+    if taken == elements.count {
+      elements.removeAll(keepingCapacity: taken <= Self.fewest)
+      taken = 0
+    } else if taken >= Self.fewest, taken * 2 >= elements.count {
+      elements.removeFirst(taken)
+      taken = 0
+    }
+    return element
+  }
+}
+
+extension WorkQueue: Sendable where Element: Sendable {}

@@ -161,3 +161,212 @@ final class StartupGate: Sendable {
   /// Ends the delay because a caller needs the work behind it.
   func end() { isOver.signal() }
 }
+
+/// Evictions, in the maintenance lane. They rely on the index, and list the files if other caches have changed something.
+extension DiskEngine {
+  /// The number of entries chosen at once. It is large enough that the files of one folder are removed together.
+  private static let choiceLimit = 8192
+
+  func enforceLimit() {
+    index.sweep {
+      guard let size = try? sum().size, folder.isWritable, let limit = configuration.sizeLimit, size > limit else { return }
+      evict(to: configuration.sizeMark, .size, sparingRecentUpTo: limit)
+    }
+  }
+
+  /// Waits for the current sweep if the folder may exceed its limit by a tenth, and otherwise returns immediately. Without the
+  /// wait, stores that outpace the sweep would exceed the limit without bound.
+  func waitForEviction() async {
+    guard let limit = configuration.sizeLimit,
+      index.known.size - limit > limit / 10 || index.wantsList(limit: limit, folder.foreignChangesWithoutWaiting)
+    else { return }
+    // The maintenance lane runs in order, so this waits for that sweep. A store that is being closed has none.
+    try? await executor.run(.maintenance) { () throws(CacheError) in }
+  }
+
+  func trim(to size: Int64) throws(CacheError) -> Int {
+    try requireWritable()
+    _ = try sum()
+    return evict(to: size, .trimmed)
+  }
+
+  /// Evicts a tenth of the cache, but never the last entry.
+  func evictTenth() {
+    guard let (size, count) = try? sum(), folder.isWritable, count > 1 else { return }
+    evict(to: size - max(size / 10, 1), .fullDisk, sparingRecentUpTo: .max)
+  }
+
+  /// Removes entries in the policy's order until their total size is at most `target` bytes. It continues if a file cannot be
+  /// removed.
+  ///
+  /// - Parameter limit: The size in bytes up to which entries that were just stored stay. With `nil`, no entry is spared.
+  /// - Returns: The number of removed entries.
+  @discardableResult
+  private func evict(to target: Int64, _ reason: EvictionReason, sparingRecentUpTo limit: Int64? = nil) -> Int {
+    let target = max(target, -1)
+    guard (try? folder.prepareToWrite()) != nil else { return 0 }
+    var removed = 0
+    var left: [EntryIndex.Victim] = []
+    while case let excess = index.known.size - target, excess > 0 {
+      let victims = index.choose(
+        excess, most: Self.choiceLimit, sparingRecentUnless: limit.map { max(0, index.known.size - $0) })
+      if victims.isEmpty { break }
+      // Every chosen entry is removed even if others remove entries meanwhile. An entry put back would become the newest.
+      for (shard, victims) in Dictionary(grouping: victims, by: \.name.shardNumber) {
+        removed += evict(victims, from: shard, &left)
+      }
+    }
+    index.giveBack(left)
+    if removed > 0 { noteChange() }
+    count { $0.evictions[reason, default: 0] += removed }
+    return removed
+  }
+
+  /// Removes entries of one shard, as one change in the counters.
+  ///
+  /// - Parameter left: Receives the entries that cannot be removed.
+  private func evict(_ victims: [EntryIndex.Victim], from shard: UInt8, _ left: inout [EntryIndex.Victim]) -> Int {
+    folder.change {
+      let shard = folder.shardFolder(shard)
+      // Another cache may also have stored an entry again that this one chose before.
+      let checksUse = !index.knowsUses(folder.foreignUses) || !index.isCurrent(folder.foreignChanges)
+      return victims.count { victim in
+        let outcome = executor.wait(.entry(victim.name.lane)) { evict(victim, from: shard, checksUse) }
+        if case .failed? = outcome {
+          count { $0.failedRemovals += 1 }
+          left.append(victim)
+        }
+        if case .removed? = outcome { return true }
+        return false
+      }
+    }
+  }
+
+  /// Removes an entry in its lane, or returns `nil` if it was used, replaced or removed after it was chosen.
+  private func evict(
+    _ victim: EntryIndex.Victim, from shard: Result<OpenFolder, SystemError>, _ checksUse: Bool
+  ) -> StoreFolder.BatchRemoval? {
+    guard index.isStillChosen(victim) else { return nil }
+    let outcome = folder.remove(victim.name, in: shard, unlessUsedSince: checksUse ? victim.last : nil)
+    index.evicted(victim, outcome)
+    return outcome
+  }
+}
+
+/// The index file, in the maintenance lane.
+extension DiskEngine {
+  /// Loads the index from its file if it matches the folder's state. Returns `false` if the files must be listed.
+  func loadIndex() -> Bool {
+    let (changes, uses) = (folder.foreignChanges, folder.foreignUses)
+    let entries = folder.openEntries()
+    index.beginList()
+    // The counters are read afterwards: later changes of this cache are noted, and earlier ones have incremented them.
+    guard let stamp = folder.indexStamp, let found = folder.readIndex(stamp) else {
+      index.abandonList()
+      return false
+    }
+    // An append by another cache would have removed the file first, so the sizes are right.
+    endList(found, in: entries, since: changes, uses, seesUses: false)
+    indexFile.withLock { $0.holds(stamp) }
+    return true
+  }
+
+  /// Writes the index file unless it is current, would be small, or a change is in progress. The files are listed first if other
+  /// caches may have appended metadata or the state of a name is unknown.
+  func saveIndex() {
+    guard (IndexFile.fewest...IndexFile.most).contains(index.known.count), let stamp = folder.indexStamp,
+      indexFile.withLock({ $0.stamp }) != stamp, index.isCurrent(folder.foreignChanges)
+    else {
+      return
+    }
+    if index.hasDoubts || !index.knowsSizes(folder.foreignUses), (try? list()) == nil { return }
+    let uptime = clock.uptime
+    // Noted before the entries are copied. A later change withdraws the note, and then the file must not stay.
+    indexFile.withLock { $0.writes(stamp, at: uptime) }
+    let isWritten =
+      index.snapshot(folder.foreignChanges).map { entries in
+        folder.indexStamp == stamp && folder.writeIndex(IndexFile.encoded(entries, stamp))
+      } ?? false
+    guard isWritten else { return indexFile.withLock { $0.fails() } }
+    if !index.knowsSizes(folder.foreignUses) { indexFile.withLock { $0.fails() } }
+    if indexFile.withLock({ $0.stamp }) != stamp { folder.removeIndex() }
+  }
+
+  /// Removes the index file before and after an append, which changes a size but no counter, and when an indexed file is missing.
+  /// Another cache may have written the file since the last check.
+  func forgetIndexFile() {
+    noteChange()
+    folder.removeIndex()
+  }
+
+  // MARK: While the store is open
+
+  /// Notes a change by this cache: the index file is outdated. It is written again after a quiet period, for stores that are
+  /// never closed.
+  func noteChange() {
+    let isWorthIt = index.known.count >= IndexFile.fewest
+    indexFile.withLock { state in
+      if state.change(), isWorthIt { state.watch = watch() }
+    }
+  }
+
+  private func watch() -> Task<Void, Never> {
+    Task(priority: .utility) { [weak self, clock] in
+      while (try? await clock.sleep(for: IndexFileState.quiet)) != nil, self?.saveIndexIfQuiet() == false {}
+    }
+  }
+
+  /// Returns `false` if it is too early.
+  private func saveIndexIfQuiet() -> Bool {
+    let (count, uptime) = (index.known.count, clock.uptime)
+    guard indexFile.withLock({ $0.endsWatch(at: uptime, entries: count) }) else { return false }
+    executor.start(.maintenance) { [self] in saveIndex() }
+    return true
+  }
+}
+
+/// The state of the index file as this cache knows it, and the schedule for its next write.
+struct IndexFileState: Sendable {
+  /// The time without changes before the file is written.
+  static let quiet = Duration.seconds(5)
+
+  /// The stamp of the file, if this cache has read or written it and changed nothing since.
+  private(set) var stamp: IndexFile.Stamp?
+  /// The task that waits for a quiet period, if any.
+  var watch: Task<Void, Never>?
+  private var changes: UInt64 = 0
+  /// The number of changes at the last check of the task.
+  private var seen: UInt64 = 0
+  /// The uptime of the last write.
+  private var lastWrite: Duration?
+
+  /// Returns the minimum time between two writes, which limits the long-term cost to 56 KB a second for any number of entries.
+  private static func rest(entries: Int) -> Duration { .seconds(max(30, entries / 1000)) }
+
+  /// Notes that the file matches the entries.
+  mutating func holds(_ stamp: IndexFile.Stamp) { self.stamp = stamp }
+
+  /// Notes that a matching file is about to be written.
+  mutating func writes(_ stamp: IndexFile.Stamp, at uptime: Duration) { (self.stamp, lastWrite) = (stamp, uptime) }
+
+  mutating func fails() { stamp = nil }
+
+  /// Notes a change.
+  ///
+  /// - Returns: Whether a task should start to wait for a quiet period.
+  mutating func change() -> Bool {
+    stamp = nil
+    changes &+= 1
+    guard watch == nil else { return false }
+    seen = changes
+    return true
+  }
+
+  /// Whether nothing has changed since the last check and a write is due. If so, the waiting ends.
+  mutating func endsWatch(at uptime: Duration, entries: Int) -> Bool {
+    defer { seen = changes }
+    guard seen == changes, lastWrite.map({ uptime - $0 >= Self.rest(entries: entries) }) ?? true else { return false }
+    watch = nil
+    return true
+  }
+}
