@@ -1,5 +1,14 @@
 public import CacheCore
+internal import Dispatch
 internal import HTTPTypes
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -92,5 +101,149 @@ extension HTTPFields {
       let trimmed = Substring(Substring(member).utf8.trimmingBlanks())
       return trimmed == "*" || trimmed == tag || trimmed == "W/\(tag)"
     }
+  }
+}
+
+/// The queues for file calls, which block and must not run on the cooperative pool. There are several, so that one slow file
+/// system does not block the others.
+package enum FileQueue {
+  private static let queues = (0..<4).map { DispatchQueue(label: "etagere.files.\($0)", qos: .utility) }
+  private static let turn = Lock(0)
+
+  package static func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
+    let index = turn.withLock { turn in
+      turn = (turn + 1) % queues.count
+      return turn
+    }
+    return await withCheckedContinuation { continuation in queues[index].async { continuation.resume(returning: work()) } }
+  }
+}
+
+/// The state of an open file, which changes with every change of its bytes.
+struct FileState: Sendable {
+  /// The longest time for which a file system with times below a second gives two changes the same time. Kernels count these
+  /// times in ticks of up to 10 milliseconds.
+  static let shortStep = Duration.milliseconds(20)
+
+  let length: Int64
+  /// The time of the last change of the content, which programs can set.
+  let modified: Timestamp
+  /// The time of the last change of the content, the name or the permissions, which only the system sets.
+  let changed: Timestamp
+  let inode: UInt64
+
+  init(_ status: stat) {
+    #if canImport(Darwin)
+    let (modified, changed) = (status.st_mtimespec, status.st_ctimespec)
+    #else
+    let (modified, changed) = (status.st_mtim, status.st_ctim)
+    #endif
+    length = Int64(status.st_size)
+    self.modified = Timestamp(seconds: Int64(modified.tv_sec)) + .nanoseconds(Int64(modified.tv_nsec))
+    self.changed = Timestamp(seconds: Int64(changed.tv_sec)) + .nanoseconds(Int64(changed.tv_nsec))
+    inode = UInt64(truncatingIfNeeded: status.st_ino)
+  }
+
+  /// The longest time for which two changes get the same time. Some file systems count whole seconds, or every other second.
+  var timeStep: Duration { changed.nanoseconds % 1_000_000_000 == 0 ? .seconds(2) : Self.shortStep }
+
+  /// Whether a later change gets another time. A time in the future was set by another clock, and says nothing.
+  func hasSettled(at now: Timestamp) -> Bool { now - changed >= timeStep }
+}
+
+/// The body of an open file, which is read chunk by chunk.
+final class FileSource: ResourceBody.Source {
+  private enum State { case reading, finished, cancelled }
+
+  let state: FileState
+  var length: Int64 { state.length }
+  private let path: String
+  private let descriptor: Int32
+  private let progress = Lock(State.reading)
+  private let position = Lock(Int64(0))
+
+  static func open(_ path: String) -> Result<FileSource, CacheError> {
+    var status = stat()
+    // Opening a device can have effects: a tape is rewound, a watchdog starts.
+    guard stat(path, &status) == 0 else { return .failure(error(path)) }
+    if let refusal = refusal(status, path) { return .failure(refusal) }
+    // Another file can have taken the name. Without `O_NONBLOCK`, opening a FIFO would block its queue until a writer appears.
+    // The flag has no effect on regular files.
+    let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
+    #if canImport(Darwin)
+    let descriptor = Darwin.open(path, flags)
+    #elseif canImport(Musl)
+    let descriptor = Musl.open(path, flags)
+    #else
+    let descriptor = Glibc.open(path, flags)
+    #endif
+    guard descriptor >= 0 else { return .failure(error(path)) }
+    guard fstat(descriptor, &status) == 0 else {
+      defer { close(descriptor) }
+      return .failure(error(path))
+    }
+    if let refusal = refusal(status, path) {
+      close(descriptor)
+      return .failure(refusal)
+    }
+    return .success(FileSource(path, descriptor, status))
+  }
+
+  /// Returns the error of anything that is not a regular file. Linux and Darwin return different numbers for a socket, so this
+  /// type has one number for all special files.
+  private static func refusal(_ status: stat, _ path: String) -> CacheError? {
+    let type = status.st_mode & S_IFMT
+    if type == S_IFREG { return nil }
+    return CacheError(.fileSystem, reason: "not a regular file", path: path, errno: type == S_IFDIR ? EISDIR : ENXIO)
+  }
+
+  private init(_ path: String, _ descriptor: Int32, _ status: stat) {
+    self.path = path
+    self.descriptor = descriptor
+    state = FileState(status)
+  }
+
+  deinit { close(descriptor) }
+
+  var trailers: HTTPFields? { nil }
+
+  func cancel() { progress.withLock { $0 = .cancelled } }
+
+  func next() async throws(CacheError) -> Data? {
+    switch progress.withLock({ $0 }) {
+    case .cancelled: throw .cancelled
+    case .finished: return nil
+    case .reading: break
+    }
+    if Task.isCancelled { throw .cancelled }
+    let result = await FileQueue.run { self.read() }
+    let chunk = try result.get()
+    guard chunk.isEmpty else { return chunk }
+    progress.withLock { if case .reading = $0 { $0 = .finished } }
+    let end = position.withLock { $0 }
+    guard end >= length else {
+      throw CacheError(.truncatedBody, reason: "the file shrank to \(end) of \(length) bytes during the read", path: path)
+    }
+    return nil
+  }
+
+  /// Reads up to the announced length, even if the file has grown since.
+  private func read() -> Result<Data, CacheError> {
+    let offset = position.withLock { $0 }
+    let count = Int(min(256 << 10, length - offset))
+    guard count > 0 else { return .success(Data()) }
+    var chunk = Data(count: count)
+    while true {
+      let read = chunk.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, count, off_t(offset)) }
+      if read < 0, errno == EINTR { continue }
+      guard read >= 0 else { return .failure(Self.error(path)) }
+      position.withLock { $0 += Int64(read) }
+      return .success(read == count ? chunk : chunk.prefix(read))
+    }
+  }
+
+  private static func error(_ path: String) -> CacheError {
+    let number = errno
+    return CacheError(.fileSystem, reason: String(cString: strerror(number)), path: path, errno: number)
   }
 }

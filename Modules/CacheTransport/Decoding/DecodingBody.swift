@@ -1,6 +1,7 @@
 #if ContentDecoding
 internal import CacheCore
 internal import HTTPTypes
+private import Synchronization
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -143,5 +144,14 @@ final class DecodingBody: ResourceBody.Source {
       return nil
     }
   }
+}
+
+/// A byte counter that outlives its body, because the metrics use it.
+final class ByteCount: Sendable {
+  private let bytes = Atomic<Int64>(0)
+
+  var value: Int64 { bytes.load(ordering: .relaxed) }
+
+  func add(_ count: Int) { bytes.wrappingAdd(Int64(count), ordering: .relaxed) }
 }
 #endif

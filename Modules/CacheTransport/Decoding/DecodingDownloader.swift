@@ -86,4 +86,79 @@ extension Downloader {
     DecodingDownloader(self, limits: DecodingLimits(limit: limit, ratio: ratio, codings: codings))
   }
 }
+
+/// The limits of decoding, which protect against decompression bombs.
+package struct DecodingLimits: Hashable, Sendable {
+  /// The maximum size of a decoded body in bytes, also between two codings.
+  let limit: Int64
+  /// The maximum quotient of decoded and received bytes, or `nil` for no limit.
+  let ratio: Int?
+  /// The maximum number of codings of one body.
+  let codings: Int
+
+  package init(limit: Int64 = 256 << 20, ratio: Int? = nil, codings: Int = 2) {
+    self.limit = limit
+    self.ratio = ratio
+    self.codings = codings
+  }
+
+  func check() throws(CacheError) {
+    try CacheError.require("limit", limit, in: 0...)
+    try CacheError.require("ratio", ratio, in: 1...)
+    try CacheError.require("codings", codings, in: 1...)
+  }
+
+  /// The maximum number of bytes that one step produces. It bounds the cost of a decompression bomb.
+  static let step = 64 << 10
+  /// The number of decoded bytes from which the ratio is checked. A short text of blanks is not an attack.
+  static let ratioThreshold: Int64 = 1 << 20
+}
+
+/// A content coding that this module can decode (RFC 9110 §8.4.1).
+enum ContentCoding: String, CaseIterable {
+  case gzip
+  case deflate
+  #if canImport(Compression)
+  case br
+  #endif
+
+  init?(name: some StringProtocol) {
+    let name = name.lowercased()
+    // An old name for gzip (RFC 9110 §8.4.1.3).
+    self.init(rawValue: name == "x-gzip" ? "gzip" : name)
+  }
+
+  /// The value of a request's `Accept-Encoding` field.
+  static var accepted: String { allCases.map(\.rawValue).joined(separator: ", ") }
+
+  /// Returns the codings of a body in the order in which they were applied. Returns an empty array if there are none or if one is
+  /// unknown, because then none can be decoded.
+  ///
+  /// - Throws: `CacheError.Code.damagedContentCoding` if there are more than `limit`. Such a body is an attack on the decoder.
+  static func codings(of fields: HTTPFields, limit: Int) throws(CacheError) -> [ContentCoding] {
+    let names = fields[values: .contentEncoding].flatMap { $0.split(separator: ",") }
+      .map { String(Substring($0.utf8.trimmingBlanks())) }
+      .filter { !$0.isEmpty && $0.lowercased() != "identity" }
+    var codings: [ContentCoding] = []
+    for name in names {
+      guard let coding = ContentCoding(name: name) else { return [] }
+      codings.append(coding)
+    }
+    guard codings.count <= limit else {
+      throw CacheError(
+        .damagedContentCoding, reason: "the body has \(codings.count) content codings; the limit is \(limit)")
+    }
+    return codings
+  }
+
+  func makeDecoder() -> any ContentDecoder {
+    switch self {
+    case .gzip: Inflater(.gzip)
+    case .deflate: Inflater(.deflate)
+    #if canImport(Compression)
+    case .br: BrotliDecoder()
+    #endif
+    }
+  }
+}
 #endif

@@ -133,4 +133,16 @@ final class Inflater: ContentDecoder {
     CacheError(.damagedContentCoding, reason: "the body's \(format) coding is damaged: \(message)")
   }
 }
+
+/// A decoder for one content coding that works in steps. It is not safe for concurrent use.
+protocol ContentDecoder: AnyObject {
+  /// Decodes at most ``DecodingLimits/step`` bytes and removes the consumed bytes from `input`.
+  ///
+  /// - Returns: The decoded bytes, empty if all of `input` was consumed without further output.
+  /// - Throws: `CacheError.Code.damagedContentCoding`.
+  func decode(_ input: inout Data) throws(CacheError) -> Data
+
+  /// Whether the encoded data may end at this point.
+  var isComplete: Bool { get }
+}
 #endif

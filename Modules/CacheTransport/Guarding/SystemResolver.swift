@@ -1,5 +1,6 @@
-package import CacheCore
+public import CacheCore
 internal import Dispatch
+private import Synchronization
 
 #if canImport(Darwin)
 internal import Darwin
@@ -53,5 +54,119 @@ package struct SystemResolver: HostResolver {
     }
     guard !addresses.isEmpty else { return .failure(CacheError(.hostNotFound, reason: "\(host) has no address")) }
     return .success(addresses)
+  }
+}
+
+/// A resolver of host names.
+public protocol HostResolver: Component {
+  /// Returns all addresses of a host. Ends soon after the calling task is cancelled.
+  ///
+  /// - Parameter host: A name of letters, digits, dots and hyphens, in lower case and without the root dot. It is never an
+  ///   address.
+  /// - Returns: At least one address.
+  /// - Throws: `CacheError.Code.hostNotFound` if the host has no address.
+  func addresses(of host: String) async throws(CacheError) -> [IPAddress]
+}
+
+/// A small thread pool for calls that block, which must not run on the cooperative pool. A cancelled caller does not wait for its
+/// call.
+final class BlockingThreadPool: Sendable {
+
+  private struct State {
+    var running = 0
+    var waitingJobs = IndexedHeap<UInt64, UInt64>()
+    var jobs: [UInt64: @Sendable () -> Void] = [:]
+  }
+
+  private let count: Int
+  private let queue: DispatchQueue
+  private let state = Lock(State())
+  private let ids = Atomic<UInt64>(0)
+
+  init(count: Int, label: String) {
+    self.count = count
+    queue = DispatchQueue(label: label, qos: .utility, attributes: .concurrent)
+  }
+
+  /// The number of calls that wait for a thread.
+  var waiting: Int { state.withLock { $0.jobs.count } }
+
+  /// Returns the result of `work`.
+  ///
+  /// - Throws: `CacheError.cancelled` at once after a cancellation. Then `work` is not called, or its result is dropped.
+  func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async throws(CacheError) -> Value {
+    let id = ids.wrappingAdd(1, ordering: .relaxed).newValue
+    let slot = ResultSlot<Value>()
+    let value = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        slot.wait(continuation)
+        if Task.isCancelled { return slot.arrive(nil) }
+        enter(id) { slot.arrive(work()) }
+      }
+    } onCancel: {
+      state.withLock { state in
+        state.waitingJobs.remove(id)
+        state.jobs[id] = nil
+      }
+      slot.arrive(nil)
+    }
+    guard let value else { throw .cancelled }
+    return value
+  }
+
+  private func enter(_ id: UInt64, _ job: @escaping @Sendable () -> Void) {
+    let starts = state.withLock { state in
+      state.waitingJobs.set(id, id)
+      state.jobs[id] = job
+      guard state.running < count else { return false }
+      state.running += 1
+      return true
+    }
+    if starts { queue.async { self.work() } }
+  }
+
+  /// The loop of one thread, which runs jobs until there are none.
+  private func work() {
+    while let job = take() { job() }
+  }
+
+  private func take() -> (@Sendable () -> Void)? {
+    state.withLock { state in
+      while let id = state.waitingJobs.first?.member {
+        state.waitingJobs.remove(id)
+        if let job = state.jobs.removeValue(forKey: id) { return job }
+      }
+      state.running -= 1
+      return nil
+    }
+  }
+}
+
+/// A slot for one result and its waiter, which may arrive in any order. The value is `nil` after a cancellation.
+private final class ResultSlot<Value: Sendable>: Sendable {
+  private enum State: Sendable {
+    case empty
+    case waiting(CheckedContinuation<Value?, Never>)
+    case over
+  }
+
+  private let state = Lock(State.empty)
+
+  func wait(_ continuation: CheckedContinuation<Value?, Never>) {
+    let isOver = state.withLock { state in
+      if case .over = state { return true }
+      state = .waiting(continuation)
+      return false
+    }
+    if isOver { continuation.resume(returning: nil) }
+  }
+
+  func arrive(_ value: Value?) {
+    let waiting: CheckedContinuation<Value?, Never>? = state.withLock { state in
+      defer { state = .over }
+      guard case .waiting(let continuation) = state else { return nil }
+      return continuation
+    }
+    waiting?.resume(returning: value)
   }
 }

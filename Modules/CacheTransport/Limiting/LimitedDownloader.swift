@@ -1,6 +1,12 @@
 public import CacheCore
 internal import HTTPTypes
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// The downloader that `limitingConcurrency(_:clock:)` returns.
 package struct LimitedDownloader: Downloader {
   package let id: ComponentID
@@ -76,5 +82,119 @@ extension Downloader {
   ///   - clock: The clock for the wait.
   public func limitingConcurrency(_ limits: TransferLimits, clock: any CacheClock = SystemClock()) -> some Downloader {
     LimitedDownloader(self, limits: limits, clock: clock)
+  }
+}
+
+/// The limits of concurrent transfers and the order of the waiting requests.
+///
+/// The request with the highest `LoadPriority` starts next. Among equal priorities, ``newestFirst`` selects the newest or the
+/// oldest. Every eighth free slot goes to the oldest request, regardless of its priority, so that no request waits forever. The
+/// rule applies to the slots of each host and to all slots together. A request with *n* older requests before it starts after at
+/// most *8 (n + 1)* free slots that its host's limit lets it use.
+public struct TransferLimits: Hashable, Sendable {
+  /// The maximum number of concurrent transfers, at least 1.
+  public let total: Int
+  /// The maximum number of concurrent transfers to one host and port, at least 1.
+  public let perHost: Int
+  /// Whether the newest waiting request of a priority starts first, instead of the oldest. Set it for a list that scrolls, where
+  /// the newest requests are for the visible rows.
+  public let newestFirst: Bool
+  /// The maximum number of waiting requests, at least zero, or `nil` for no limit. A further request fails with
+  /// `CacheError.Code.queueFull`.
+  public let maximumWaiting: Int?
+
+  /// Creates limits. With a number below its minimum, requests fail with `CacheError.Code.invalidConfiguration`.
+  public init(
+    total: Int = .max, perHost: Int = .max, newestFirst: Bool = false, maximumWaiting: Int? = nil
+  ) {
+    self.total = total
+    self.perHost = perHost
+    self.newestFirst = newestFirst
+    self.maximumWaiting = maximumWaiting
+  }
+
+  func check() throws(CacheError) {
+    try CacheError.require("total", total, in: 1...)
+    try CacheError.require("perHost", perHost, in: 1...)
+    try CacheError.require("maximumWaiting", maximumWaiting, in: 0...)
+  }
+}
+
+extension CacheError.Code {
+  /// The code of a request that is refused because too many transfers wait. See ``TransferLimits/maximumWaiting``.
+  public static let queueFull = Self(rawValue: "queueFull")
+}
+
+/// A body that occupies its transfer's slot until it has ended, failed, or been cancelled or released.
+final class SlotBody: ResourceBody.Source {
+  private let source: any ResourceBody.Source
+  private let slot: TransferSlot
+
+  init(_ source: any ResourceBody.Source, _ slot: TransferSlot) {
+    self.source = source
+    self.slot = slot
+  }
+
+  func next() async throws(CacheError) -> Data? {
+    do throws(CacheError) {
+      if let chunk = try await source.next() { return chunk }
+      slot.release()
+      return nil
+    } catch {
+      // A second concurrent reader is refused, and the first one continues.
+      if error.code != .misuse { slot.release() }
+      throw error
+    }
+  }
+
+  func cancel() {
+    source.cancel()
+    slot.release()
+  }
+
+  var trailers: HTTPFields? { source.trailers }
+}
+
+/// A slot of a transfer. It is released once: on request, or with the last reference.
+final class TransferSlot: Sendable {
+  private let gate: TransferGate
+  private let host: String
+  private let isHeld = Lock(true)
+
+  init(_ gate: TransferGate, host: String) {
+    self.gate = gate
+    self.host = host
+  }
+
+  deinit { release() }
+
+  func release() {
+    let wasHeld = isHeld.withLock { isHeld in
+      defer { isHeld = false }
+      return isHeld
+    }
+    if wasHeld { gate.leave(host: host) }
+  }
+}
+
+/// The host of a transfer, for limits per host.
+enum TransferHost {
+  /// Returns the host and port in normal form. Case and user information are ignored, and the scheme's default port is added (RFC
+  /// 3986 §3.2, §6.2.2.1, §6.2.3).
+  static func name(of request: HTTPRequest) -> String {
+    let named = request.authority ?? ""
+    var authority = HostPort.withoutUserInformation((try? HostName.ascii(authority: named)) ?? named).lowercased()
+    // An empty port means the scheme's default port.
+    if authority.hasSuffix(":") { authority.removeLast() }
+    guard let (host, port) = HostPort.split(authority), let port = port ?? standardPort(request.scheme) else { return authority }
+    return "\(host):\(port)"
+  }
+
+  private static func standardPort(_ scheme: String?) -> Int? {
+    switch scheme?.lowercased() {
+    case "http": 80
+    case "https": 443
+    default: nil
+    }
   }
 }

@@ -89,3 +89,29 @@ public struct ClosureDownloader: Downloader {
     }
   }
 }
+
+extension HTTPResponse {
+  /// Sets `Cache-Control` if the response has no such field: `max-age` in whole seconds, or `no-store` without a lifetime.
+  ///
+  /// Only a successful response (2xx) gets a lifetime. Other statuses get no field, because the next request may succeed.
+  mutating func setFreshness(_ lifetime: Duration?) {
+    guard headerFields[.cacheControl] == nil else { return }
+    guard let lifetime else {
+      headerFields[.cacheControl] = "no-store"
+      return
+    }
+    if status.kind == .successful { headerFields[.cacheControl] = "max-age=\(max(0, lifetime.components.seconds))" }
+  }
+}
+
+extension CacheError {
+  /// Creates the error for one that a user's closure threw.
+  init(provider error: any Error) {
+    switch error {
+    case let error as CacheError: self = error
+    case is CancellationError: self = .cancelled
+    default:
+      self = Task.isCancelled ? .cancelled : CacheError(.other, reason: "the provider failed: \(error)", underlying: error)
+    }
+  }
+}

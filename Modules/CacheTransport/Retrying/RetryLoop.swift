@@ -1,5 +1,6 @@
 internal import CacheCore
 internal import HTTPTypes
+internal import Synchronization
 
 /// The requests of one download. It sends and counts them and asks the policy about the next one.
 ///
@@ -142,5 +143,206 @@ struct RetryLoop: Sendable {
     guard error.code == .bodyInterrupted else { return error }
     if let history = error.underlying as? FailureHistory, let last = history.failures.last { return last }
     return error.underlying as? CacheError ?? error
+  }
+}
+
+/// The wait before a retry, for a delay or for a network.
+struct RetryWait: Sendable {
+  let policy: RetryPolicy
+  let clock: any CacheClock
+
+  /// Waits until the next request may be sent.
+  ///
+  /// - Parameters:
+  ///   - delay: The delay of the policy's decision.
+  ///   - remaining: The time left of the limits, or `nil` if there is no limit.
+  ///   - isForNetwork: Whether a missing network may be the cause. It is not if a response arrived.
+  /// - Returns: `false` if no network became available in time.
+  /// - Throws: A cancellation, as soon as the task is cancelled.
+  func pass(_ delay: Duration, remaining: Duration?, isForNetwork: Bool) async throws(CacheError) -> Bool {
+    do throws(CancellationError) {
+      if isForNetwork, let network = policy.network, !network.isReachable {
+        return try await reach(network, within: min(policy.networkWaitLimit, remaining ?? policy.networkWaitLimit))
+      }
+      if delay > .zero { try await clock.sleep(for: delay) }
+      return true
+    } catch {
+      throw .cancelled
+    }
+  }
+
+  // No back-off after a network returns, because that releases the requests of only one machine.
+  private func reach(_ network: any NetworkMonitor, within limit: Duration) async throws(CancellationError) -> Bool {
+    enum End: Sendable { case reached, elapsed, cancelled }
+    guard limit > .zero else { return false }
+    let end = await withTaskGroup(of: End.self) { group in
+      group.addTask {
+        do throws(CancellationError) { try await network.waitUntilReachable() } catch { return .cancelled }
+        return .reached
+      }
+      group.addTask { [clock] in
+        do throws(CancellationError) { try await clock.sleep(for: limit) } catch { return .cancelled }
+        return .elapsed
+      }
+      let first = await group.next() ?? .cancelled
+      group.cancelAll()
+      return first
+    }
+    if end == .cancelled || Task.isCancelled { throw CancellationError() }
+    return end == .reached
+  }
+}
+
+/// A reader for the short body of a discarded response. It reads to the end, so that the connection can be reused, but only until
+/// the next request is sent.
+///
+/// A slow server must not delay the next request. Neither the load nor the connection, or a slot of ``LimitedDownloader``, may
+/// wait for the end of an unneeded body.
+final class BodyDrain: Sendable {
+  private let body = Lock<ResourceBody?>(nil)
+
+  /// - Parameters:
+  ///   - body: A body of at most `limit` bytes.
+  ///   - limit: The maximum number of bytes.
+  ///   - ended: A closure called after the body was read, failed or was cancelled.
+  func begin(_ body: ResourceBody, limit: Int64, ended: @escaping @Sendable () -> Void) {
+    self.body.withLock { $0 = body }
+    Task.detached(priority: .utility) {
+      _ = try? await body.collect(limit: limit)
+      body.source.cancel()
+      ended()
+    }
+  }
+
+  /// Cancels the unread rest of the body.
+  func end() {
+    let rest = body.withLock { body in
+      defer { body = nil }
+      return body
+    }
+    rest?.source.cancel()
+  }
+}
+
+/// The requests of one download: their number, failures and total costs.
+final class AttemptLog: Sendable {
+  private struct Transfer {
+    /// The number of the request.
+    var number: Int
+    /// The time from the first request to this one.
+    var offset: Duration
+    var metrics: @Sendable () -> TransferMetrics
+  }
+
+  private struct State {
+    var sent: Int
+    var failures: [CacheError] = []
+    /// The received bytes of transfers that have ended.
+    var bytesOnWire: Int64 = 0
+    /// The metrics of the response whose head was returned, once its transfer has ended.
+    var counted: TransferMetrics?
+    var current: Transfer?
+    var total: Duration?
+  }
+
+  /// The number of body bytes that were returned to the reader.
+  let delivered = Atomic<Int64>(0)
+
+  private let first: Int
+  private let startedAt: Duration
+  private let clock: any CacheClock
+  private let state: Lock<State>
+
+  /// `first` is the number of the first request. It is more than 1 if others were sent before.
+  init(first: Int, clock: any CacheClock) {
+    self.first = first
+    self.clock = clock
+    startedAt = clock.uptime
+    state = Lock(State(sent: first - 1))
+  }
+
+  /// The time since the first request.
+  var elapsed: Duration { clock.uptime - startedAt }
+
+  /// The number of the last request.
+  var sent: Int { state.withLock { $0.sent } }
+
+  /// Returns the number for the next request.
+  func next() -> Int {
+    state.withLock { state in
+      state.sent += 1
+      return state.sent
+    }
+  }
+
+  /// Records a failure and the requests that it counts.
+  func note(_ error: CacheError) {
+    state.withLock { state in
+      state.sent = max(state.sent, error.attempt ?? 0)
+      if let history = error.underlying as? FailureHistory {
+        state.failures += history.failures
+      } else {
+        state.failures.append(error)
+      }
+    }
+  }
+
+  /// Records a response and begins to use its metrics.
+  func open(_ metrics: @escaping @Sendable () -> TransferMetrics, number: Int, offset: Duration) {
+    // A downloader below may have sent more than one request for it.
+    let attempts = metrics().attempts
+    state.withLock { state in
+      state.sent = max(state.sent, number + attempts - 1)
+      state.current = Transfer(number: number, offset: offset, metrics: metrics)
+    }
+  }
+
+  /// Records the end of the current transfer, which completed, failed or was discarded.
+  ///
+  /// - Parameter isCounted: Whether its head was returned, so that its times and protocol are reported.
+  func close(isCounted: Bool) {
+    guard let transfer = state.withLock({ $0.current }) else { return }
+    // Outside the lock, because the closure belongs to another downloader.
+    let metrics = transfer.metrics()
+    state.withLock { state in
+      state.current = nil
+      state.sent = max(state.sent, transfer.number + metrics.attempts - 1)
+      state.bytesOnWire += metrics.bytesOnWire
+      if isCounted, state.counted == nil { state.counted = metrics }
+    }
+  }
+
+  /// Adds bytes of a response that were received after it was discarded.
+  func addWire(_ bytes: Int64) { state.withLock { $0.bytesOnWire += bytes } }
+
+  /// Records the end of the body.
+  func finish() {
+    let total = elapsed
+    state.withLock { $0.total = $0.total ?? total }
+  }
+
+  /// Returns the error to throw: the last failure with the number of requests. If there were several failures, all of them are in
+  /// its `underlying`.
+  func final(_ error: CacheError) -> CacheError {
+    if error.isCancellation { return error }
+    return state.withLock { state in
+      var last = error
+      last.attempt = state.sent
+      if state.failures.count > 1 { last.underlying = FailureHistory(state.failures) }
+      return last
+    }
+  }
+
+  /// The metrics of all requests together. See `TransferMetrics`.
+  var metrics: TransferMetrics {
+    let (kept, current) = state.withLock { ($0, $0.current) }
+    let measured = current?.metrics()
+    var metrics = kept.counted ?? measured ?? TransferMetrics()
+    metrics.bytesOnWire = kept.bytesOnWire + (measured?.bytesOnWire ?? 0)
+    if kept.counted != nil { metrics.bytesDecoded = delivered.load(ordering: .relaxed) }
+    let last = current.map { $0.number + (measured?.attempts ?? 1) - 1 } ?? kept.sent
+    metrics.attempts = max(max(last, kept.sent) - first + 1, 1)
+    metrics.total = kept.total ?? current.flatMap { current in measured?.total.map { $0 + current.offset } }
+    return metrics
   }
 }

@@ -108,3 +108,159 @@ public struct RetryPolicy: Sendable {
     .connectionLost, .connectionRefused, .hostNotFound, .offline, .timedOut, .truncatedBody, .bodyInterrupted,
   ]
 }
+
+extension RetryPolicy {
+  /// Returns whether a request is sent again, and after which delay. A pure function: equal values give equal decisions.
+  ///
+  /// - Parameters:
+  ///   - failure: The last failure.
+  ///   - fraction: A random number from 0 to 1. See ``Backoff``.
+  ///   - now: The current time, for a `Retry-After` with a date.
+  ///   - timeout: The request's own time limit, from the first attempt on, or `nil` for none.
+  public func decision(
+    on failure: RetryFailure, fraction: Double, now: Timestamp, timeout: Duration? = nil
+  ) -> RetryDecision {
+    // Checked before the hook, which must not be called after a cancellation.
+    if failure.error?.isCancellation == true { return .giveUp }
+    guard failure.attempt < maximumAttempts else { return .giveUp }
+    let delay: Duration
+    switch judge(failure) ?? nil {
+    case .giveUp?: return .giveUp
+    case .retry(let after)?: delay = max(after, .zero)
+    case nil:
+      guard let ruled = ruledDelay(failure, fraction, now) else { return .giveUp }
+      delay = ruled
+    }
+    for limit in [timeLimit, timeout].compactMap({ $0 }) where failure.elapsed + delay >= limit { return .giveUp }
+    return .retry(after: delay)
+  }
+
+  /// Returns the delay by the rules, or `nil` if they allow no further request.
+  private func ruledDelay(_ failure: RetryFailure, _ fraction: Double, _ now: Timestamp) -> Duration? {
+    guard methods.contains(failure.request.method) else { return nil }
+    let requested: Duration?
+    switch failure.outcome {
+    case .failure(let error):
+      guard errors.contains(error.code) else { return nil }
+      requested = error.retryAfter
+    case .success(let head):
+      guard statuses.contains(head.status.code) else { return nil }
+      requested = head.headerFields.retryAfter(receivedAt: now)
+    }
+    let delay = backoff.delay(after: failure.attempt, fraction: fraction)
+    guard let requested else { return delay }
+    // Not earlier than the server requests, but later if the back-off delay is longer.
+    return requested <= maximumRetryAfter ? max(requested, delay) : nil
+  }
+
+  /// Returns whether a status may be retried. Otherwise the response is not a failure.
+  func mayRetry(_ head: HTTPResponse) -> Bool { judge.isSet || statuses.contains(head.status.code) }
+}
+
+extension RetryPolicy {
+  /// Returns the ID of a downloader that applies the policy to `base`. IDs are equal if the rules and the base downloaders are.
+  ///
+  /// Hooks and network monitors cannot be compared, so a policy with one of them gets a unique ID. The random numbers are
+  /// ignored, because they affect only the time of a response.
+  func id(of type: Any.Type, around base: any Downloader) -> ComponentID {
+    guard !reopenBody.isSet, !judge.isSet, !onRetry.isSet, network == nil else { return .unique(type) }
+    let rules = [
+      "\(maximumAttempts)", "\(backoff.base) \(backoff.cap) \(backoff.multiplier)",
+      timeLimit.map { "\($0)" } ?? "", "\(maximumRetryAfter) \(networkWaitLimit)",
+      methods.map(\.rawValue).sorted().joined(separator: " "), statuses.sorted().map(String.init).joined(separator: " "),
+      errors.map(\.rawValue).sorted().joined(separator: " "),
+    ]
+    return ComponentID(type, rules.joined(separator: ","), around: base.id)
+  }
+}
+
+/// The decision about a failed request.
+public enum RetryDecision: Hashable, Sendable {
+  /// Send the request again after this delay.
+  case retry(after: Duration)
+  /// Treat the failure as final.
+  case giveUp
+}
+
+/// A failed request, as a ``RetryPolicy`` receives it.
+public struct RetryFailure: Sendable {
+  /// The response, if its status may be retried, or the error of the request or of its body.
+  public var outcome: Result<HTTPResponse, CacheError>
+  /// The request.
+  public var request: HTTPRequest
+  /// The number of the request for this resource, counted from 1.
+  public var attempt: Int
+  /// The time since the first request.
+  public var elapsed: Duration
+  /// The number of body bytes received so far, if a retry requests only the rest of the body. Otherwise 0.
+  public var receivedBytes: Int64 = 0
+  /// The delay before the next request. Zero until the policy has decided.
+  public var delay: Duration = .zero
+
+  /// Creates a failure for a test of a policy.
+  public init(
+    _ outcome: Result<HTTPResponse, CacheError>, request: HTTPRequest, attempt: Int, elapsed: Duration = .zero
+  ) {
+    self.outcome = outcome
+    self.request = request
+    self.attempt = attempt
+    self.elapsed = elapsed
+  }
+
+  /// The error, or `nil` if there was a response.
+  public var error: CacheError? {
+    if case .failure(let error) = outcome { error } else { nil }
+  }
+
+  /// The status of the response, or `nil` if there was none.
+  public var status: Int? {
+    if case .success(let head) = outcome { head.status.code } else { nil }
+  }
+}
+
+/// The delay before a request is sent again: exponential, capped, with full jitter.
+///
+/// The delay is a uniform random value from zero to `base × multiplier^(n-1)`, at most `cap`, where *n* is the number of requests
+/// sent so far. Full jitter spreads the retries of clients that failed together.
+public struct Backoff: Hashable, Sendable {
+  /// The maximum delay after the first request, at least zero.
+  public var base: Duration
+  /// The maximum delay after any request, at least zero.
+  public var cap: Duration
+  /// The growth factor of the maximum delay per request, at least 1.
+  public var multiplier: Double
+
+  /// Creates a back-off. With a number out of its range, a downloader with the policy fails each request with
+  /// `CacheError.Code.invalidConfiguration`. The functions of the back-off use the nearest valid number.
+  public init(base: Duration = .milliseconds(500), cap: Duration = .seconds(20), multiplier: Double = 2) {
+    self.base = base
+    self.cap = cap
+    self.multiplier = multiplier
+  }
+
+  /// Returns the maximum delay after the given number of requests.
+  ///
+  /// - Parameter attempt: The number of requests sent so far, counted from 1.
+  public func limit(after attempt: Int) -> Duration {
+    let (base, cap) = (max(base, .zero), max(cap, .zero))
+    guard base > .zero, cap > base else { return min(base, cap) }
+    var limit = base
+    // A `Duration` traps on overflow, so it is multiplied only while the result stays below the cap.
+    for _ in 1..<max(attempt, 1) {
+      guard limit / cap * max(multiplier, 1) < 1 else { return cap }
+      let next = limit * max(multiplier, 1)
+      if next == limit { break }
+      limit = next
+    }
+    return min(limit, cap)
+  }
+
+  /// Returns the delay after the given number of requests.
+  ///
+  /// - Parameters:
+  ///   - attempt: The number of requests sent so far, counted from 1.
+  ///   - fraction: A random number from 0 to 1.
+  public func delay(after attempt: Int, fraction: Double) -> Duration {
+    limit(after: attempt) * min(max(fraction.isNaN ? 1 : fraction, 0), 1)
+  }
+}
