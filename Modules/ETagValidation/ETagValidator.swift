@@ -159,3 +159,78 @@ public struct ETagValidator: ResponseValidator, CheckedComponent {
     metadata.response.headerFields.date(receivedAt: metadata.responseTime) ?? metadata.responseTime
   }
 }
+
+/// The kind of a cache (RFC 9111 §1).
+public enum CacheMode: String, Hashable, Sendable, CaseIterable {
+  /// A cache for a single user, such as an app's.
+  case `private`
+  /// A cache for many users, such as a proxy or a content delivery network. It obeys `s-maxage`, `proxy-revalidate`, `private`
+  /// and targeted fields.
+  case shared
+
+  /// The default heuristics for responses that state no lifetime. A private cache has none, so that its user sees the current
+  /// state. A shared cache has a tenth of the age, which origins expect.
+  public var heuristics: Heuristics? { self == .shared ? Heuristics() : nil }
+}
+
+/// A heuristic lifetime for responses that state none (RFC 9111 §4.2.2): a percentage of the time since the last modification.
+///
+/// It applies only to heuristically cacheable status codes (RFC 9110 §15.1), and only with a valid `Last-Modified` field.
+public struct Heuristics: Hashable, Sendable {
+  /// The percentage, from 0 to 100.
+  public let percent: Int
+  /// The maximum lifetime, at least zero.
+  public let longest: Duration
+
+  /// Creates heuristics. The default is 10 %, as the RFC suggests, and at most one day.
+  public init(percent: Int = 10, longest: Duration = .seconds(86_400)) {
+    (self.percent, self.longest) = (percent, longest)
+  }
+}
+
+/// The use of partial responses (206). A stored one retains its status and `Content-Range`, and has its own variant, so it never
+/// replaces the whole response.
+public enum PartialResponses: String, Hashable, Sendable, CaseIterable {
+  /// Returns partial responses without storing them.
+  case ignored
+  /// Stores partial responses and uses them for ranges inside them (RFC 9111 §3.3).
+  case reused
+  /// Stores and uses partial responses. A part that begins at the first byte is completed by requesting only the rest (§3.4). The
+  /// cache must handle `ValidationVerdict.complete`.
+  case completed
+}
+
+/// The rule for storing responses with a given status (RFC 9110 §15.1, RFC 9111 §3).
+enum StatusRule {
+  /// The response is stored always, while it is fresh, as a part, or never.
+  case always, whileFresh, part, never
+
+  /// Returns the rule for a status code. Errors, temporary redirects and unknown status codes are stored only for their stated
+  /// lifetime, so that a cache does not serve an outdated 404 without revalidation.
+  init(_ code: Int) {
+    self =
+      switch code {
+      case 200, 203, 204, 300, 301, 308: .always
+      case 206: .part
+      case 304: .never
+      // These concern the proxy, precondition, range or expectation of this request, not the resource.
+      case 407, 412, 416, 417: .never
+      case 200...599: .whileFresh
+      default: .never
+      }
+  }
+
+  /// Returns whether a status code is heuristically cacheable (RFC 9110 §15.1).
+  static func isHeuristicallyCacheable(_ code: Int) -> Bool {
+    [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501].contains(code)
+  }
+
+  /// Returns whether this cache understands the caching requirements of a status, as `must-understand` requires (RFC 9111
+  /// §5.2.2.3). These are the codes of RFC 9110 that it stores.
+  static func isUnderstood(_ code: Int) -> Bool {
+    switch code {
+    case 200...205, 300...303, 305, 307, 308, 400...417, 421, 422, 426, 500...505: true
+    default: false
+    }
+  }
+}

@@ -1,3 +1,4 @@
+internal import CacheCore
 package import HTTPTypes
 
 /// The directives of a `Cache-Control` field in a request or a response (RFC 9111 §5.2, RFC 5861, RFC 8246).
@@ -89,5 +90,189 @@ package struct CacheControl: Hashable, Sendable {
     }
     // Field names have no meaning in a request.
     if hasCacheControl ? !noCacheFields.isEmpty : isPragmatic { noCache = true }
+  }
+}
+
+extension CacheControl {
+  /// Adds the directives of a field line.
+  mutating func read(_ line: String) {
+    var line = line
+    line.withUTF8 { bytes in
+      for member in FieldList(bytes) { apply(Directive(member)) }
+    }
+  }
+
+  private mutating func apply(_ directive: Directive) {
+    let argument = directive.argument
+    switch directive.name {
+    case "max-age": maxAge.lower(to: argument.seconds ?? .zero)
+    case "s-maxage": sharedMaxAge.lower(to: argument.seconds ?? .zero)
+    case "stale-while-revalidate": staleWhileRevalidate.lower(to: argument.seconds ?? .zero)
+    case "stale-if-error": staleIfError.lower(to: argument.seconds ?? .zero)
+    case "max-stale":
+      if case .none = argument { maxStale.lower(to: Self.anyAge) } else { maxStale.lower(to: argument.seconds ?? .zero) }
+    case "min-fresh": minFresh = max(minFresh ?? .zero, argument.seconds ?? .seconds(DeltaSeconds.limit))
+    case "no-cache": if let names = argument.fieldNames { limitNoCache(to: names) } else { noCache = true }
+    case "private": if let names = argument.fieldNames { limitPrivate(to: names) } else { isPrivate = true }
+    default: applyFlag(directive.name)
+    }
+  }
+
+  /// Adds field names to `no-cache`. Quoted names limit the directive to these fields. It applies to the whole response if there
+  /// is no name, or if one is a field that caches depend on. For example, a response without its `Vary` would match every
+  /// request.
+  mutating func limitNoCache(to names: [String]) {
+    noCacheFields += names
+    if !Self.canBeLeftOut(names) { noCache = true }
+  }
+
+  mutating func limitPrivate(to names: [String]) {
+    privateFields += names
+    if !Self.canBeLeftOut(names) { isPrivate = true }
+  }
+
+  private static func canBeLeftOut(_ names: [String]) -> Bool {
+    !names.isEmpty && names.allSatisfy { !HTTPFields.isDecisive($0) }
+  }
+
+  /// Sets a flag. An argument that the flag should not have is ignored (RFC 9111 §5.2.3, RFC 8246 §2).
+  mutating func applyFlag(_ name: UnsafeBufferPointer<UInt8>) {
+    switch name {
+    case "no-store": noStore = true
+    case "no-transform": noTransform = true
+    case "only-if-cached": onlyIfCached = true
+    case "must-revalidate": mustRevalidate = true
+    case "proxy-revalidate": proxyRevalidate = true
+    case "must-understand": mustUnderstand = true
+    case "public": isPublic = true
+    case "immutable": immutable = true
+    default: break
+    }
+  }
+}
+
+/// Matches a directive's name in any case. The inlined comparison of the lengths rules out most names.
+@inline(__always)
+private func ~= (lowercase: StaticString, name: UnsafeBufferPointer<UInt8>) -> Bool {
+  name.count == lowercase.utf8CodeUnitCount && name.isLowercased(lowercase.utf8Start)
+}
+
+extension Duration? {
+  fileprivate mutating func lower(to value: Duration) { self = Swift.min(self ?? value, value) }
+}
+
+extension CacheControl {
+  /// Reads the directives of a targeted field, such as `CDN-Cache-Control` (RFC 9213 §2.1). Returns `nil` if the field is absent,
+  /// empty or invalid.
+  ///
+  /// A directive whose value has the wrong type is ignored, such as `max-age="60"` or `max-age=60.5`. A negative lifetime means
+  /// stale. `no-cache` and `private` may have field names in a string.
+  init?(targeted name: HTTPField.Name, of fields: HTTPFields) {
+    guard fields.contains(name), let dictionary = StructuredDictionary(lines: fields[fields: name].map(\.bytes)),
+      !dictionary.members.isEmpty
+    else { return nil }
+    self.init()
+    for (key, value) in dictionary.members { consume(key, value) }
+  }
+
+  private mutating func consume(_ key: String, _ value: StructuredDictionary.Value) {
+    switch (key, value) {
+    case ("max-age", .integer(let seconds)): maxAge = Self.lifetime(seconds)
+    case ("s-maxage", .integer(let seconds)): sharedMaxAge = Self.lifetime(seconds)
+    case ("stale-while-revalidate", .integer(let seconds)): staleWhileRevalidate = Self.lifetime(seconds)
+    case ("stale-if-error", .integer(let seconds)): staleIfError = Self.lifetime(seconds)
+    case ("no-cache", .string(let names)): limitNoCache(to: Self.names(names))
+    case ("private", .string(let names)): limitPrivate(to: Self.names(names))
+    case ("no-cache", .boolean(true)): noCache = true
+    case ("private", .boolean(true)): isPrivate = true
+    case (_, .boolean(true)):
+      var key = key
+      key.withUTF8 { applyFlag($0) }
+    default: break
+    }
+  }
+
+  private static func lifetime(_ seconds: Int64) -> Duration { .seconds(min(max(0, seconds), DeltaSeconds.limit)) }
+
+  private static func names(_ text: String) -> [String] {
+    var text = text
+    return text.withUTF8 { FieldList($0).map(\.lowercased) }
+  }
+}
+
+/// A member of a directive list: `name`, `name=token` or `name="quoted"` (RFC 9111 §5.2). It is valid only as long as the line
+/// that it was read from is.
+struct Directive {
+  enum Argument {
+    case none
+    case token(UnsafeBufferPointer<UInt8>)
+    /// The bytes between the quotes, with their escapes.
+    case quoted(UnsafeBufferPointer<UInt8>)
+    /// An argument that violates the grammar: blanks around `=`, an open quote, text after the closing quote, or an invalid
+    /// token.
+    case unreadable
+  }
+
+  /// The name, in any case.
+  let name: UnsafeBufferPointer<UInt8>
+  let argument: Argument
+
+  init(_ member: UnsafeBufferPointer<UInt8>) {
+    guard let equals = member.firstIndex(of: UInt8(ascii: "=")) else {
+      (name, argument) = (member, .none)
+      return
+    }
+    name = UnsafeBufferPointer(rebasing: member[..<equals]).trimmingBlanks()
+    let tail = UnsafeBufferPointer(rebasing: member[(equals + 1)...])
+    argument = name.count == equals ? Self.argument(tail) : .unreadable
+  }
+
+  private static func argument(_ text: UnsafeBufferPointer<UInt8>) -> Argument {
+    guard text.first == UInt8(ascii: "\"") else {
+      return !text.isEmpty && text.allSatisfy(isToken) ? .token(text) : .unreadable
+    }
+    guard let close = text.closingQuote(from: 1), close + 1 == text.count else { return .unreadable }
+    return .quoted(UnsafeBufferPointer(rebasing: text[1..<close]))
+  }
+
+  /// Returns whether the byte is a `tchar` (RFC 9110 §5.6.2).
+  static func isToken(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+    case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E: true
+    default: false
+    }
+  }
+}
+
+extension Directive.Argument {
+  /// The argument as a number of seconds, or `nil` if it does not consist of digits only.
+  var seconds: Duration? {
+    switch self {
+    case .token(let text): DeltaSeconds.duration(text)
+    case .quoted(let text): Self.unescaped(text).withUnsafeBufferPointer { DeltaSeconds.duration($0) }
+    case .none, .unreadable: nil
+    }
+  }
+
+  /// The field names in a quoted argument, in lower case, or `nil` if the argument is not quoted. Only quoted names are field
+  /// names; with a token (`no-cache=1`) the directive applies as a whole.
+  var fieldNames: [String]? {
+    guard case .quoted(let text) = self else { return nil }
+    return Self.unescaped(text).withUnsafeBufferPointer { FieldList($0).map(\.lowercased) }
+  }
+
+  private static func unescaped(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var escaped = false
+    for byte in text {
+      if byte == UInt8(ascii: "\\"), !escaped {
+        escaped = true
+      } else {
+        bytes.append(byte)
+        escaped = false
+      }
+    }
+    return bytes
   }
 }

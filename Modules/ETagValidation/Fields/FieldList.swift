@@ -1,4 +1,5 @@
 internal import CacheCore
+internal import HTTPTypes
 
 /// The members of a comma-separated list in one field line (RFC 9110 §5.6.1). Members are trimmed, empty ones are omitted, and
 /// commas in quoted strings do not separate.
@@ -69,4 +70,34 @@ extension UnsafeBufferPointer<UInt8> {
 
   /// The bytes as a text in lower case.
   var lowercased: String { String(decoding: self, as: UTF8.self).lowercased() }
+}
+
+extension HTTPField {
+  /// The bytes of the value. Strings would be repaired, and two different invalid UTF-8 values could then be equal.
+  var bytes: [UInt8] { withUnsafeBytesOfValue { Array($0) } }
+
+  /// Returns a field with the same bytes and another name.
+  func renamed(_ name: Name) -> HTTPField {
+    var copy = self
+    copy.name = name
+    return copy
+  }
+}
+
+extension HTTPFields {
+  /// Replaces all fields of a name by one field.
+  mutating func replace(_ name: HTTPField.Name, with field: HTTPField) {
+    self[fields: name] = [field]
+  }
+}
+
+extension HTTPFields {
+  /// Sets a field to one value at the position of its first line, so that the order of the other fields is unchanged.
+  mutating func set(_ name: HTTPField.Name, _ value: String) {
+    guard contains(name) || hasCapacity(for: 1) else { return }
+    self[name] = value
+  }
+
+  /// Sets `Age` to a number of whole seconds and replaces any received value (RFC 9111 §5.1).
+  mutating func setAge(_ age: Duration) { set(.age, String(age.components.seconds)) }
 }

@@ -162,3 +162,184 @@ struct SelectingFields {
     name == "from" || name == "host" || name == "origin" || name == "referer" || name == "user-agent"
   }
 }
+
+/// The request fields that selected a response, as listed by its `Vary` (RFC 9110 §12.5.5).
+struct Vary {
+  /// The maximum number of names. A response with more is not stored, because each request would be compared by all of them.
+  static let mostNames = 64
+
+  /// The distinct names, sorted.
+  private(set) var names: [HTTPField.Name] = []
+  /// Whether the response matches no request, because of `*` or an invalid name: its selecting fields are unknown (RFC 9111
+  /// §4.1).
+  private(set) var matchesNothing = false
+
+  init() {}
+
+  init(_ fields: HTTPFields) {
+    for position in fields.positions(of: .vary) {
+      fields[position].withUnsafeBytesOfValue { line in
+        for member in FieldList(line) { add(member) }
+      }
+    }
+    if names.count > 1 {
+      names.sort { $0.canonicalName < $1.canonicalName }
+      names = names.indices.filter { $0 == 0 || names[$0] != names[$0 - 1] }.map { names[$0] }
+    }
+    if names.count > Self.mostNames { matchesNothing = true }
+  }
+
+  private mutating func add(_ member: UnsafeBufferPointer<UInt8>) {
+    // `*` is a token, so it would be accepted as a name.
+    if !member.isName("*"), let name = HTTPField.Name(String(decoding: member, as: UTF8.self)) {
+      names.append(name)
+    } else {
+      matchesNothing = true
+    }
+  }
+}
+
+/// The normalization of field values (RFC 9111 §4.1). It works on bytes, because a value need not be UTF-8.
+enum FieldValue {
+  /// Returns the lines as one value, without surrounding blanks. The members of a list are trimmed and joined by `, `, and empty
+  /// ones are omitted. Quoted text is unchanged.
+  static func normalized(_ lines: [[UInt8]], isList: Bool) -> [UInt8] {
+    let members = isList ? lines.flatMap(members(of:)) : lines.map { trimmed($0[...]) }
+    return Array(members.joined(separator: [UInt8(ascii: ","), 0x20]))
+  }
+
+  /// Returns whether the field lists weighted alternatives (RFC 9110 §12.5).
+  static func isPreference(_ name: String) -> Bool {
+    name == "accept" || name == "accept-charset" || name == "accept-encoding" || name == "accept-language"
+  }
+
+  /// Returns the members of all lines.
+  static func members(of lines: [[UInt8]]) -> [ArraySlice<UInt8>] { lines.flatMap(members(of:)) }
+
+  private static func members(of line: [UInt8]) -> [ArraySlice<UInt8>] {
+    var members: [ArraySlice<UInt8>] = []
+    var start = line.startIndex
+    var quoted = false
+    var escaped = false
+    for (index, byte) in line.enumerated() {
+      if escaped {
+        escaped = false
+      } else if byte == UInt8(ascii: "\"") {
+        quoted.toggle()
+      } else if byte == UInt8(ascii: "\\"), quoted {
+        escaped = true
+      } else if byte == UInt8(ascii: ","), !quoted {
+        members.append(trimmed(line[start..<index]))
+        start = index + 1
+      }
+    }
+    members.append(trimmed(line[start...]))
+    return members.filter { !$0.isEmpty }
+  }
+
+  private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    var bytes = bytes
+    while let first = bytes.first, isBlank(first) { bytes.removeFirst() }
+    while let last = bytes.last, isBlank(last) { bytes.removeLast() }
+    return bytes
+  }
+
+  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+}
+
+/// The normalization of content negotiation fields (RFC 9110 §12.5): members in the order of their weights, in lower case,
+/// without blanks around `;`.
+///
+/// Members of equal weight retain their order only in `Accept-Language`. The specification gives it no meaning there, but servers
+/// use it (§12.5.4). In the other fields, the order has no meaning.
+struct Preference {
+  /// The weight in thousandths, 1,000 if none is stated (§12.4.2).
+  private let weight: Int
+  private let text: [UInt8]
+
+  /// Returns the normalized value of a line without weights, quotes and capital letters, or `nil` for any other line. Nearly all
+  /// lines are like this, and this path costs a tenth. Every request for a response with `Vary` uses it.
+  ///
+  /// - Parameter isOrdered: Whether the members must retain their order.
+  static func normalized(plain line: [UInt8], isOrdered: Bool) -> [UInt8]? {
+    var members: [Range<Int>] = []
+    members.reserveCapacity(8)
+    var start: Int?
+    var end = 0
+    for (index, byte) in line.enumerated() {
+      switch byte {
+      case UInt8(ascii: "\""), UInt8(ascii: ";"), UInt8(ascii: "A")...UInt8(ascii: "Z"): return nil
+      case UInt8(ascii: ","):
+        if let start { members.append(start..<end) }
+        start = nil
+      case 0x20, 0x09: continue
+      default:
+        start = start ?? index
+        end = index + 1
+      }
+    }
+    if let start { members.append(start..<end) }
+    if !isOrdered { members.sort { line[$0].lexicographicallyPrecedes(line[$1]) } }
+    var text: [UInt8] = []
+    text.reserveCapacity(line.count + members.count)
+    for member in members {
+      if !text.isEmpty { text += [UInt8(ascii: ","), 0x20] }
+      text += line[member]
+    }
+    return text
+  }
+
+  /// Returns the normalized value of the members of a field.
+  ///
+  /// - Parameters:
+  ///   - members: The members of all lines of the field.
+  ///   - isTyped: Whether the members are media types, whose parameters may be case-sensitive.
+  ///   - isOrdered: Whether members of equal weight must retain their order.
+  static func normalized(_ members: [ArraySlice<UInt8>], isTyped: Bool, isOrdered: Bool) -> [UInt8] {
+    let sorted = members.map { Preference($0, isTyped: isTyped) }.enumerated().sorted { a, b in
+      guard a.element.weight == b.element.weight else { return a.element.weight > b.element.weight }
+      guard !isOrdered, a.element.text != b.element.text else { return a.offset < b.offset }
+      return a.element.text.lexicographicallyPrecedes(b.element.text)
+    }
+    return Array(sorted.map(\.element.text).joined(separator: [UInt8(ascii: ","), 0x20]))
+  }
+
+  private init(_ member: ArraySlice<UInt8>, isTyped: Bool) {
+    // Quoted text must not be changed.
+    guard !member.contains(UInt8(ascii: "\"")) else {
+      (weight, text) = (1_000, Array(member))
+      return
+    }
+    var parts = member.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map { Array(Self.trimmed($0)) }
+    for index in parts.indices where !isTyped || index == 0 { parts[index] = parts[index].map(Self.lowered) }
+    weight = parts.dropFirst().compactMap(Self.weight).first ?? 1_000
+    text = Array(parts.joined(separator: [UInt8(ascii: ";")]))
+  }
+
+  /// Returns a weight such as `q=0.5` in thousandths, or `nil` if the parameter is not a valid weight.
+  private static func weight(_ parameter: [UInt8]) -> Int? {
+    guard parameter.count >= 3, lowered(parameter[0]) == UInt8(ascii: "q"), parameter[1] == UInt8(ascii: "=") else { return nil }
+    let digits = parameter.dropFirst(2)
+    guard let first = digits.first, first == UInt8(ascii: "0") || first == UInt8(ascii: "1"), digits.count <= 5,
+      digits.count == 1 || digits.dropFirst().first == UInt8(ascii: ".")
+    else { return nil }
+    var value = first == UInt8(ascii: "1") ? 1_000 : 0
+    var unit = 100
+    for digit in digits.dropFirst(2) {
+      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
+      value += Int(digit - UInt8(ascii: "0")) * unit
+      unit /= 10
+    }
+    return min(value, 1_000)
+  }
+
+  private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    var bytes = bytes.drop { $0 == 0x20 || $0 == 0x09 }
+    while let last = bytes.last, last == 0x20 || last == 0x09 { bytes.removeLast() }
+    return bytes
+  }
+
+  private static func lowered(_ byte: UInt8) -> UInt8 {
+    (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+  }
+}
