@@ -21,3 +21,24 @@ enum HostResources {
   /// Lets another thread run, because a thread that holds a lock may have been preempted.
   static func yield() { sched_yield() }
 }
+
+/// The number of shards of a store. Each has its own lock and its own eviction order, which works poorly with few entries.
+enum ShardCount {
+  /// The minimum capacity of a shard. A store with less than twice this capacity has one shard.
+  static let entriesPerShard = 1_024
+  /// The assumed cost of an entry if the count has no limit.
+  static let usualCost = 16 << 10
+  static let most = 64
+
+  /// Returns a power of two: as many shards as the limits fill, at most four for each processor.
+  static func suiting(_ limits: MemoryCache.Limits, processors: Int = HostResources.processors) -> Int {
+    let entries = min(limits.count, limits.cost / usualCost)
+    return powerOfTwo(min(entries / entriesPerShard, processors * 4))
+  }
+
+  /// Returns the greatest power of two up to `number`, from 1 to ``most``.
+  static func powerOfTwo(_ number: Int) -> Int {
+    let number = max(1, min(number, most))
+    return 1 << (Int.bitWidth - 1 - number.leadingZeroBitCount)
+  }
+}

@@ -209,3 +209,119 @@ struct NewEntry {
 private enum FreeSlot {
   static let key = CacheKey(resource: "")
 }
+
+/// The memory of a shard's slots. Keys and entries are in one cache line, apart from values that a hit seldom needs.
+///
+/// It is not an array: reading in place through a pointer copies nothing and touches no reference count. Two threads that hit the
+/// same entry would otherwise contend for that count. Only one shard uses it, inside its lock.
+final class SlotStorage {
+  struct Resident {
+    var key: CacheKey
+    /// The entry, or `nil` if the slot is free.
+    var entry: MemoryEntry?
+  }
+
+  struct SlotLimits {
+    var deadline: Timestamp
+    var cost: Int
+
+    var isTimed: Bool { deadline.nanoseconds != .max }
+  }
+
+  let residents: UnsafeMutablePointer<Resident>
+  let limits: UnsafeMutablePointer<SlotLimits>
+  /// Whether a slot has a deadline at all. The byte is separate, so that most hits do not load the limits.
+  let isTimed: UnsafeMutablePointer<Bool>
+  private let capacity: Int
+  /// The number of slots that were ever in use. Exactly these are initialized, which `deinit` relies on.
+  private(set) var count = 0
+
+  init(capacity: Int = 8) {
+    residents = UnsafeMutableRawPointer.allocate(byteCount: capacity * MemoryLayout<Resident>.stride, alignment: 64)
+      .bindMemory(to: Resident.self, capacity: capacity)
+    limits = .allocate(capacity: capacity)
+    isTimed = .allocate(capacity: capacity)
+    self.capacity = capacity
+  }
+
+  deinit {
+    residents.deinitialize(count: count)
+    UnsafeMutableRawPointer(residents).deallocate()
+    limits.deallocate()
+    isTimed.deallocate()
+  }
+
+  var isFull: Bool { count == capacity }
+
+  func write(_ new: SlotLimits, to slot: Int) {
+    limits[slot] = new
+    isTimed[slot] = new.isTimed
+  }
+
+  func append(_ resident: Resident, _ limits: SlotLimits) {
+    precondition(!isFull)
+    (residents + count).initialize(to: resident)
+    (self.limits + count).initialize(to: limits)
+    (isTimed + count).initialize(to: limits.isTimed)
+    count += 1
+  }
+
+  /// Returns a storage of twice the capacity, to which all slots are moved.
+  func grown() -> SlotStorage {
+    let larger = SlotStorage(capacity: capacity * 2)
+    larger.residents.moveInitialize(from: residents, count: count)
+    larger.limits.moveInitialize(from: limits, count: count)
+    larger.isTimed.moveInitialize(from: isTimed, count: count)
+    (larger.count, count) = (count, 0)
+    return larger
+  }
+}
+
+/// The counters of a shard. They are numbers only, so that counting allocates nothing.
+struct ShardCounters {
+  var hits = 0
+  var misses = 0
+  var insertions = 0
+  var refusedInsertions = 0
+  private var size = 0
+  private var count = 0
+  private var expired = 0
+  private var trimmed = 0
+  private var replaced = 0
+  private var removed = 0
+
+  mutating func left(_ reason: EvictionReason) {
+    switch reason {
+    case .size: size += 1
+    case .count: count += 1
+    case .expired: expired += 1
+    case .trimmed: trimmed += 1
+    case .replaced: replaced += 1
+    case .removed: removed += 1
+    case .fullDisk: break  // Only disk stores have this reason.
+    }
+  }
+
+  func add(to counters: inout MemoryCacheCounters) {
+    counters.hits += hits
+    counters.misses += misses
+    counters.insertions += insertions
+    counters.refusedInsertions += refusedInsertions
+    let reasons: [(EvictionReason, Int)] = [
+      (.size, size), (.count, count), (.expired, expired), (.trimmed, trimmed), (.replaced, replaced), (.removed, removed),
+    ]
+    for (reason, number) in reasons where number > 0 { counters.evictions[reason, default: 0] += number }
+  }
+}
+
+/// The entries that have left a store. They are held until the lock is released, because the `deinit` of a value is user code. A
+/// single entry, the usual case, needs no array.
+struct EvictedEntries {
+  private var one: MemoryEntry?
+  private var more: [MemoryEntry] = []
+
+  mutating func add(_ entry: MemoryEntry?) {
+    guard let entry else { return }
+    if one == nil { one = entry } else { more.append(entry) }
+  }
+}

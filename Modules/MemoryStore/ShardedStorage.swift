@@ -184,3 +184,197 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
     }
   }
 }
+
+extension ShardedStorage {
+  /// Inserts a new entry after claiming its space, so that the limits hold at every instant.
+  ///
+  /// Everything happens in one critical section of the new entry's shard. Otherwise the insertion could undo a removal that
+  /// happened in between.
+  func insert(
+    _ entry: MemoryEntry, for key: CacheKey, _ newEntry: NewEntry, into shard: inout Shard<Policy>, _ number: Int,
+    _ left: inout EvictedEntries
+  ) -> Bool {
+    let limits = budget.limits
+    guard newEntry.cost <= limits.entryCost, newEntry.cost <= limits.cost, limits.count > 0 else {
+      budget.release(shard.remove(key, .replaced, left: &left))
+      shard.refuse()
+      return false
+    }
+    var predecessor = shard.slot(of: key)
+    var owned = predecessor.map { shard.weight(of: $0) } ?? Weight()
+    while let reason = budget.claim(newEntry.cost, &owned) {
+      if !isLarge(newEntry, reason),
+        let weight = evictElsewhere(reason, for: newEntry, number, shard, &left)
+          ?? shard.evict(reason, toFit: newEntry.cost, sparing: &predecessor, &left)
+      {
+        owned += weight
+        continue
+      }
+      if shardCount > 1, gather(for: newEntry, number, &shard, sparing: &predecessor, &owned, &left) { break }
+      _ = shard.remove(key, .replaced, left: &left)
+      budget.release(owned)
+      shard.refuse()
+      return false
+    }
+    shard.place(entry, for: key, newEntry, in: predecessor, left: &left)
+    budget.release(Weight(cost: owned.cost - newEntry.cost, count: owned.count - 1))
+    return true
+  }
+
+  /// Returns whether an entry exceeds an eighth of its shard's share. Evicting for it from this shard alone would remove entries
+  /// in use.
+  private func isLarge(_ newEntry: NewEntry, _ reason: EvictionReason) -> Bool {
+    shardCount > 1 && reason == .size && newEntry.cost > Self.share(of: budget.limits.cost, among: shardCount) / 8
+  }
+
+  /// Returns the weight of a shard and its share of the limit that `reason` refers to.
+  private func filling(_ shard: borrowing Shard<Policy>, _ reason: EvictionReason) -> (held: Int, part: Int) {
+    reason == .size
+      ? (shard.cost, Self.share(of: budget.limits.cost, among: shardCount))
+      : (shard.count, Self.share(of: budget.limits.count, among: shardCount))
+  }
+
+  func holdsClearlyLess(_ shard: borrowing Shard<Policy>, _ reason: EvictionReason) -> Bool {
+    let (held, part) = filling(shard, reason)
+    return held < part - part / 8
+  }
+
+  /// Returns any other shard. The bits of the fingerprint serve as a random choice.
+  func anotherShard(than number: Int, for newEntry: NewEntry) -> Int {
+    (number + 1 + Int(UInt(bitPattern: newEntry.fingerprint) >> 16) % (shardCount - 1)) % shardCount
+  }
+
+  /// Evicts from another shard if this one is clearly below its share and the other one exceeds its share. Otherwise, the
+  /// distribution between shards would depend on chance.
+  private func evictElsewhere(
+    _ reason: EvictionReason, for newEntry: NewEntry, _ number: Int, _ own: borrowing Shard<Policy>,
+    _ left: inout EvictedEntries
+  ) -> Weight? {
+    guard shardCount > 1, holdsClearlyLess(own, reason) else { return nil }
+    return withShardIfFree(anotherShard(than: number, for: newEntry)) { shard in
+      let (held, part) = filling(shard, reason)
+      return held > part ? shard.evict(reason, toFit: newEntry.cost, &left) : nil
+    }.flatMap(\.self)
+  }
+}
+
+/// The amount of space that a visit to one shard freed.
+private enum ShardContribution {
+  case nothing, something, enough
+}
+
+extension ShardedStorage {
+  /// Frees the space that a new entry needs by evicting from all shards in turn, about as much from each. Returns `false` if that
+  /// fails.
+  ///
+  /// The new entry's shard stays locked. No thread waits for a second lock, because two threads could then deadlock. A busy shard
+  /// is skipped and tried again in the next round. Without contention, all shards evict until the space suffices.
+  func gather(
+    for newEntry: NewEntry, _ number: Int, _ own: inout Shard<Policy>, sparing predecessor: inout Int?, _ owned: inout Weight,
+    _ left: inout EvictedEntries
+  ) -> Bool {
+    var givers = shardCount
+    var roundsLeft = rounds(for: number)
+    let first = first(for: newEntry, number, own)
+    while roundsLeft > 0 {
+      let part = lack(of: newEntry, owned) / givers
+      var given = 0
+      var isAnyShardBusy = false
+      for step in 0..<shardCount {
+        let visited = (first + step) % shardCount
+        let contribution =
+          visited == number
+          ? take(part, for: newEntry, from: &own, sparing: &predecessor, &owned, &left)
+          : withShardIfFree(visited) { shard in
+            // The slots of another shard are unrelated to the predecessor's.
+            var noPredecessor: Int?
+            return take(part, for: newEntry, from: &shard, sparing: &noPredecessor, &owned, &left)
+          }
+        switch contribution {
+        case .enough: return true
+        case .something: given += 1
+        case .nothing: break
+        case nil: isAnyShardBusy = true
+        }
+      }
+      guard given > 0 || isAnyShardBusy else { return false }
+      if given == 0 {
+        roundsLeft -= 1
+        HostResources.yield()
+      }
+      givers = max(1, given)
+    }
+    return false
+  }
+
+  /// Returns the number of rounds that may free nothing. It differs between shards: if two threads block each other's space, one
+  /// gives up first, and the other can take its space.
+  private func rounds(for number: Int) -> Int { 64 + number }
+
+  private func first(for newEntry: NewEntry, _ number: Int, _ own: borrowing Shard<Policy>) -> Int {
+    holdsClearlyLess(own, .size) ? anotherShard(than: number, for: newEntry) : number
+  }
+
+  /// Returns the number of bytes that must still be freed.
+  private func lack(of newEntry: NewEntry, _ owned: Weight) -> Int {
+    newEntry.cost - owned.cost - (budget.limits.cost - budget.cost)
+  }
+
+  /// Evicts until `part` bytes are freed, at least one entry.
+  private func take(
+    _ part: Int, for newEntry: NewEntry, from shard: inout Shard<Policy>, sparing predecessor: inout Int?,
+    _ owned: inout Weight, _ left: inout EvictedEntries
+  ) -> ShardContribution {
+    var contribution = ShardContribution.nothing
+    var taken = 0
+    while let reason = budget.claim(newEntry.cost, &owned) {
+      guard contribution == .nothing || taken < part,
+        let weight = shard.evict(reason, toFit: newEntry.cost, sparing: &predecessor, &left)
+      else { return contribution }
+      owned += weight
+      taken += weight.cost
+      contribution = .something
+    }
+    return .enough
+  }
+}
+
+/// The shards of a store, with the type of their policy erased.
+protocol EntryStorage: AnyObject, Sendable {
+  var shardCount: Int { get }
+  /// The number of bytes of all entries.
+  var cost: Int { get }
+  var count: Int { get }
+  var counters: MemoryCacheCounters { get }
+
+  func entry(for key: CacheKey) -> MemoryEntry?
+  func insert(_ entry: MemoryEntry, for key: CacheKey) -> Bool
+  func update(_ key: CacheKey, _ change: (MemoryEntry?) -> MemoryUpdate) -> Bool
+  func remove(_ key: CacheKey, ifRevision: Revision?)
+  func removeAll()
+  func trim(to cost: Int)
+  func removeExpired()
+  func keys() -> [CacheKey]
+}
+
+/// The rules for when entries of a store expire. It is a class, so that a hit does not copy values that it seldom needs.
+final class TTLPolicy: Sendable {
+  let clock: any CacheClock
+  /// The time to live of entries that state none.
+  let usual: Expiration
+  let slidesOnRead: Bool
+
+  init(clock: any CacheClock, usual: Expiration, slidesOnRead: Bool) {
+    (self.clock, self.usual, self.slidesOnRead) = (clock, usual, slidesOnRead)
+  }
+
+  var sliding: Expiration? { slidesOnRead ? usual : nil }
+
+  /// - Parameter now: The current time, which is evaluated only if the deadline depends on it.
+  func deadline(of entry: MemoryEntry, from now: @autoclosure () -> Timestamp) -> Timestamp {
+    switch entry.expiration ?? usual {
+    case .never: .distantFuture
+    case let expiration: expiration.deadline(from: now())
+    }
+  }
+}
