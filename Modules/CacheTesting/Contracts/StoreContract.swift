@@ -271,3 +271,131 @@ extension StoreContract {
     },
   ]
 }
+
+extension StoreContract {
+  static let evicting: [Case] = [
+    Case(name: "an entry stays stored after its own commit, whatever the store evicts for it") { store in
+      // The entries exceed a limit of up to 8 MiB several times.
+      let limit = try await store.usage()?.limit ?? 0
+      let size = (1...8 << 20).contains(limit) ? max(1, Int(limit / 8)) : 10_000
+      for number in 0..<40 {
+        // Every fourth entry replaces an earlier one, which may be gone.
+        let key = CacheKey(
+          resource: "https://example.com/recent/\(number.isMultiple(of: 4) ? number / 8 : number)",
+          variant: number.isMultiple(of: 3) ? "a=b" : "")
+        let data = bytes(size + number % 4 * size / 2, seed: UInt64(number))
+        try await store.store(data, for: key, metadata: metadata(key.resource))
+        try ContractViolation.expect(try await body(of: key, in: store) == data, "entry \(number) is missing after its commit")
+        // A store that evicts in the background has done so when it counts its entries.
+        _ = try await store.usage()
+        try ContractViolation.expect(try await body(of: key, in: store) == data, "the store evicted entry \(number) for itself")
+      }
+    }
+  ]
+}
+
+extension StoreContract {
+  /// Names that a store must distinguish. They must not reach a path, a SQL statement or a column unchanged.
+  package static let oddNames = [
+    "", " ", "\n", "\0", "a\0b", ".", "..", "../../../../tmp/x", "/", "/etc/passwd", "~", "a/b", "a/b?c=d#e", "%2e%2e%2f", "CON",
+    "\\", "'; DROP TABLE entry; --", "\u{1F600}", "e\u{301}",
+    String(decoding: [0xFF, 0xC3, 0x28, 0x00, 0xED, 0xA0, 0x80] as [UInt8], as: UTF8.self),
+    String(repeating: "k", count: 1_000_000),
+  ]
+
+  static let keys: [Case] = [
+    Case(name: "a key can have any characters and any length") { store in
+      var keys: [CacheKey] = []
+      for name in oddNames {
+        keys += [
+          CacheKey(resource: name), CacheKey(resource: "r", variant: name),
+          CacheKey(resource: "r", variant: "v", transform: name),
+        ]
+      }
+      for (index, key) in keys.enumerated() {
+        try await store.store(bytes(100, seed: UInt64(index)), for: key, metadata: metadata(key.resource))
+      }
+      for (index, key) in keys.enumerated() {
+        guard let entry = try await store.entry(for: key, range: nil) else { throw ContractViolation("key \(index) is a miss") }
+        try ContractViolation.expect(entry.key == key, "key \(index) is returned as another key")
+        try ContractViolation.expect(
+          try await entry.body.collect() == bytes(100, seed: UInt64(index)), "key \(index) has wrong bytes")
+      }
+    },
+    Case(name: "keys with the same characters in different parts differ") { store in
+      let key = CacheKey(resource: "r", variant: "ab", transform: "c")
+      try await store.store(bytes(100), for: key, metadata: metadata(key.resource))
+      for (variant, transform) in [("a", "bc"), ("abc", ""), ("", "abc"), ("ab", "")] {
+        let other = CacheKey(resource: "r", variant: variant, transform: transform)
+        try ContractViolation.expect(
+          try await store.entry(for: other, range: nil) == nil, "\(variant)|\(transform) finds the entry of ab|c")
+      }
+      let other = CacheKey(resource: "rab", variant: "", transform: "c")
+      try ContractViolation.expect(try await store.entry(for: other, range: nil) == nil, "rab||c finds the entry of r|ab|c")
+    },
+  ]
+}
+
+extension StoreContract {
+  static let batches: [Case] = [
+    Case(name: "a batch read returns the same entries as single reads") { store in
+      let resource = "https://example.com/batch"
+      var stored: [CacheKey: Int] = [:]
+      for size in [0, 1, 5_000, 70_000, 200_000] { stored[CacheKey(resource: "\(resource)/\(size)")] = size }
+      stored[CacheKey(resource: resource, variant: "a=b")] = 10
+      stored[CacheKey(resource: resource, transform: "thumbnail")] = 20
+      for number in 0..<60 { stored[CacheKey(resource: "\(resource)/many/\(number)")] = 100 + number }
+      for (key, size) in stored {
+        try await store.store(bytes(size, seed: UInt64(size + 1)), for: key, metadata: metadata(key.resource))
+      }
+      let ended = CacheKey(resource: "\(resource)/ended")
+      var past = metadata(ended.resource)
+      past.expiration = .at(.distantPast)
+      try await store.store(bytes(100), for: ended, metadata: past)
+      let absent = [CacheKey(resource: resource), CacheKey(resource: "\(resource)/0", variant: "a=b"), ended]
+      let requested = Array(stored.keys)
+      let found = try await store.values(for: requested + absent + requested.prefix(3))
+      try ContractViolation.expectEqual(Set(found.keys), Set(requested), "the found keys")
+      for (key, entry) in found {
+        try ContractViolation.expectEqual(entry.key, key, "an entry's key")
+        try ContractViolation.expectEqual(entry.metadata.bodyLength, stored[key].map { Int64($0) }, "an entry's length")
+        try ContractViolation.expect(
+          try await entry.body.collect() == bytes(stored[key] ?? 0, seed: UInt64((stored[key] ?? 0) + 1)),
+          "\(key) has wrong bytes")
+      }
+      try ContractViolation.expectEqual(try await store.values(for: []).count, 0, "entries for no keys")
+    },
+    Case(name: "a batch removal removes exactly the named entries, in any revision") { store in
+      let entries = try await manyEntries(in: store)
+      let removed = Array(entries.prefix(40))
+      try await store.remove(removed + removed.prefix(3) + [CacheKey(resource: "https://example.com/absent")])
+      for key in entries {
+        try ContractViolation.expectEqual(
+          try await store.entry(for: key) != nil, !removed.contains(key), "the existence of \(key)")
+      }
+      try await store.remove([])
+    },
+    Case(name: "a batch marks exactly the named entries stale, in any revision") { store in
+      let entries = try await manyEntries(in: store)
+      let marked = entries.prefix(40)
+      let now = SystemClock().now
+      try await store.markStale(Array(marked) + [CacheKey(resource: "https://example.com/absent")], at: now)
+      for key in entries {
+        guard let entry = try await store.entry(for: key) else { throw ContractViolation("\(key) is gone") }
+        try ContractViolation.expectEqual(
+          entry.metadata.freshness.isFresh(at: now), !marked.contains(key), "the freshness of \(key)")
+        try ContractViolation.expect(try await entry.body.collect() == bytes(100), "\(key) has wrong bytes")
+      }
+    },
+  ]
+
+  /// Stores entries of several resources, also with variants and transforms.
+  private static func manyEntries(in store: any CacheStore) async throws -> [CacheKey] {
+    let keys = (0..<60).flatMap { number in
+      let resource = "https://example.com/many/\(number)"
+      return [CacheKey(resource: resource, variant: "a=b"), CacheKey(resource: resource, transform: "thumbnail")]
+    }
+    for key in keys { try await store.store(bytes(100), for: key, metadata: metadata(key.resource)) }
+    return keys
+  }
+}

@@ -1,3 +1,5 @@
+internal import CacheCore
+
 /// A gate that suspends work until a test opens it, and reports arrivals. It replaces sleeps in tests of ordering.
 ///
 /// ```swift
@@ -91,4 +93,81 @@ public final class Gate: Sendable {
   }
 
   package func withdraw(_ ticket: Int) { state.update { $0.held.removeAll { $0.id == ticket } } }
+}
+
+/// State with a lock on whose changes tasks can wait without polling.
+package final class WatchedState<State: Sendable>: Sendable {
+  private struct Waiter: Sendable {
+    let condition: @Sendable (State) -> Bool
+    let continuation: CheckedContinuation<Void, Never>
+  }
+
+  private struct Guarded: Sendable {
+    var state: State
+    var waiters: [Int: Waiter] = [:]
+    /// The identifiers of tasks that were cancelled before they registered.
+    var cancelledEarly: Set<Int> = []
+    var nextID = 0
+    var isClosed = false
+  }
+
+  private let lock: Lock<Guarded>
+
+  package init(_ state: State) { lock = Lock(Guarded(state: state)) }
+
+  package func read<R: Sendable>(_ body: (State) -> R) -> R { lock.withLock { body($0.state) } }
+
+  /// Changes the state and wakes the waiters whose condition has become true.
+  @discardableResult
+  package func update<R: Sendable>(_ body: (inout State) -> R) -> R {
+    let (result, woken) = lock.withLock { guarded -> (R, [CheckedContinuation<Void, Never>]) in
+      let result = body(&guarded.state)
+      guard !guarded.waiters.isEmpty else { return (result, []) }
+      let ready = guarded.waiters.filter { $0.value.condition(guarded.state) }
+      for id in ready.keys { guarded.waiters[id] = nil }
+      return (result, ready.values.map(\.continuation))
+    }
+    for continuation in woken { continuation.resume() }
+    return result
+  }
+
+  /// Returns when the condition is true, the task is cancelled, or `close()` is called. The condition runs under the
+  /// lock.
+  package func wait(until condition: @escaping @Sendable (State) -> Bool) async {
+    let id = lock.withLock { guarded in
+      defer { guarded.nextID += 1 }
+      return guarded.nextID
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+        let isOver = lock.withLock { guarded in
+          let wasCancelled = guarded.cancelledEarly.remove(id) != nil
+          if wasCancelled || guarded.isClosed || condition(guarded.state) { return true }
+          guarded.waiters[id] = Waiter(condition: condition, continuation: continuation)
+          return false
+        }
+        if isOver { continuation.resume() }
+      }
+    } onCancel: {
+      let waiter = lock.withLock { guarded in
+        guard let waiter = guarded.waiters.removeValue(forKey: id) else {
+          guarded.cancelledEarly.insert(id)
+          return nil as Waiter?
+        }
+        return waiter
+      }
+      waiter?.continuation.resume()
+    }
+    lock.withLock { _ = $0.cancelledEarly.remove(id) }
+  }
+
+  /// Wakes all current and later waiters.
+  package func close() {
+    let woken = lock.withLock { guarded in
+      guarded.isClosed = true
+      defer { guarded.waiters = [:] }
+      return guarded.waiters.values.map(\.continuation)
+    }
+    for continuation in woken { continuation.resume() }
+  }
 }

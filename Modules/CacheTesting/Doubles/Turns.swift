@@ -1,3 +1,19 @@
+internal import Dispatch
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// Polling for tests that wait for another task when no event reports the change.
 package enum Turns {
   /// The error of a condition that stayed false.
@@ -30,5 +46,43 @@ package enum Turns {
       if poll < fastPolls || Task.isCancelled { await Task.yield() } else { try? await Task.sleep(for: .milliseconds(1)) }
     }
     throw Overdue(turns: limit, place: "\(file):\(line)")
+  }
+}
+
+/// Returns the CPU time of the current thread during `work`, in seconds. Other load on the machine does not count.
+package func threadTime(_ work: () throws -> Void) rethrows -> Double {
+  func now() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+  let start = now()
+  try work()
+  return now() - start
+}
+
+/// The limit on the body bytes in the socket buffers of the system.
+package enum SocketBuffers {
+  /// The most bytes that one connection can buffer: a send buffer and a receive buffer, both at the system's limit. The
+  /// limit of the receive buffer is 6 MB on most machines and 32 MB on some.
+  package static let limit = largest("tcp_rmem", or: 6 << 20) + largest("tcp_wmem", or: 4 << 20)
+
+  /// Returns the last of the three numbers in the given file.
+  private static func largest(_ name: String, or fallback: Int) -> Int {
+    guard let text = try? String(contentsOfFile: "/proc/sys/net/ipv4/\(name)", encoding: .utf8) else { return fallback }
+    return text.split(whereSeparator: \.isWhitespace).last.flatMap { Int($0) } ?? fallback
+  }
+}
+
+/// An executor that runs tasks on a separate dispatch queue, so that contention is not limited by the width of the
+/// cooperative pool.
+final class QueueExecutor: TaskExecutor {
+  private let queue: DispatchQueue
+
+  init(_ name: String) { queue = DispatchQueue(label: name) }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 }
