@@ -105,12 +105,14 @@ struct MetadataCodingTests {
 
     // The part is still present, with an unknown tag.
     var renamed = [UInt8(1)]
-    var rest = ByteReader(StoredMetadata.whole().encoded().dropFirst())
-    while let found = rest.integer(UInt8.self), let content = rest.counted() {
-      var part = ByteWriter()
-      part.integer(found == tag ? 99 : found)
-      part.counted(content)
-      renamed += part.bytes
+    StoredMetadata.whole().encoded().dropFirst().withUnsafeBytes { bytes in
+      var rest = RawByteReader(bytes)
+      while let found = rest.integer(UInt8.self), let content = rest.counted() {
+        var part = ByteWriter()
+        part.integer(found == tag ? 99 : found)
+        part.counted(content)
+        renamed += part.bytes
+      }
     }
     #expect(StoredMetadata(decoding: renamed) == nil)
   }

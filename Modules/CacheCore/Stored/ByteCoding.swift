@@ -46,41 +46,6 @@ package struct ByteWriter {
   package mutating func text(_ text: String) { counted(text.utf8) }
 }
 
-/// A reader for the output of ``ByteWriter``. A read of invalid bytes returns `nil` and never traps.
-package struct ByteReader {
-  private var rest: ArraySlice<UInt8>
-
-  package init(_ bytes: some Sequence<UInt8>) { rest = ArraySlice(bytes) }
-
-  package var isAtEnd: Bool { rest.isEmpty }
-
-  package mutating func integer<Integer: FixedWidthInteger>(_ type: Integer.Type = Integer.self) -> Integer? {
-    guard let slice = raw(MemoryLayout<Integer>.size) else { return nil }
-    return slice.withUnsafeBytes { Integer(littleEndian: $0.loadUnaligned(as: Integer.self)) }
-  }
-
-  package mutating func raw(_ count: Int) -> ArraySlice<UInt8>? {
-    guard count >= 0, count <= rest.count else { return nil }
-    defer { rest = rest.dropFirst(count) }
-    return rest.prefix(count)
-  }
-
-  package mutating func counted() -> ArraySlice<UInt8>? {
-    guard let count = integer(UInt32.self), let count = Int(exactly: count) else { return nil }
-    return raw(count)
-  }
-
-  /// Returns a text. Invalid UTF-8 gives `nil` and is not repaired, because a key must be read back unchanged.
-  package mutating func text() -> String? {
-    counted()?.withUnsafeBufferPointer { bytes in
-      // `String(validating:as:)` is generic and three times slower. Repairing changes every invalid byte, so an equal text was
-      // valid.
-      let text = String(decoding: bytes, as: UTF8.self)
-      return text.utf8.elementsEqual(bytes) ? text : nil
-    }
-  }
-}
-
 /// Returns the CRC32C checksum of bytes, or of bytes that follow those with the given checksum.
 package func crc32c(_ bytes: UnsafeRawBufferPointer, after checksum: UInt32 = 0) -> UInt32 {
   guard let start = bytes.baseAddress else { return checksum }

@@ -55,9 +55,11 @@ struct EntryRow: Sendable {
   }
 
   private static func revision(_ tag: Data) -> Revision? {
-    var reader = ByteReader(tag)
-    guard tag.count == 16, let high = reader.integer(UInt64.self), let low = reader.integer(UInt64.self) else { return nil }
-    return Revision(high: high, low: low)
+    tag.withUnsafeBytes { bytes in
+      var reader = RawByteReader(bytes)
+      guard bytes.count == 16, let high = reader.integer(UInt64.self), let low = reader.integer(UInt64.self) else { return nil }
+      return Revision(high: high, low: low)
+    }
   }
 }
 #endif
