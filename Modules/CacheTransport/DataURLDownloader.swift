@@ -26,7 +26,7 @@ public struct DataURLDownloader: Downloader {
     var type = text[..<comma]
     let isBase64 = type.lowercased().hasSuffix(";base64")
     if isBase64 { type = type.dropLast(7) }
-    let bytes = Self.percentDecoded(text[text.index(after: comma)...])
+    let bytes = HostName.percentDecodedBytes(text[text.index(after: comma)...]).bytes
     let body: Data
     if isBase64 {
       guard let decoded = Self.base64Decoded(bytes) else {
@@ -42,35 +42,6 @@ public struct DataURLDownloader: Downloader {
       status: .ok,
       headerFields: [.cacheControl: "no-store", .contentType: contentType, .contentLength: String(body.count)])
     return DownloadResponse(head: head, body: ResourceBody(body))
-  }
-
-  // Works on bytes, because iterating over characters is a hundred times slower.
-  private static func percentDecoded(_ text: Substring) -> [UInt8] {
-    let encoded = Array(text.utf8)
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(encoded.count)
-    var index = 0
-    while index < encoded.count {
-      if encoded[index] == UInt8(ascii: "%"), index + 2 < encoded.count, let high = nibble(encoded[index + 1]),
-        let low = nibble(encoded[index + 2])
-      {
-        bytes.append(high << 4 | low)
-        index += 3
-      } else {
-        bytes.append(encoded[index])
-        index += 1
-      }
-    }
-    return bytes
-  }
-
-  private static func nibble(_ digit: UInt8) -> UInt8? {
-    switch digit {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-    default: nil
-    }
   }
 
   /// Decodes Base64 as browsers do: it skips white space and accepts missing padding.

@@ -64,20 +64,38 @@ package enum HostName {
 
   /// Decodes percent-encoded UTF-8 (RFC 3986 §2.1). Returns `nil` for an incomplete escape or other bytes.
   package static func percentDecoded(_ text: Substring) -> String? {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(text.utf8.count)
-    var rest = text.utf8[...]
+    let (bytes, isComplete) = percentDecodedBytes(text)
+    return isComplete ? String(validating: bytes, as: UTF8.self) : nil
+  }
+
+  /// Decodes percent encoding once. An incomplete escape stays as it is.
+  ///
+  /// - Returns: The bytes, and whether no escape is incomplete.
+  package static func percentDecodedBytes(_ text: Substring) -> (bytes: [UInt8], isComplete: Bool) {
+    // Works on bytes, because iterating over characters is a hundred times slower.
+    var (rest, bytes, isComplete) = (Array(text.utf8)[...], [UInt8](), true)
+    bytes.reserveCapacity(rest.count)
     while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
+      if byte != UInt8(ascii: "%") {
         bytes.append(byte)
-        continue
+      } else if rest.count >= 2, let high = nibble(rest[rest.startIndex]), let low = nibble(rest[rest.startIndex + 1]) {
+        bytes.append(high << 4 | low)
+        rest = rest.dropFirst(2)
+      } else {
+        bytes.append(byte)
+        isComplete = false
       }
-      let digits = rest.prefix(2).compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
-      guard digits.count == 2, let value = UInt8(exactly: digits[0] * 16 + digits[1]) else { return nil }
-      bytes.append(value)
-      rest = rest.dropFirst(2)
     }
-    return String(validating: bytes, as: UTF8.self)
+    return (bytes, isComplete)
+  }
+
+  private static func nibble(_ digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+    default: nil
+    }
   }
 
   private static func needsConversion(_ text: String) -> Bool {

@@ -115,7 +115,7 @@ enum RequestTarget: Hashable {
     let parts = authority.split(separator: ":", omittingEmptySubsequences: false)
     guard parts.count <= 2, let encoded = parts.first else { throw invalid("the host is not a name or a bracketed address") }
     if parts.count == 2 { try checkPort(parts[1]) }
-    let written = try decoded(encoded)
+    let written = decoded(encoded)
     // Checked before lowercasing, which turns the Kelvin sign into a "k".
     guard written.utf8.allSatisfy({ $0 < 0x80 }) else { throw invalid("the host is not ASCII: write it as xn--… (RFC 5891)") }
     var host = written.lowercased()
@@ -137,7 +137,7 @@ enum RequestTarget: Hashable {
       guard rest.hasPrefix(":") else { throw invalid("unexpected text after the host's bracket") }
       try checkPort(rest.dropFirst())
     }
-    let inside = try decoded(authority[authority.index(after: authority.startIndex)..<end])
+    let inside = decoded(authority[authority.index(after: authority.startIndex)..<end])
     guard inside.contains(":"), let address = IPAddress("[\(inside)]") else {
       throw invalid("the host in brackets is not an address")
     }
@@ -149,25 +149,11 @@ enum RequestTarget: Hashable {
   }
 
   /// Decodes percent encoding, which an engine may decode too. It decodes once: a doubly encoded host is not a name.
-  private static func decoded(_ text: Substring) throws(CacheError) -> String {
+  ///
+  /// The percent sign of a zone (RFC 6874) is `%25`. Older software leaves it bare, but never after a name.
+  private static func decoded(_ text: Substring) -> String {
     guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
-    var bytes: [UInt8] = []
-    var rest = text.utf8
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte)
-        continue
-      }
-      // The percent sign of a zone (RFC 6874) is `%25`. Older software leaves it bare, but never after a name.
-      guard rest.count >= 2, let value = UInt8(String(Substring(rest.prefix(2))), radix: 16), rest.first != UInt8(ascii: "+")
-      else {
-        bytes.append(byte)
-        continue
-      }
-      bytes.append(value)
-      rest = rest.dropFirst(2)
-    }
-    return String(decoding: bytes, as: UTF8.self)
+    return String(decoding: HostName.percentDecodedBytes(text).bytes, as: UTF8.self)
   }
 
   private static func isNameByte(_ byte: UInt8) -> Bool {
