@@ -96,6 +96,15 @@ extension HTTPRequest {
     if converted != authority { self.authority = converted }
   }
 
+  /// Returns a GET request for the target of a URI reference in a response to this request (RFC 3986 §5.2), or `nil` if either
+  /// has no absolute URI.
+  package func resolving(_ reference: HTTPField) -> HTTPRequest? {
+    // The bytes, because servers also send paths that are not UTF-8.
+    let bytes = reference.withUnsafeBytesOfValue { Array($0) }
+    guard let url = absoluteURL.flatMap({ URL(encoding: bytes, relativeTo: $0) }) else { return nil }
+    return try? HTTPRequest(resource: url.absoluteURL)
+  }
+
   /// The URL of the request, or `nil` if the request has no scheme, no path or an invalid authority.
   public var absoluteURL: URL? {
     guard let scheme, let path else { return nil }

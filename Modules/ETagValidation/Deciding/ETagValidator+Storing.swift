@@ -175,7 +175,7 @@ struct Exchange {
     guard let line = response.headerFields.single(.contentLocation), let target = ResourceID.uri(of: request) else {
       return false
     }
-    return URIReference(line.value).resolved(against: request).flatMap(ResourceID.uri(of:)) == target
+    return request.resolving(line).flatMap(ResourceID.uri(of:)) == target
   }
 
   /// The resources that a successful unsafe request has changed (RFC 9111 §4.4): its target, and those that `Location` and
@@ -185,7 +185,7 @@ struct Exchange {
     guard (200...399).contains(status), let target = ResourceID.uri(of: request) else { return [] }
     var resources = [target]
     for line in response.headerFields where line.name == .location || line.name == .contentLocation {
-      guard resources.count < Self.mostChangedResources, let named = URIReference(line.value).resolved(against: request),
+      guard resources.count < Self.mostChangedResources, let named = request.resolving(line),
         named.origin == request.origin, let resource = ResourceID.uri(of: named), !resources.contains(resource)
       else { continue }
       resources.append(resource)
