@@ -58,16 +58,39 @@ struct RetryLoop: Sendable {
     policy.decision(on: failure, fraction: policy.random(), now: clock.now, timeout: request.timeout)
   }
 
-  /// Announces the next request and waits for its delay.
+  /// Announces the next request and waits for its delay, or for a network if a missing one may be the cause of the failure.
   ///
   /// - Returns: `false` if no network became available in time.
+  /// - Throws: A cancellation, as soon as the task is cancelled.
   func wait(_ delay: Duration, after failure: RetryFailure) async throws(CacheError) -> Bool {
     var announced = failure
     announced.delay = delay
     policy.onRetry(announced)
-    let limit = [policy.timeLimit, request.timeout].compactMap { $0 }.min()
-    return try await RetryWait(policy: policy, clock: clock).pass(
-      delay, remaining: limit.map { $0 - log.elapsed }, isForNetwork: failure.error != nil)
+    if failure.error != nil, let network = policy.network, !network.isReachable { return try await reach(network) }
+    do throws(CancellationError) {
+      if delay > .zero { try await clock.sleep(for: delay) }
+      return true
+    } catch {
+      throw .cancelled
+    }
+  }
+
+  // No back-off after a network returns, because that releases the requests of only one machine.
+  private func reach(_ network: any NetworkMonitor) async throws(CacheError) -> Bool {
+    let limits = [policy.timeLimit, request.timeout].compactMap { $0 }.map { $0 - log.elapsed }
+    let limit = min(policy.networkWaitLimit, limits.min() ?? policy.networkWaitLimit)
+    guard limit > .zero else { return false }
+    do throws(CacheError) {
+      try await Deadline(limit: limit, clock: clock, error: CacheError(.offline, reason: "no network became available"))
+        .run { () async throws(CacheError) in
+          do throws(CancellationError) { try await network.waitUntilReachable() } catch { throw .cancelled }
+        }
+    } catch {
+      if error.isCancellation || Task.isCancelled { throw .cancelled }
+      return false
+    }
+    if Task.isCancelled { throw .cancelled }
+    return true
   }
 
   /// Returns the request for another attempt, or `nil` if its body cannot be read again.
@@ -143,53 +166,6 @@ struct RetryLoop: Sendable {
     guard error.code == .bodyInterrupted else { return error }
     if let history = error.underlying as? FailureHistory, let last = history.failures.last { return last }
     return error.underlying as? CacheError ?? error
-  }
-}
-
-/// The wait before a retry, for a delay or for a network.
-struct RetryWait: Sendable {
-  let policy: RetryPolicy
-  let clock: any CacheClock
-
-  /// Waits until the next request may be sent.
-  ///
-  /// - Parameters:
-  ///   - delay: The delay of the policy's decision.
-  ///   - remaining: The time left of the limits, or `nil` if there is no limit.
-  ///   - isForNetwork: Whether a missing network may be the cause. It is not if a response arrived.
-  /// - Returns: `false` if no network became available in time.
-  /// - Throws: A cancellation, as soon as the task is cancelled.
-  func pass(_ delay: Duration, remaining: Duration?, isForNetwork: Bool) async throws(CacheError) -> Bool {
-    do throws(CancellationError) {
-      if isForNetwork, let network = policy.network, !network.isReachable {
-        return try await reach(network, within: min(policy.networkWaitLimit, remaining ?? policy.networkWaitLimit))
-      }
-      if delay > .zero { try await clock.sleep(for: delay) }
-      return true
-    } catch {
-      throw .cancelled
-    }
-  }
-
-  // No back-off after a network returns, because that releases the requests of only one machine.
-  private func reach(_ network: any NetworkMonitor, within limit: Duration) async throws(CancellationError) -> Bool {
-    enum End: Sendable { case reached, elapsed, cancelled }
-    guard limit > .zero else { return false }
-    let end = await withTaskGroup(of: End.self) { group in
-      group.addTask {
-        do throws(CancellationError) { try await network.waitUntilReachable() } catch { return .cancelled }
-        return .reached
-      }
-      group.addTask { [clock] in
-        do throws(CancellationError) { try await clock.sleep(for: limit) } catch { return .cancelled }
-        return .elapsed
-      }
-      let first = await group.next() ?? .cancelled
-      group.cancelAll()
-      return first
-    }
-    if end == .cancelled || Task.isCancelled { throw CancellationError() }
-    return end == .reached
   }
 }
 
