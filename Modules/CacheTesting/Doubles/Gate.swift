@@ -105,8 +105,6 @@ package final class WatchedState<State: Sendable>: Sendable {
   private struct Guarded: Sendable {
     var state: State
     var waiters: [Int: Waiter] = [:]
-    /// The identifiers of tasks that were cancelled before they registered.
-    var cancelledEarly: Set<Int> = []
     var nextID = 0
     var isClosed = false
   }
@@ -141,24 +139,16 @@ package final class WatchedState<State: Sendable>: Sendable {
     await withTaskCancellationHandler {
       await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
         let isOver = lock.withLock { guarded in
-          let wasCancelled = guarded.cancelledEarly.remove(id) != nil
-          if wasCancelled || guarded.isClosed || condition(guarded.state) { return true }
+          // An earlier cancellation found no waiter to wake. A concurrent one waits for the lock.
+          if Task.isCancelled || guarded.isClosed || condition(guarded.state) { return true }
           guarded.waiters[id] = Waiter(condition: condition, continuation: continuation)
           return false
         }
         if isOver { continuation.resume() }
       }
     } onCancel: {
-      let waiter = lock.withLock { guarded in
-        guard let waiter = guarded.waiters.removeValue(forKey: id) else {
-          guarded.cancelledEarly.insert(id)
-          return nil as Waiter?
-        }
-        return waiter
-      }
-      waiter?.continuation.resume()
+      lock.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume()
     }
-    lock.withLock { _ = $0.cancelledEarly.remove(id) }
   }
 
   /// Wakes all current and later waiters.

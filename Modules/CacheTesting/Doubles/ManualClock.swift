@@ -20,7 +20,6 @@ public final class ManualClock: CacheClock {
     var uptime = Duration.zero
     var nextID = 0
     var sleepers: [Sleeper] = []
-    var cancelledEarly: Set<Int> = []
 
     /// Returns the sleepers that have ended, in the order of their deadlines.
     mutating func advance(by duration: Duration) -> [Sleeper] {
@@ -106,7 +105,8 @@ public final class ManualClock: CacheClock {
   private func enter(_ id: Int, _ duration: Duration, _ continuation: CheckedContinuation<Bool, Never>) {
     // `nil` if the sleep is pending.
     let hasElapsed: Bool? = state.update { state in
-      if state.cancelledEarly.remove(id) != nil { return false }
+      // An earlier cancellation found no sleeper to wake. A concurrent one waits for the lock.
+      if Task.isCancelled { return false }
       guard duration > .zero else { return true }
       state.sleepers.append(Sleeper(id: id, deadline: state.uptime + duration, continuation: continuation))
       return nil
@@ -116,9 +116,7 @@ public final class ManualClock: CacheClock {
 
   private func cancel(_ id: Int) {
     let sleeper: Sleeper? = state.update { state in
-      if let index = state.sleepers.firstIndex(where: { $0.id == id }) { return state.sleepers.remove(at: index) }
-      state.cancelledEarly.insert(id)
-      return nil
+      state.sleepers.firstIndex { $0.id == id }.map { state.sleepers.remove(at: $0) }
     }
     sleeper?.continuation.resume(returning: false)
   }

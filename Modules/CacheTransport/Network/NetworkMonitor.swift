@@ -18,8 +18,6 @@ final class ReachabilityGate: Sendable {
     var isOpen = true
     var nextID = 0
     var waiting: [Int: CheckedContinuation<Bool, Never>] = [:]
-    /// Tasks that were cancelled before they could enter.
-    var cancelledEarly: Set<Int> = []
   }
 
   private let state = Lock(State())
@@ -46,13 +44,13 @@ final class ReachabilityGate: Sendable {
     } onCancel: {
       cancel(id)
     }
-    state.withLock { _ = $0.cancelledEarly.remove(id) }
     guard passed else { throw CancellationError() }
   }
 
   private func enter(_ id: Int, _ continuation: CheckedContinuation<Bool, Never>) {
     let passes = state.withLock { state -> Bool? in
-      if state.cancelledEarly.remove(id) != nil { return false }
+      // An earlier cancellation found no waiter to wake. A concurrent one waits for the lock.
+      if Task.isCancelled { return false }
       if state.isOpen { return true }
       state.waiting[id] = continuation
       return nil
@@ -61,11 +59,6 @@ final class ReachabilityGate: Sendable {
   }
 
   private func cancel(_ id: Int) {
-    let continuation = state.withLock { state -> CheckedContinuation<Bool, Never>? in
-      if let waiting = state.waiting.removeValue(forKey: id) { return waiting }
-      state.cancelledEarly.insert(id)
-      return nil
-    }
-    continuation?.resume(returning: false)
+    state.withLock { $0.waiting.removeValue(forKey: id) }?.resume(returning: false)
   }
 }
