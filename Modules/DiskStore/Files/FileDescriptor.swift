@@ -67,17 +67,6 @@ final class FileDescriptor: Sendable {
     return descriptor
   }
 
-  /// Opens a folder inside an open folder.
-  init(_ name: UnsafePointer<CChar>, in folder: Int32) throws(SystemError) {
-    var descriptor: Int32
-    repeat {
-      descriptor = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-    } while descriptor < 0 && errno == EINTR
-    guard descriptor >= 0 else { throw .last }
-    raw = descriptor
-    readCached = nil
-  }
-
   /// The implicit conversion of a string argument to a C string would copy it first.
   convenience init(_ path: String, _ access: Access) throws(SystemError) {
     try self.init(path.withCString { path in Result { () throws(SystemError) in try Self.opened(path, access, in: nil) } }.get())

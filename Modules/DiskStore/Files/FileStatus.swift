@@ -64,13 +64,6 @@ struct FileStatus: Hashable, Sendable {
     modified = overflows ? .distantFuture : Timestamp(nanoseconds: sum)
   }
 
-  /// Reads the status of the file at `name`, a path from an open folder. Links are not followed.
-  init(_ name: UnsafePointer<CChar>, in folder: Int32) throws(SystemError) {
-    var status = stat()
-    guard fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { throw .last }
-    self.init(status)
-  }
-
   /// The status of a file that exists but cannot be examined.
   static let unknown = FileStatus()
 
@@ -87,10 +80,10 @@ struct FileStatus: Hashable, Sendable {
     self = try path.withCString { path in Result { () throws(SystemError) in try FileStatus(path: path) } }.get()
   }
 
-  /// Reads the status of the file at `path`. Links are not followed.
-  init(path: UnsafePointer<CChar>) throws(SystemError) {
+  /// Reads the status of the file at a path from an open folder. Links are not followed.
+  init(path: UnsafePointer<CChar>, in folder: Int32 = AT_FDCWD) throws(SystemError) {
     var status = stat()
-    guard lstat(path, &status) == 0 else { throw .last }
+    guard fstatat(folder, path, &status, AT_SYMLINK_NOFOLLOW) == 0 else { throw .last }
     self.init(status)
   }
 }
@@ -161,21 +154,10 @@ enum Paths {
 
   /// Returns the names in a folder, in no particular order. A link in the folder's place is not followed.
   static func names(in folder: String) throws(SystemError) -> [String] {
-    let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-    guard descriptor >= 0 else { throw .last }
-    guard let stream = fdopendir(descriptor) else {
-      let error = SystemError.last
-      close(descriptor)
-      throw error
-    }
-    defer { closedir(stream) }
     var names: [String] = []
-    while let entry = readdir(stream) {
-      let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-        String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      // A name that is not UTF-8 is not one of the store's.
-      if let name, name != ".", name != ".." { names.append(name) }
+    // A name that is not UTF-8 is not one of the store's.
+    try FolderListing(folder)?.forEach { item in
+      if let name = String(validating: item.bytes, as: UTF8.self) { names.append(name) }
     }
     return names
   }

@@ -26,11 +26,13 @@ extension StoreFolder {
   }
 
   /// Opens the folder of the entries whose resource digests begin with these digits.
-  func shardFolder(_ shard: UInt8) -> Result<OpenFolder, SystemError> {
+  func shardFolder(_ shard: UInt8) -> Result<FileDescriptor, SystemError> {
     let digits = String(shard, radix: 16)
     let name = (digits.count == 1 ? "0" : "") + digits
     // One step at a time, because an open with a whole path refuses only a final link.
-    return Result { () throws(SystemError) in try OpenFolder(name, in: OpenFolder("entries", in: OpenFolder(root))) }
+    return Result { () throws(SystemError) in
+      try FileDescriptor(name, .folder, in: FileDescriptor("entries", .folder, in: FileDescriptor(root, .folder)))
+    }
   }
 
   /// Removes a file.
@@ -38,7 +40,7 @@ extension StoreFolder {
   /// - Parameter use: The last use that this cache knows. A file with a later time is kept, because another cache has used the
   ///   entry. With `nil`, the file is removed in any case.
   func remove(
-    _ name: EntryName, in shard: Result<OpenFolder, SystemError>, unlessUsedSince use: Timestamp? = nil
+    _ name: EntryName, in shard: Result<FileDescriptor, SystemError>, unlessUsedSince use: Timestamp? = nil
   ) -> BatchRemoval {
     switch shard {
     case .success(let shard): remove(name, inOpen: shard, use)
@@ -46,27 +48,25 @@ extension StoreFolder {
     }
   }
 
-  private func remove(_ name: EntryName, inOpen shard: OpenFolder, _ use: Timestamp?) -> BatchRemoval {
+  private func remove(_ name: EntryName, inOpen shard: FileDescriptor, _ use: Timestamp?) -> BatchRemoval {
     guard name.member != nil else { return remove(name, from: shard, use) }
     return name.withResourceFolderName { folderName in
-      switch Result(catching: { () throws(SystemError) in try OpenFolder(folderName, in: shard) }) {
+      switch Result(catching: { () throws(SystemError) in try FileDescriptor(folderName, .folder, in: shard) }) {
       case .failure(let error): return BatchRemoval(error)
       case .success(let folder):
         let outcome = remove(name, from: folder, use)
-        if case .removed = outcome { shard.removeEmptyFolder(folderName) }
+        if case .removed = outcome { _ = unlinkat(shard.raw, folderName, AT_REMOVEDIR) }
         return outcome
       }
     }
   }
 
-  private func remove(_ name: EntryName, from folder: OpenFolder, _ use: Timestamp?) -> BatchRemoval {
+  private func remove(_ name: EntryName, from folder: FileDescriptor, _ use: Timestamp?) -> BatchRemoval {
     name.withFileName { name in
-      if let use, case .success(let status) = Result(catching: { () throws(SystemError) in try folder.status(name) }),
-        status.kind == .file, status.modified > use
-      {
+      if let use, let status = try? FileStatus(path: name, in: folder.raw), status.kind == .file, status.modified > use {
         return .kept(status)
       }
-      return folder.remove(name, calls).map { BatchRemoval($0) } ?? .removed
+      return calls.unlinkInside(folder.raw, name).map { BatchRemoval($0) } ?? .removed
     }
   }
 }
@@ -116,25 +116,6 @@ extension StoreFolder {
       throw error.error("remove the entries", entries)
     }
   }
-}
-
-/// An open folder, which saves resolving the path for each file in it. A link in its place is not followed.
-struct OpenFolder {
-  private let descriptor: FileDescriptor
-
-  init(_ path: String) throws(SystemError) { descriptor = try FileDescriptor(path, .folder) }
-
-  /// Opens a folder inside an open folder.
-  init(_ name: UnsafePointer<CChar>, in folder: OpenFolder) throws(SystemError) {
-    descriptor = try FileDescriptor(name, in: folder.descriptor.raw)
-  }
-
-  /// Returns the status of the file at `name`. A link is not followed.
-  func status(_ name: UnsafePointer<CChar>) throws(SystemError) -> FileStatus { try FileStatus(name, in: descriptor.raw) }
-
-  func remove(_ name: UnsafePointer<CChar>, _ calls: FileCalls) -> SystemError? { calls.unlinkInside(descriptor.raw, name) }
-
-  func removeEmptyFolder(_ name: UnsafePointer<CChar>) { _ = unlinkat(descriptor.raw, name, AT_REMOVEDIR) }
 }
 
 extension EntryName {
@@ -322,7 +303,7 @@ struct FolderListing: ~Copyable {
       FolderListing.fileStatus(
         Result { () throws(SystemError) in
           guard let name = bytes.baseAddress else { throw .notFound }
-          return try FileStatus(name.assumingMemoryBound(to: CChar.self), in: folder)
+          return try FileStatus(path: name.assumingMemoryBound(to: CChar.self), in: folder)
         })
     }
   }
@@ -367,7 +348,8 @@ struct FolderListing: ~Copyable {
       withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
         let length = bytes.firstIndex(of: 0) ?? bytes.count
         let name = UnsafeRawBufferPointer(rebasing: bytes[0..<length])
-        if name.first != 0x2E { body(Item(bytes: name, folder: descriptor)) }
+        let isLink = name.first == 0x2E && (name.count == 1 || name.count == 2 && name[1] == 0x2E)
+        if !isLink { body(Item(bytes: name, folder: descriptor)) }
       }
     }
   }

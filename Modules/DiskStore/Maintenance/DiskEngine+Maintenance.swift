@@ -244,7 +244,7 @@ extension DiskEngine {
 
   /// Removes an entry in its lane, or returns `nil` if it was used, replaced or removed after it was chosen.
   private func evict(
-    _ victim: EntryIndex.Victim, from shard: Result<OpenFolder, SystemError>, _ checksUse: Bool
+    _ victim: EntryIndex.Victim, from shard: Result<FileDescriptor, SystemError>, _ checksUse: Bool
   ) -> StoreFolder.BatchRemoval? {
     guard index.isStillChosen(victim) else { return nil }
     let outcome = folder.remove(victim.name, in: shard, unlessUsedSince: checksUse ? victim.last : nil)

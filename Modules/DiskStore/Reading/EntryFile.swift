@@ -122,7 +122,7 @@ extension EntryFile {
     } catch {
       switch error {
       case .notFound, .notAFolder: return .nothing
-      case .isLink: return .damaged("a link", (try? FileStatus(path, in: folder?.raw ?? AT_FDCWD))?.identity)
+      case .isLink: return .damaged("a link", (try? FileStatus(path: path, in: folder?.raw ?? AT_FDCWD))?.identity)
       default: return .failed(error)
       }
     }
