@@ -175,20 +175,11 @@ extension DiskCache {
     var bodyLimit: Int64 { min(entrySizeLimit ?? .max, sizeMark, EntryHeader.bodyLimit) }
 
     func validate() throws(CacheError) {
-      try Self.requireNotNegative(sizeLimit, "sizeLimit")
-      try Self.requireNotNegative(entrySizeLimit, "entrySizeLimit")
-      guard (1...64).contains(ioWidth) else {
-        throw CacheError(.invalidConfiguration, reason: "ioWidth must be between 1 and 64, not \(ioWidth)")
-      }
-      guard pendingLimit >= 1, pendingSizeLimit >= 0 else {
-        throw CacheError(
-          .invalidConfiguration,
-          reason: "pendingLimit must be at least 1 and pendingSizeLimit at least 0, not \(pendingLimit) and \(pendingSizeLimit)")
-      }
-    }
-
-    private static func requireNotNegative(_ limit: Int64?, _ name: String) throws(CacheError) {
-      if let limit, limit < 0 { throw CacheError(.invalidConfiguration, reason: "\(name) must not be negative: \(limit)") }
+      try CacheError.require("sizeLimit", sizeLimit, in: 0...)
+      try CacheError.require("entrySizeLimit", entrySizeLimit, in: 0...)
+      try CacheError.require("ioWidth", ioWidth, in: 1...64)
+      try CacheError.require("pendingLimit", pendingLimit, in: 1...)
+      try CacheError.require("pendingSizeLimit", pendingSizeLimit, in: 0...)
     }
   }
 }

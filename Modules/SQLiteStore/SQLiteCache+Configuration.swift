@@ -66,20 +66,12 @@ extension SQLiteCache {
     var bodyLimit: Int64 { min(entrySizeLimit ?? .max, sizeLimit ?? .max, ChunkTable.bodyLimit) }
 
     func validate() throws(CacheError) {
-      for (name, limit) in [("sizeLimit", sizeLimit), ("entrySizeLimit", entrySizeLimit)] {
-        if let limit, limit < 0 { throw CacheError(.invalidConfiguration, reason: "\(name) must not be negative: \(limit)") }
-      }
-      guard busyTimeout >= .zero else {
-        throw CacheError(.invalidConfiguration, reason: "busyTimeout must not be negative: \(busyTimeout)")
-      }
-      guard (1...64).contains(readers) else {
-        throw CacheError(.invalidConfiguration, reason: "readers must be between 1 and 64, not \(readers)")
-      }
-      guard pendingLimit >= 1, pendingSizeLimit >= 0 else {
-        throw CacheError(
-          .invalidConfiguration,
-          reason: "pendingLimit must be at least 1 and pendingSizeLimit at least 0, not \(pendingLimit) and \(pendingSizeLimit)")
-      }
+      try CacheError.require("sizeLimit", sizeLimit, in: 0...)
+      try CacheError.require("entrySizeLimit", entrySizeLimit, in: 0...)
+      try CacheError.require("busyTimeout", busyTimeout, in: .zero...)
+      try CacheError.require("readers", readers, in: 1...64)
+      try CacheError.require("pendingLimit", pendingLimit, in: 1...)
+      try CacheError.require("pendingSizeLimit", pendingSizeLimit, in: 0...)
     }
   }
 }

@@ -30,10 +30,8 @@ extension LayeredStore {
     }
 
     func validate() throws(CacheError) {
-      guard promotionLimit >= 0 else {
-        throw CacheError(.invalidConfiguration, reason: "promotionLimit must not be negative: \(promotionLimit)")
-      }
-      guard backlog > 0 else { throw CacheError(.invalidConfiguration, reason: "backlog must be at least 1, not \(backlog)") }
+      try CacheError.require("promotionLimit", promotionLimit, in: 0...)
+      try CacheError.require("backlog", backlog, in: 1...)
     }
   }
 }
