@@ -377,7 +377,5 @@ extension BidirectionalCollection<UInt8> where SubSequence == Self {
     while rest.last?.isBlank == true { rest = rest.dropLast() }
     return rest
   }
-
-  fileprivate func trimmingBlanks() -> Self { drop { $0.isBlank }.droppingLastBlanks() }
 }
 #endif

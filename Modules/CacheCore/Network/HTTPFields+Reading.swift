@@ -177,13 +177,14 @@ package struct FieldPositions: Sequence, IteratorProtocol {
   }
 }
 
-extension Substring.UTF8View {
-  /// Returns the view without leading and trailing spaces and tabs (`OWS`, RFC 9110 §5.6.3).
+extension BidirectionalCollection<UInt8> where SubSequence == Self {
+  /// Returns the bytes without leading and trailing spaces and tabs (`OWS`, RFC 9110 §5.6.3).
+  @inlinable
   package func trimmingBlanks() -> Self {
-    var view = self
-    while let first = view.first, first == 0x20 || first == 0x09 { view = view.dropFirst() }
-    while let last = view.last, last == 0x20 || last == 0x09 { view = view.dropLast() }
-    return view
+    var bytes = self
+    while let first = bytes.first, first == 0x20 || first == 0x09 { bytes = bytes.dropFirst() }
+    while let last = bytes.last, last == 0x20 || last == 0x09 { bytes = bytes.dropLast() }
+    return bytes
   }
 }
 

@@ -30,19 +30,14 @@ package struct EntityTag: Hashable, Sendable {
   }
 
   init?(_ bytes: UnsafeBufferPointer<UInt8>) {
-    var (start, end) = (0, bytes.count)
-    while start < end, Self.isBlank(bytes[start]) { start += 1 }
-    while start < end, Self.isBlank(bytes[end - 1]) { end -= 1 }
-    guard start < end else { return nil }
-    let isMarked = end - start > 2 && bytes[start] | 0x20 == UInt8(ascii: "w") && bytes[start + 1] == UInt8(ascii: "/")
-    let tag = (isMarked ? start + 2 : start)..<end
-    let quote = UInt8(ascii: "\"")
-    if tag.count >= 2, bytes[tag.lowerBound] == quote, bytes[end - 1] == quote,
-      !bytes[(tag.lowerBound + 1)..<(end - 1)].contains(quote)
-    {
-      (isWeak, opaque) = (isMarked, Array(bytes[(tag.lowerBound + 1)..<(end - 1)]))
+    let bytes = bytes.trimmingBlanks()
+    guard !bytes.isEmpty else { return nil }
+    let isMarked = bytes.count > 2 && bytes[0] | 0x20 == UInt8(ascii: "w") && bytes[1] == UInt8(ascii: "/")
+    let (tag, quote) = (bytes[(isMarked ? 2 : 0)...], UInt8(ascii: "\""))
+    if tag.count >= 2, tag.first == quote, tag.last == quote, !tag.dropFirst().dropLast().contains(quote) {
+      (isWeak, opaque) = (isMarked, Array(tag.dropFirst().dropLast()))
     } else {
-      (isWeak, opaque) = (true, Array(bytes[start..<end]))
+      (isWeak, opaque) = (true, Array(bytes))
     }
   }
 

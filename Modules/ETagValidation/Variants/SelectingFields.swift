@@ -204,7 +204,7 @@ enum FieldValue {
   /// Returns the lines as one value, without surrounding blanks. The members of a list are trimmed and joined by `, `, and empty
   /// ones are omitted. Quoted text is unchanged.
   static func normalized(_ lines: [[UInt8]], isList: Bool) -> [UInt8] {
-    let members = isList ? lines.flatMap(members(of:)) : lines.map { trimmed($0[...]) }
+    let members = isList ? lines.flatMap(members(of:)) : lines.map { $0[...].trimmingBlanks() }
     return Array(members.joined(separator: [UInt8(ascii: ","), 0x20]))
   }
 
@@ -229,22 +229,13 @@ enum FieldValue {
       } else if byte == UInt8(ascii: "\\"), quoted {
         escaped = true
       } else if byte == UInt8(ascii: ","), !quoted {
-        members.append(trimmed(line[start..<index]))
+        members.append(line[start..<index].trimmingBlanks())
         start = index + 1
       }
     }
-    members.append(trimmed(line[start...]))
+    members.append(line[start...].trimmingBlanks())
     return members.filter { !$0.isEmpty }
   }
-
-  private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-    var bytes = bytes
-    while let first = bytes.first, isBlank(first) { bytes.removeFirst() }
-    while let last = bytes.last, isBlank(last) { bytes.removeLast() }
-    return bytes
-  }
-
-  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 }
 
 /// The normalization of content negotiation fields (RFC 9110 §12.5): members in the order of their weights, in lower case,
@@ -310,7 +301,7 @@ struct Preference {
       (weight, text) = (1_000, Array(member))
       return
     }
-    var parts = member.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map { Array(Self.trimmed($0)) }
+    var parts = member.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map { Array($0.trimmingBlanks()) }
     for index in parts.indices where !isTyped || index == 0 { parts[index] = parts[index].map(Self.lowered) }
     weight = parts.dropFirst().compactMap(Self.weight).first ?? 1_000
     text = Array(parts.joined(separator: [UInt8(ascii: ";")]))
@@ -331,12 +322,6 @@ struct Preference {
       unit /= 10
     }
     return min(value, 1_000)
-  }
-
-  private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-    var bytes = bytes.drop { $0 == 0x20 || $0 == 0x09 }
-    while let last = bytes.last, last == 0x20 || last == 0x09 { bytes.removeLast() }
-    return bytes
   }
 
   private static func lowered(_ byte: UInt8) -> UInt8 {
