@@ -9,14 +9,6 @@ package import Foundation
 /// A writer for stores that divide a body into chunks. A large body goes into the store as it arrives, where lookups do not find
 /// it before the commit.
 package final class SpooledWriter<Storage: SpoolStorage>: EntryWriter {
-  private enum Phase {
-    case idle
-    /// A write or a commit is in progress. It does the cleanup if the writer is aborted meanwhile.
-    case busy(isAborted: Bool)
-    case committed
-    case failed(CacheError)
-  }
-
   /// The bytes that the writer has received. The first ones are in the store as whole chunks.
   private struct Body {
     var location: Storage.Location?
@@ -34,7 +26,7 @@ package final class SpooledWriter<Storage: SpoolStorage>: EntryWriter {
   private let metadata: StoredMetadata
   private let storage: Storage
   private let body = Lock(Body())
-  private let phase = Lock(Phase.idle)
+  private let phase = Lock(WriterPhase())
 
   /// - Throws: `CacheError.Code.entryTooLarge` if the metadata states a length that the store does not accept.
   package init(_ metadata: StoredMetadata, _ storage: Storage) throws(CacheError) {
@@ -81,29 +73,13 @@ package final class SpooledWriter<Storage: SpoolStorage>: EntryWriter {
     try leave()
   }
 
-  private func enter() throws(CacheError) {
-    try phase.withLock { phase throws(CacheError) in
-      switch phase {
-      case .idle: phase = .busy(isAborted: false)
-      case .busy: throw CacheError(.misuse, reason: "a writer was used by two tasks at once")
-      case .committed: throw CacheError(.misuse, reason: "the entry is already committed")
-      case .failed(let error): throw error
-      }
-    }
-  }
+  private func enter() throws(CacheError) { try phase.withLock { phase throws(CacheError) in try phase.enter() } }
 
   private func leave() throws(CacheError) {
-    let isAborted = phase.withLock { phase in
-      if case .busy(isAborted: true) = phase { return true }
-      phase = .idle
-      return false
-    }
-    guard isAborted else { return }
-    fail(Self.aborted)
-    throw Self.aborted
+    guard phase.withLock({ $0.isAborted(leaving: true) }) else { return }
+    fail(WriterPhase.aborted)
+    throw WriterPhase.aborted
   }
-
-  private static var aborted: CacheError { CacheError(.truncatedBody, reason: "the writer of the entry was aborted") }
 
   private func flush() async throws(CacheError) {
     let body = body.withLock { $0 }
@@ -122,13 +98,13 @@ package final class SpooledWriter<Storage: SpoolStorage>: EntryWriter {
     try enter()
     do throws(CacheError) {
       // An abort takes effect only before this point.
-      if case .busy(isAborted: true) = phase.withLock({ $0 }) { throw Self.aborted }
+      if phase.withLock({ $0.isAborted() }) { throw WriterPhase.aborted }
       var stored = metadata
       let body = body.withLock { $0 }
       stored.bodyLength = body.length
       stored.trailers = trailers ?? metadata.trailers
       try await storage.commit(stored, tail: body.pending, at: body.flushed, in: body.location)
-      phase.withLock { $0 = .committed }
+      phase.withLock { $0.end() }
       return stored
     } catch {
       fail(error)
@@ -137,23 +113,66 @@ package final class SpooledWriter<Storage: SpoolStorage>: EntryWriter {
   }
 
   package func abort() {
-    let isNew = phase.withLock { phase in
-      switch phase {
-      case .idle: return true
-      case .busy:
-        phase = .busy(isAborted: true)
-        return false
-      case .committed, .failed: return false
-      }
-    }
-    if isNew { fail(Self.aborted) }
+    if phase.withLock({ $0.abort() }) { fail(WriterPhase.aborted) }
   }
 
   /// Ends the writer and removes the partial entry.
   private func fail(_ error: CacheError) {
-    phase.withLock { $0 = .failed(error) }
-    if error.code != Self.aborted.code { storage.note(error) }
+    phase.withLock { $0.end(error) }
+    if error.code != WriterPhase.aborted.code { storage.note(error) }
     if let location = body.withLock({ $0.location }) { storage.discard(location) }
+  }
+}
+
+/// The phase of a writer, which one task uses at a time, and which another one may abort meanwhile.
+package struct WriterPhase: Sendable {
+  private enum Phase {
+    case idle
+    /// A write or a commit is in progress. It does the cleanup if the writer is aborted meanwhile.
+    case busy(isAborted: Bool)
+    case committed
+    case failed(CacheError)
+  }
+
+  private var phase = Phase.idle
+
+  package init() {}
+
+  package static var aborted: CacheError { CacheError(.truncatedBody, reason: "the writer of the entry was aborted") }
+
+  /// Begins a write or a commit.
+  package mutating func enter() throws(CacheError) {
+    switch phase {
+    case .idle: phase = .busy(isAborted: false)
+    case .busy: throw CacheError(.misuse, reason: "a writer was used by two tasks at once")
+    case .committed: throw CacheError(.misuse, reason: "the entry is already committed")
+    case .failed(let error): throw error
+    }
+  }
+
+  /// Returns whether the writer was aborted during the write or the commit in progress.
+  ///
+  /// - Parameter ends: Whether the write ends, unless the writer was aborted.
+  package mutating func isAborted(leaving ends: Bool = false) -> Bool {
+    if case .busy(isAborted: true) = phase { return true }
+    if ends { phase = .idle }
+    return false
+  }
+
+  /// Ends the writer with a commit, or with an error.
+  package mutating func end(_ error: CacheError? = nil) { phase = error.map { .failed($0) } ?? .committed }
+
+  /// Aborts the writer.
+  ///
+  /// - Returns: Whether no write is in progress and the writer has not ended, so that the caller does the cleanup.
+  package mutating func abort() -> Bool {
+    switch phase {
+    case .idle: return true
+    case .busy:
+      phase = .busy(isAborted: true)
+      return false
+    case .committed, .failed: return false
+    }
   }
 }
 

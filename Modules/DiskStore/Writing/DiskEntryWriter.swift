@@ -11,16 +11,8 @@ internal import Foundation
 ///
 /// A body of up to 64 KiB stays in memory until the commit, which writes the whole entry with one call.
 final class DiskEntryWriter: EntryWriter {
-  private enum Phase {
-    case idle
-    /// A write or a commit is in progress. It does the cleanup if the writer is aborted meanwhile.
-    case busy(isAborted: Bool)
-    case committed
-    case failed(CacheError)
-  }
-
   private struct State {
-    var phase = Phase.idle
+    var phase = WriterPhase()
     var checksums = BlockChecksums()
     /// The temporary file, or `nil` before the first write, and its path.
     var file: FileDescriptor?
@@ -104,29 +96,13 @@ final class DiskEntryWriter: EntryWriter {
     try leave()
   }
 
-  private func enter() throws(CacheError) {
-    try state.withLock { state throws(CacheError) in
-      switch state.phase {
-      case .idle: state.phase = .busy(isAborted: false)
-      case .busy: throw CacheError(.misuse, reason: "a writer was used by two tasks at once")
-      case .committed: throw CacheError(.misuse, reason: "the entry is already committed")
-      case .failed(let error): throw error
-      }
-    }
-  }
+  private func enter() throws(CacheError) { try state.withLock { state throws(CacheError) in try state.phase.enter() } }
 
   private func leave() throws(CacheError) {
-    let isAborted = state.withLock { state in
-      if case .busy(isAborted: true) = state.phase { return true }
-      state.phase = .idle
-      return false
-    }
-    guard isAborted else { return }
-    fail(Self.aborted)
-    throw Self.aborted
+    guard state.withLock({ $0.phase.isAborted(leaving: true) }) else { return }
+    fail(WriterPhase.aborted)
+    throw WriterPhase.aborted
   }
-
-  private static let aborted = CacheError(.truncatedBody, reason: "the writer of the entry was aborted")
 
   private var pending: Data { state.withLock { $0.pending } }
 
@@ -190,7 +166,7 @@ final class DiskEntryWriter: EntryWriter {
       let stored = try await engine.executor.run(storing(pending.count)) { [self] () throws(CacheError) in
         try finish(trailers)
       }
-      state.withLock { $0.phase = .committed }
+      state.withLock { $0.phase.end() }
       await engine.waitForEviction()
       return stored
     } catch {
@@ -206,7 +182,7 @@ final class DiskEntryWriter: EntryWriter {
       try requireAllowedSize(Int64(body.count))
       if body.count < Self.pendingLimit { append(body) } else { try flush(body) }
       _ = try finish(nil)
-      state.withLock { $0.phase = .committed }
+      state.withLock { $0.phase.end() }
     } catch {
       fail(error)
       throw error
@@ -215,7 +191,7 @@ final class DiskEntryWriter: EntryWriter {
 
   private func finish(_ trailers: HTTPFields?) throws(CacheError) -> StoredMetadata {
     // An abort takes effect only before this point.
-    if case .busy(isAborted: true) = state.withLock({ $0.phase }) { throw Self.aborted }
+    if state.withLock({ $0.phase.isAborted() }) { throw WriterPhase.aborted }
     var stored = metadata
     stored.bodyLength = length
     stored.trailers = trailers ?? metadata.trailers
@@ -310,27 +286,18 @@ final class DiskEntryWriter: EntryWriter {
   }
 
   func abort() {
-    let isNew = state.withLock { state in
-      switch state.phase {
-      case .idle: return true
-      case .busy:
-        state.phase = .busy(isAborted: true)
-        return false
-      case .committed, .failed: return false
-      }
-    }
-    if isNew { fail(Self.aborted) }
+    if state.withLock({ $0.phase.abort() }) { fail(WriterPhase.aborted) }
   }
 
   /// Ends the writer and removes the temporary file.
   private func fail(_ error: CacheError) {
     let path = state.withLock { state in
-      state.phase = .failed(error)
+      state.phase.end(error)
       defer { state.path = nil }
       return state.path
     }
     switch error.code {
-    case Self.aborted.code: break
+    case WriterPhase.aborted.code: break
     case .overloaded: engine.count { $0.refusedWrites += 1 }
     default: engine.count { $0.failedWrites += 1 }
     }
