@@ -328,9 +328,11 @@ package struct DiskWork: Sendable {
   /// - Returns: The number of bytes in the body, or `nil` for a miss.
   package func read(_ key: CacheKey) throws(CacheError) -> Int? {
     let name = name(key)
-    guard !engine.surelyLacks(name), let entry = try engine.open(key, name, nil) else { return nil }
+    guard !engine.surelyLacks(name), let (entry, file) = try engine.opened(key, name, nil) else { return nil }
     if let data = entry.body.data { return data.count }
-    return try (entry.body.source as? EntryBody)?.readAll()
+    var count: Int64 = 0
+    while count < file.bodyLength { count += Int64(try engine.read(file, name, from: count, upTo: file.bodyLength).count) }
+    return Int(count)
   }
 
   /// Stores a body that is in memory.

@@ -84,12 +84,20 @@ final class DiskEngine: Sendable {
   }
 
   func open(_ key: CacheKey, _ name: EntryName, _ range: Range<Int64>?) throws(CacheError) -> StoredEntry? {
+    try opened(key, name, range)?.entry
+  }
+
+  /// Opens an entry, and returns its file too.
+  func opened(
+    _ key: CacheKey, _ name: EntryName, _ range: Range<Int64>?
+  ) throws(CacheError) -> (entry: StoredEntry, file: EntryFile)? {
     folder.checkCounters(at: clock.uptime)
     guard let file = try find(name, expecting: key), let entry = entry(file, key, name, range) else {
-      return miss()
+      miss()
+      return nil
     }
     hit()
-    return entry
+    return (entry, file)
   }
 
   /// Returns the entry in a file that was found, or `nil` if its body is in memory and damaged.
@@ -100,20 +108,15 @@ final class DiskEngine: Sendable {
     }
     use(name, file)
     let wanted = (range ?? 0..<file.bodyLength).clamped(to: 0..<file.bodyLength)
-    let body =
-      file.bodyInMemory(wanted).map { ResourceBody($0) }
-      ?? ResourceBody(length: wanted.upperBound - wanted.lowerBound, source: EntryBody(file, wanted, name, self))
+    let body = file.bodyInMemory(wanted).map { ResourceBody($0) } ?? body(of: file, wanted, name)
     return StoredEntry(key: key, metadata: file.metadata, body: body)
   }
 
   func hit() { hits.add(1, ordering: .relaxed) }
 
-  private func miss() -> StoredEntry? {
+  private func miss() {
     misses.add(1, ordering: .relaxed)
-    if index.wantsListAfterMiss(folder.foreignChangesWithoutWaiting) {
-      executor.start(.maintenance) { [self] in try? list() }
-    }
-    return nil
+    if index.wantsListAfterMiss(folder.foreignChangesWithoutWaiting) { executor.start(.maintenance) { [self] in try? list() } }
   }
 
   /// Whether a test of a resource's entries in the index succeeds and its result is certain.
@@ -160,7 +163,7 @@ final class DiskEngine: Sendable {
       let key = file.key
       if key.resource == resource, isInPlace(key, name), let entry = entry(file, key, name, nil) { found.append(entry) }
     }
-    if found.isEmpty { _ = miss() } else { hit() }
+    if found.isEmpty { miss() } else { hit() }
     return found
   }
 

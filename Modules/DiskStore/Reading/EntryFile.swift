@@ -286,92 +286,33 @@ private struct FileReader {
   }
 }
 
-/// The body of a large entry, read and checked block by block.
-final class EntryBody: ResourceBody.Source {
-  private enum State { case reading(Int64), pulling(Int64), ended, failed(CacheError) }
-
-  private let file: EntryFile
-  private let end: Int64
-  private let engine: DiskEngine
-  private let name: EntryName
-  private let state: Lock<State>
-
-  init(_ file: EntryFile, _ range: Range<Int64>, _ name: EntryName, _ engine: DiskEngine) {
-    self.file = file
-    self.name = name
-    self.engine = engine
-    end = range.upperBound
-    state = Lock(range.isEmpty ? .ended : .reading(range.lowerBound))
-  }
-
-  func next() async throws(CacheError) -> Data? {
-    let start: Int64? = try state.withLock { state throws(CacheError) in
-      switch state {
-      case .reading(let offset):
-        state = .pulling(offset)
-        return offset
-      case .pulling: throw CacheError(.misuse, reason: "a body was read by two tasks at once")
-      case .ended: return nil
-      case .failed(let error): throw error
+extension DiskEngine {
+  /// Returns the body of a large entry, which is read and checked block by block.
+  func body(of file: EntryFile, _ range: Range<Int64>, _ name: EntryName) -> ResourceBody {
+    let source = ChunkedBody(range, trailers: file.metadata.trailers) { [self] start throws(CacheError) in
+      let chunk = try await executor.run(.entry(name.lane)) { [self] () throws(CacheError) in
+        try read(file, name, from: start, upTo: range.upperBound)
       }
+      return [chunk]
     }
-    guard let start else { return nil }
-    do throws(CacheError) {
-      let chunk = try await engine.executor.run(.entry(name.lane)) { [self] () throws(CacheError) in try pull(start) }
-      return try finish(start + Int64(chunk.count), chunk)
-    } catch {
-      state.withLock { if case .pulling = $0 { $0 = .failed(error) } }
-      throw error
-    }
+    return ResourceBody(length: range.upperBound - range.lowerBound, source: source)
   }
 
-  private func finish(_ offset: Int64, _ chunk: Data) throws(CacheError) -> Data {
-    try state.withLock { state throws(CacheError) in
-      if case .failed(let error) = state { throw error }
-      state = offset < end ? .reading(offset) : .ended
-    }
-    return chunk
-  }
-
-  private func pull(_ offset: Int64) throws(CacheError) -> Data {
+  /// Reads the next bytes of a body on the caller's thread.
+  func read(_ file: EntryFile, _ name: EntryName, from offset: Int64, upTo end: Int64) throws(CacheError) -> Data {
     let block = Int64(BlockChecksums.blockSize)
     let first = offset / block * block
     let memory: FileMemory?
     do throws(SystemError) {
-      memory = try file.blocks(from: first, upTo: end, checks: engine.configuration.checksBodies)
+      memory = try file.blocks(from: first, upTo: end, checks: checksBodies)
     } catch {
-      throw error.error("read an entry", engine.folder.path(name))
+      throw error.error("read an entry", folder.path(name))
     }
     guard let memory else {
-      engine.discardDamaged(name, file.status.identity)
-      throw CacheError(.damagedEntry, reason: "the stored body is damaged", path: engine.folder.path(name))
+      discardDamaged(name, file.status.identity)
+      throw CacheError(.damagedEntry, reason: "the stored body is damaged", path: folder.path(name))
     }
     let last = min(first + Int64(memory.count), end)
     return memory.data(Int(offset - first)..<Int(last - first))
-  }
-
-  /// Reads the rest of the body on the caller's thread.
-  ///
-  /// - Returns: The number of bytes read.
-  func readAll() throws(CacheError) -> Int {
-    guard case .reading(let start) = state.withLock({ $0 }) else { return 0 }
-    var offset = start
-    while offset < end { offset += Int64(try pull(offset).count) }
-    return Int(offset - start)
-  }
-
-  func cancel() {
-    state.withLock { state in
-      switch state {
-      case .reading, .pulling: state = .failed(.cancelled)
-      case .ended, .failed: break
-      }
-    }
-  }
-
-  var trailers: HTTPFields? {
-    state.withLock { state in
-      if case .ended = state { file.metadata.trailers } else { nil }
-    }
   }
 }
