@@ -156,3 +156,39 @@ package struct IndexedHeap<Member: Hashable, Rank: Comparable> {
     places[nodes[b].member] = b
   }
 }
+
+/// A first-in, first-out queue with amortized O(1) at both ends. Removing the first element of an array would move all others.
+@usableFromInline
+package struct WorkQueue<Element> {
+  /// The elements, with `nil` for those already removed.
+  @usableFromInline var elements: [Element?] = []
+  /// The number of removed elements.
+  @usableFromInline var taken = 0
+
+  @inlinable
+  package init() {}
+  /// The minimum number of removed elements before the others are moved.
+  @inlinable static var fewest: Int { 64 }
+
+  @inlinable
+  package mutating func append(_ element: Element) { elements.append(element) }
+
+  /// Removes and returns the oldest element.
+  @inlinable
+  package mutating func popFirst() -> Element? {
+    guard taken < elements.count else { return nil }
+    let element = elements[taken]
+    elements[taken] = nil
+    taken += 1
+    if taken == elements.count {
+      elements.removeAll(keepingCapacity: taken <= Self.fewest)
+      taken = 0
+    } else if taken >= Self.fewest, taken * 2 >= elements.count {
+      elements.removeFirst(taken)
+      taken = 0
+    }
+    return element
+  }
+}
+
+extension WorkQueue: Sendable where Element: Sendable {}

@@ -17,22 +17,8 @@ internal import Foundation
 /// ```
 public final class ProcessingExecutor: TaskExecutor, CheckedComponent {
   private struct State {
-    var waiting: [UnownedJob] = []
-    /// The index of the next job. Earlier jobs have been taken.
-    var next = 0
+    var waiting = WorkQueue<UnownedJob>()
     var running = 0
-
-    mutating func take() -> UnownedJob? {
-      guard next < waiting.count else { return nil }
-      defer {
-        next += 1
-        if next > 64, next * 2 > waiting.count {
-          waiting.removeFirst(next)
-          next = 0
-        }
-      }
-      return waiting[next]
-    }
   }
 
   /// The maximum number of jobs that run at the same time.
@@ -80,7 +66,7 @@ public final class ProcessingExecutor: TaskExecutor, CheckedComponent {
   /// Runs waiting jobs until none is left.
   private func work() {
     while let job = state.withLock({ state in
-      let job = state.take()
+      let job = state.waiting.popFirst()
       if job == nil { state.running -= 1 }
       return job
     }) {
