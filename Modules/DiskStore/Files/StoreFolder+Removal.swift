@@ -50,7 +50,7 @@ extension StoreFolder {
 
   private func remove(_ name: EntryName, inOpen shard: FileDescriptor, _ use: Timestamp?) -> BatchRemoval {
     guard name.member != nil else { return remove(name, from: shard, use) }
-    return name.withResourceFolderName { folderName in
+    return name.withLastComponent(of: .resourceFolder) { folderName in
       switch Result(catching: { () throws(SystemError) in try FileDescriptor(folderName, .folder, in: shard) }) {
       case .failure(let error): return BatchRemoval(error)
       case .success(let folder):
@@ -62,7 +62,7 @@ extension StoreFolder {
   }
 
   private func remove(_ name: EntryName, from folder: FileDescriptor, _ use: Timestamp?) -> BatchRemoval {
-    name.withFileName { name in
+    name.withLastComponent(of: .file) { name in
       if let use, let status = try? FileStatus(path: name, in: folder.raw), status.kind == .file, status.modified > use {
         return .kept(status)
       }
@@ -114,31 +114,6 @@ extension StoreFolder {
       throw .notFound
     } catch {
       throw error.error("remove the entries", entries)
-    }
-  }
-}
-
-extension EntryName {
-  /// Calls `body` with the file's name in its folder.
-  func withFileName<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value {
-    let suffix: UInt8 = member.map { $0.isTransform ? Member.transformSuffix : Member.originalSuffix } ?? Member.originalSuffix
-    return Self.withName(member?.digest ?? resource, suffix, body)
-  }
-
-  /// Calls `body` with the name of the resource's folder in its shard.
-  func withResourceFolderName<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value {
-    Self.withName(resource, Self.folderSuffix, body)
-  }
-
-  private static func withName<Value>(_ digest: NameDigest, _ suffix: UInt8, _ body: (UnsafePointer<CChar>) -> Value) -> Value {
-    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 35) { name in
-      for place in 0..<32 {
-        let word = place < 16 ? digest.high : digest.low
-        let digit = CChar(word >> UInt64(60 - 4 * (place & 15)) & 15)
-        name.initializeElement(at: place, to: digit < 10 ? 0x30 + digit : 0x61 - 10 + digit)
-      }
-      for (place, byte) in [0x2E, CChar(suffix), 0].enumerated() { name.initializeElement(at: 32 + place, to: byte) }
-      return name.baseAddress.map { body(UnsafePointer($0)) } ?? body("")
     }
   }
 }

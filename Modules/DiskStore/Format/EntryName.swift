@@ -39,8 +39,6 @@ struct EntryName: Hashable, Sendable {
   }
 
   /// Creates the name of a file found in a shard, or returns `nil` if it is not an entry's.
-  init?(shard: String, file: String) { self.init(shard: Array(shard.utf8), file: Array(file.utf8)) }
-
   init?(shard: some Collection<UInt8>, file: some Collection<UInt8>) {
     guard let (digest, suffix) = NameDigest.parse(file), suffix == Member.originalSuffix, file.starts(with: shard) else {
       return nil
@@ -50,11 +48,6 @@ struct EntryName: Hashable, Sendable {
   }
 
   /// Creates the name of a file found in a resource's folder, or returns `nil` if it is not an entry's.
-  init?(folder: String, member: String) {
-    guard let resource = Self.resource(ofFolder: folder.utf8) else { return nil }
-    self.init(resource: resource, member: member.utf8)
-  }
-
   init?(resource: NameDigest, member: some Collection<UInt8>) {
     guard let (digest, suffix) = NameDigest.parse(member), suffix == Member.originalSuffix || suffix == Member.transformSuffix
     else {
@@ -100,6 +93,11 @@ struct EntryName: Hashable, Sendable {
       write(part, to: start + length).pointee = 0
       return try start.withMemoryRebound(to: CChar.self, capacity: length + 75) { path throws(Failure) in try body(path) }
     }
+  }
+
+  /// Calls `body` with the name of the file in its folder, or of the resource's folder in its shard.
+  func withLastComponent<Value>(of part: Part, _ body: (UnsafePointer<CChar>) -> Value) -> Value {
+    withPath(below: "", part) { path in body(path + (part == .file && member != nil ? 38 : 3)) }
   }
 
   private func write(_ part: Part, to start: UnsafeMutablePointer<UInt8>) -> UnsafeMutablePointer<UInt8> {

@@ -89,10 +89,10 @@ private func counter(_ bytes: [UInt8], at offset: Int) -> UInt64 {
 private func readName(_ bytes: [UInt8]) {
   let parts = String(decoding: bytes, as: UTF8.self).split(separator: "/", omittingEmptySubsequences: false).map(String.init)
   guard parts.count == 2 else { return }
-  if let name = EntryName(shard: parts[0], file: parts[1]) {
+  if let name = EntryName(shard: parts[0].utf8, file: parts[1].utf8) {
     precondition(name.path(below: "") == "\(name.path(below: "", .shard))/\(parts[1])")
   }
-  if let name = EntryName(folder: parts[0], member: parts[1]) {
+  if let resource = EntryName.resource(ofFolder: parts[0].utf8), let name = EntryName(resource: resource, member: parts[1].utf8) {
     precondition(name.path(below: "") == "\(name.path(below: "", .shard))/\(parts[0])/\(parts[1])")
   }
 }
