@@ -23,8 +23,8 @@ final class DiskEngine: Sendable {
   private let misses = Atomic<Int>(0)
   /// Whether the system is believed to support reads of cached pages that never wait.
   let supportsNonblockingReads = Atomic<Bool>(true)
-  private let isTrimming = Lock(false)
-  private let isEvictingAfterDiskFull = Lock(false)
+  private let isTrimming = Atomic<Bool>(false)
+  private let isEvictingAfterDiskFull = Atomic<Bool>(false)
 
   init(_ path: String, _ configuration: DiskCache.Configuration, _ calls: FileCalls) throws(CacheError) {
     folder = try StoreFolder(path, calls, syncsFolders: configuration.durability == .fileAndFolder)
@@ -377,13 +377,9 @@ final class DiskEngine: Sendable {
 
   /// Enforces the size limit in the background. A pass that has not begun yet covers this call too.
   func startTrimming() {
-    let starts = isTrimming.withLock { isTrimming in
-      defer { isTrimming = true }
-      return !isTrimming
-    }
-    guard starts else { return }
+    guard !isTrimming.exchange(true, ordering: .acquiringAndReleasing) else { return }
     executor.start(.maintenance) { [self] in
-      isTrimming.withLock { $0 = false }
+      _ = isTrimming.exchange(false, ordering: .acquiringAndReleasing)
       enforceLimit()
     }
   }
@@ -391,13 +387,9 @@ final class DiskEngine: Sendable {
   /// Evicts a tenth of the cache in the background after the disk was found full, so that later stores succeed.
   func evictAfterDiskFull() {
     count { $0.fullDisk += 1 }
-    let starts = isEvictingAfterDiskFull.withLock { isEvictingAfterDiskFull in
-      defer { isEvictingAfterDiskFull = true }
-      return !isEvictingAfterDiskFull
-    }
-    guard starts else { return }
+    guard !isEvictingAfterDiskFull.exchange(true, ordering: .acquiringAndReleasing) else { return }
     executor.start(.maintenance) { [self] in
-      isEvictingAfterDiskFull.withLock { $0 = false }
+      _ = isEvictingAfterDiskFull.exchange(false, ordering: .acquiringAndReleasing)
       evictTenth()
     }
   }

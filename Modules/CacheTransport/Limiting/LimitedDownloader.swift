@@ -1,5 +1,6 @@
 public import CacheCore
 internal import HTTPTypes
+private import Synchronization
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -159,7 +160,7 @@ final class SlotBody: ResourceBody.Source {
 final class TransferSlot: Sendable {
   private let gate: TransferGate
   private let host: String
-  private let isHeld = Lock(true)
+  private let isHeld = Atomic<Bool>(true)
 
   init(_ gate: TransferGate, host: String) {
     self.gate = gate
@@ -169,11 +170,7 @@ final class TransferSlot: Sendable {
   deinit { release() }
 
   func release() {
-    let wasHeld = isHeld.withLock { isHeld in
-      defer { isHeld = false }
-      return isHeld
-    }
-    if wasHeld { gate.leave(host: host) }
+    if isHeld.exchange(false, ordering: .acquiringAndReleasing) { gate.leave(host: host) }
   }
 }
 
