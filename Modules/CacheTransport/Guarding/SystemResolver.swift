@@ -71,10 +71,9 @@ public protocol HostResolver: Component {
 /// A small thread pool for calls that block, which must not run on the cooperative pool. A cancelled caller does not wait for its
 /// call.
 final class BlockingThreadPool: Sendable {
-
   private struct State {
     var running = 0
-    var waitingJobs = IndexedHeap<UInt64, UInt64>()
+    /// The waiting calls, by their numbers in the order of arrival.
     var jobs: [UInt64: @Sendable () -> Void] = [:]
   }
 
@@ -104,10 +103,7 @@ final class BlockingThreadPool: Sendable {
         enter(id) { slot.arrive(work()) }
       }
     } onCancel: {
-      state.withLock { state in
-        state.waitingJobs.remove(id)
-        state.jobs[id] = nil
-      }
+      state.withLock { $0.jobs[id] = nil }
       slot.arrive(nil)
     }
     guard let value else { throw .cancelled }
@@ -116,7 +112,6 @@ final class BlockingThreadPool: Sendable {
 
   private func enter(_ id: UInt64, _ job: @escaping @Sendable () -> Void) {
     let starts = state.withLock { state in
-      state.waitingJobs.set(id, id)
       state.jobs[id] = job
       guard state.running < count else { return false }
       state.running += 1
@@ -132,41 +127,18 @@ final class BlockingThreadPool: Sendable {
 
   private func take() -> (@Sendable () -> Void)? {
     state.withLock { state in
-      while let id = state.waitingJobs.first?.member {
-        state.waitingJobs.remove(id)
-        if let job = state.jobs.removeValue(forKey: id) { return job }
-      }
+      if let id = state.jobs.keys.min() { return state.jobs.removeValue(forKey: id) }
       state.running -= 1
       return nil
     }
   }
 }
 
-/// A slot for one result and its waiter, which may arrive in any order. The value is `nil` after a cancellation.
+/// A slot for the waiter of one result, which is resumed once. The value is `nil` after a cancellation.
 private final class ResultSlot<Value: Sendable>: Sendable {
-  private enum State: Sendable {
-    case empty
-    case waiting(CheckedContinuation<Value?, Never>)
-    case over
-  }
+  private let waiter = Lock<CheckedContinuation<Value?, Never>?>(nil)
 
-  private let state = Lock(State.empty)
+  func wait(_ continuation: CheckedContinuation<Value?, Never>) { waiter.withLock { $0 = continuation } }
 
-  func wait(_ continuation: CheckedContinuation<Value?, Never>) {
-    let isOver = state.withLock { state in
-      if case .over = state { return true }
-      state = .waiting(continuation)
-      return false
-    }
-    if isOver { continuation.resume(returning: nil) }
-  }
-
-  func arrive(_ value: Value?) {
-    let waiting: CheckedContinuation<Value?, Never>? = state.withLock { state in
-      defer { state = .over }
-      guard case .waiting(let continuation) = state else { return nil }
-      return continuation
-    }
-    waiting?.resume(returning: value)
-  }
+  func arrive(_ value: Value?) { waiter.withLock { $0.take() }?.resume(returning: value) }
 }
