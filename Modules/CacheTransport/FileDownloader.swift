@@ -57,7 +57,7 @@ public struct FileDownloader: Downloader {
     if source.state.hasSettled(at: clock.now) {
       let tag = source.state.entityTag(forCopies: isForCopies)
       fields[.eTag] = tag
-      if request.head.headerFields.lists(tag) {
+      if request.head.headerFields.noneMatchLists(tag) {
         return DownloadResponse(head: HTTPResponse(status: .notModified, headerFields: fields), body: ResourceBody(Data()))
       }
     }
@@ -90,17 +90,6 @@ extension FileState {
     var parts = [String(length, radix: 16), String(modified.nanoseconds, radix: 16)]
     if !forCopies { parts += [String(changed.nanoseconds, radix: 16), String(inode, radix: 16)] }
     return "\"\(parts.joined(separator: "-"))\""
-  }
-}
-
-extension HTTPFields {
-  /// Whether `If-None-Match` lists the tag, by weak comparison (RFC 9110 §13.1.2). `*` lists every tag.
-  fileprivate func lists(_ tag: String) -> Bool {
-    // The tags of this downloader contain no comma.
-    (self[.ifNoneMatch] ?? "").split(separator: ",").contains { member in
-      let trimmed = Substring(Substring(member).utf8.trimmingBlanks())
-      return trimmed == "*" || trimmed == tag || trimmed == "W/\(tag)"
-    }
   }
 }
 

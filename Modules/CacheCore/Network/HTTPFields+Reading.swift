@@ -26,6 +26,13 @@ extension HTTPFields {
     return earliest
   }
 
+  /// Returns whether `If-None-Match` lists a tag without a comma, by weak comparison (RFC 9110 §13.1.2). `*` lists every tag.
+  package func noneMatchLists(_ tag: String) -> Bool {
+    (self[.ifNoneMatch] ?? "").utf8.split(separator: UInt8(ascii: ",")).contains { member in
+      ["*", tag, "W/\(tag)"].contains(String(Substring(member.trimmingBlanks())))
+    }
+  }
+
   /// The first member of `Age`, or `nil` if it is absent or not a number (RFC 9111 §5.1).
   package var statedAge: Duration? {
     guard let field = first(.age) else { return nil }
@@ -174,6 +181,16 @@ package struct FieldPositions: Sequence, IteratorProtocol {
       if candidate.utf8.count == name.utf8.count, candidate == name { return position }
     }
     return nil
+  }
+}
+
+extension UInt8 {
+  /// Whether the byte is a `tchar`, a character of a token (RFC 9110 §5.6.2).
+  @inlinable package var isTokenByte: Bool {
+    // A bit mask of the allowed characters below 64 and one of those from 64 on, because every field name is checked on each
+    // read.
+    let word: UInt64 = self < 64 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
+    return self < 128 && word &>> UInt64(self & 63) & 1 == 1
   }
 }
 

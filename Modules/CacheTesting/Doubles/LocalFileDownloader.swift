@@ -111,12 +111,7 @@ public final class LocalFileDownloader: Downloader {
 
   /// Evaluates RFC 9110 §13.1.2 and §13.1.3: entity tags are compared weakly. Dates apply only without entity tags.
   private static func isUnchanged(_ fields: HTTPFields, _ etag: String, _ modified: HTTPDate) -> Bool {
-    if let offered = fields[.ifNoneMatch] {
-      return offered.split(separator: ",").contains { tag in
-        let tag = Substring(tag.utf8.trimmingBlanks())
-        return tag == "*" || (tag.hasPrefix("W/") ? tag.dropFirst(2) : tag) == etag
-      }
-    }
+    if fields.contains(.ifNoneMatch) { return fields.noneMatchLists(etag) }
     guard let since = fields[.ifModifiedSince].flatMap({ HTTPDate($0, receivedAt: modified.timestamp) }) else { return false }
     return modified <= since
   }
