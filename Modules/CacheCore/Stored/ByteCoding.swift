@@ -121,13 +121,7 @@ extension UnsafeRawBufferPointer {
 
   /// Whether the bytes are a token (RFC 9110 §5.6.2).
   var isToken: Bool {
-    // A bit mask of the allowed characters below 64 and one of those from 64 on, because every field name is checked on each
-    // read.
-    let allowed: (UInt64, UInt64) = (0x03FF_6CFA_0000_0000, 0x57FF_FFFF_C7FF_FFFE)
-    for byte in self {
-      let word = byte < 64 ? allowed.0 : allowed.1
-      guard byte < 128, word &>> UInt64(byte & 63) & 1 == 1 else { return false }
-    }
+    for byte in self where !byte.isTokenByte { return false }
     return !isEmpty
   }
 

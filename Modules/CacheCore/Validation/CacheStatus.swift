@@ -130,19 +130,7 @@ enum StructuredText {
   static func integer(_ number: Int64) -> Int64 { min(max(number, -999_999_999_999_999), 999_999_999_999_999) }
 
   private static func isToken(_ text: String) -> Bool {
-    guard let first = text.utf8.first, isLetter(first) || first == UInt8(ascii: "*") else { return false }
-    return text.utf8.allSatisfy { isLetter($0) || isDigitOrMark($0) }
-  }
-
-  private static func isLetter(_ byte: UInt8) -> Bool {
-    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-  }
-
-  /// Returns whether the byte is a digit, `:`, `/`, or a `tchar` that is not a letter.
-  private static func isDigitOrMark(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "/")...UInt8(ascii: ":"), 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E: true
-    default: false
-    }
+    guard let first = text.utf8.first, (0x61...0x7A).contains(first | 0x20) || first == UInt8(ascii: "*") else { return false }
+    return text.utf8.allSatisfy { $0.isTokenByte || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: "/") }
   }
 }

@@ -229,19 +229,10 @@ struct Directive {
 
   private static func argument(_ text: UnsafeBufferPointer<UInt8>) -> Argument {
     guard text.first == UInt8(ascii: "\"") else {
-      return !text.isEmpty && text.allSatisfy(isToken) ? .token(text) : .unreadable
+      return !text.isEmpty && text.allSatisfy(\.isTokenByte) ? .token(text) : .unreadable
     }
     guard let close = text.closingQuote(from: 1), close + 1 == text.count else { return .unreadable }
     return .quoted(UnsafeBufferPointer(rebasing: text[1..<close]))
-  }
-
-  /// Returns whether the byte is a `tchar` (RFC 9110 §5.6.2).
-  static func isToken(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-    case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E: true
-    default: false
-    }
   }
 }
 

@@ -118,7 +118,7 @@ struct StructuredReader {
 
   private mutating func token() -> StructuredDictionary.Value? {
     guard let first = next, Self.isLower(first | 0x20) || first == UInt8(ascii: "*") else { return nil }
-    let text = taken { Directive.isToken($0) || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: "/") }
+    let text = taken { $0.isTokenByte || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: "/") }
     return .token(String(decoding: text, as: UTF8.self))
   }
 

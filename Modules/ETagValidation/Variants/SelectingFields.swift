@@ -83,7 +83,7 @@ struct SelectingFields {
   private static func isSame(
     _ member: UnsafeBufferPointer<UInt8>, _ stored: HTTPFields, _ fields: HTTPFields, _ secret: DigestSecret
   ) -> Bool {
-    guard member.allSatisfy(Directive.isToken), !member.isName("*") else { return false }
+    guard member.allSatisfy(\.isTokenByte), !member.isName("*") else { return false }
     let known = (0..<stored.count).first { member.isName(stored[$0].name.canonicalName) }.map { stored[$0] }
     var line: HTTPField?
     for position in 0..<fields.count where member.isName(fields[position].name.canonicalName) {

@@ -17,15 +17,6 @@ extension UInt8 {
     }
   }
 
-  /// `tchar`, a character of a method or a field name.
-  var isTokenByte: Bool {
-    switch self {
-    case 48...57, 65...90, 97...122: true
-    case 0x21, 0x23, 0x24, 0x25, 0x26, 0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E: true
-    default: false
-    }
-  }
-
   /// A character of a registered name (RFC 3986 §3.2.2), including the percent sign of an escape.
   var isHostByte: Bool {
     if isLetterOrDigit { return true }

@@ -1,4 +1,5 @@
 #if Service
+import CacheCore
 import HTTPTypes
 
 /// A strict parser of complete request heads (RFC 9112 §2.2, §3, §5).
