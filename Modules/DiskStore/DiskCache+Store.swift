@@ -75,7 +75,9 @@ extension DiskCache {
   }
 
   public func remove(_ key: CacheKey, ifRevision: Revision?) async throws(CacheError) {
-    try await inLane(key) { engine, name throws(CacheError) in try engine.remove(key, name, ifRevision: ifRevision) }
+    try await inLane(EntryName(key, hashKey: engine.folder.key)) { engine, name throws(CacheError) in
+      try engine.remove(key, name, ifRevision: ifRevision)
+    }
   }
 
   /// Removes all entries in a few jobs, each of which handles many of them, folder by folder.
@@ -183,12 +185,6 @@ extension DiskCache {
     var values: [Value] = []
     for result in results { values += try result.get() }
     return values
-  }
-
-  private func inLane<Value: Sendable>(
-    _ key: CacheKey, _ work: @escaping @Sendable (DiskEngine, EntryName) throws(CacheError) -> Value
-  ) async throws(CacheError) -> Value {
-    try await inLane(EntryName(key, hashKey: engine.folder.key), work)
   }
 
   private func inLane<Value: Sendable>(

@@ -68,7 +68,7 @@ public final class VolatileStore: CacheStore {
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     try checked { state in
       state.entries.filter { $0.key.resource == resource && $0.key.transform.isEmpty && isAlive($0.value) }.map { key, stored in
-        StoredEntry(key: key, metadata: stored.metadata, body: ResourceBody(length: nil, source: VolatileSource(stored.body)))
+        StoredEntry(key: key, metadata: stored.metadata, body: ResourceBody(length: nil, source: ResourceBody(stored.body).source))
       }
     }
   }
@@ -145,19 +145,6 @@ public final class VolatileStore: CacheStore {
       return work(&state)
     }
   }
-}
-
-/// A stored body that is returned in one chunk.
-private final class VolatileSource: ResourceBody.Source {
-  private let whole: ResourceBody
-
-  init(_ data: Data) { whole = ResourceBody(data) }
-
-  func next() async throws(CacheError) -> Data? { try await whole.source.next() }
-
-  func cancel() { whole.source.cancel() }
-
-  var trailers: HTTPFields? { nil }
 }
 
 /// A writer that fails while the store is set to fail.

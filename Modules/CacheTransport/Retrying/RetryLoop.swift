@@ -192,11 +192,7 @@ final class BodyDrain: Sendable {
 
   /// Cancels the unread rest of the body.
   func end() {
-    let rest = body.withLock { body in
-      defer { body = nil }
-      return body
-    }
-    rest?.source.cancel()
+    body.withLock { $0.take() }?.source.cancel()
   }
 }
 

@@ -293,8 +293,7 @@ final class DiskEntryWriter: EntryWriter {
   private func fail(_ error: CacheError) {
     let path = state.withLock { state in
       state.phase.end(error)
-      defer { state.path = nil }
-      return state.path
+      return state.path.take()
     }
     switch error.code {
     case WriterPhase.aborted.code: break
