@@ -109,9 +109,7 @@ public struct CacheError: Error, Sendable {
   ///
   /// - Parameters:
   ///   - received: The time at which the response was received. A stored response may be older than `now`.
-  package init(
-    unacceptable response: HTTPResponse, reason: String, received: Timestamp, now: Timestamp, attempt: Int? = nil
-  ) {
+  package init(unacceptable response: HTTPResponse, reason: String, received: Timestamp, now: Timestamp, attempt: Int? = nil) {
     let delay = response.headerFields.retryAfter(receivedAt: received).map { max($0 - max(now - received, .zero), .zero) }
     self.init(
       .unacceptableStatus, reason: reason + Self.retryHint(delay), response: response, retryAfter: delay, attempt: attempt)

@@ -143,15 +143,11 @@ final class DiskEngine: Sendable {
     return true
   }
 
-  func variants(
-    of resource: String, _ plain: EntryName
-  ) throws(CacheError) -> [StoredEntry] {
+  func variants(of resource: String, _ plain: EntryName) throws(CacheError) -> [StoredEntry] {
     folder.checkCounters(at: clock.uptime)
     var found: [StoredEntry] = []
     let key = CacheKey(resource: resource)
-    if let file = try find(plain, expecting: key), let entry = entry(file, key, plain, nil) {
-      found.append(entry)
-    }
+    if let file = try find(plain, expecting: key), let entry = entry(file, key, plain, nil) { found.append(entry) }
     let others: [EntryName]
     do throws(SystemError) {
       others = try folder.variantNames(of: plain)

@@ -27,8 +27,7 @@ final class ShardedStorage<Policy: EvictionPolicy>: EntryStorage, @unchecked Sen
     budget = Budget(limits)
     self.ttl = ttl
     var policy = policy
-    policy.bound(
-      cost: Self.share(of: limits.cost, among: count), count: Self.share(of: limits.count, among: count))
+    policy.bound(cost: Self.share(of: limits.cost, among: count), count: Self.share(of: limits.count, among: count))
     shards = .allocate(capacity: count)
     for number in 0..<count { (shards + number).initialize(to: ShardCell(policy)) }
   }

@@ -47,9 +47,7 @@ public struct Delegate<Input, Output>: Sendable {
 
 extension Delegate where Input == Void {
   /// Sets a hook without input and replaces the previous one.
-  public mutating func delegate<Target: AnyObject & Sendable>(
-    on target: Target, block: @escaping @Sendable (Target) -> Output
-  ) {
+  public mutating func delegate<Target: AnyObject & Sendable>(on target: Target, block: @escaping @Sendable (Target) -> Output) {
     delegate(on: target) { (target, _) in block(target) }
   }
 

@@ -72,9 +72,7 @@ public struct ResourceTransform<Value: Sendable>: Sendable {
   }
 
   /// Creates a transform from a decoder and from processors, which are applied to the decoded value in order.
-  public init<Decoder: ResourceDecoder<Value>>(
-    decoder: Decoder, processors: [any ResourceProcessor<Value>] = []
-  ) {
+  public init<Decoder: ResourceDecoder<Value>>(decoder: Decoder, processors: [any ResourceProcessor<Value>] = []) {
     let decoded = ResourceTransform(
       verbatim: Self.step(decoder), cost: { decoder.cost(of: $0) }, isBounded: true,
       memory: { decoder.workingMemory(for: $0, $1) }
@@ -111,9 +109,7 @@ public struct ResourceTransform<Value: Sendable>: Sendable {
   /// - Parameters:
   ///   - id: The name of the step, with its parameters.
   ///   - change: Makes the new value.
-  public func map(
-    _ id: String, _ change: @escaping @Sendable (Value) throws(CacheError) -> Value
-  ) -> ResourceTransform {
+  public func map(_ id: String, _ change: @escaping @Sendable (Value) throws(CacheError) -> Value) -> ResourceTransform {
     with([Change(id: id) { value, _ throws(CacheError) in try change(value) }], coding: coding)
   }
 }

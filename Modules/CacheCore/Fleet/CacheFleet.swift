@@ -19,9 +19,7 @@ public protocol CacheFleet: Sendable {
   ///   - known: The position of the last response that the caller has looked for, from ``LeaseReply/stored(position:)``, or
   ///     `nil`.
   /// - Throws: An error if the fleet cannot be reached. The caller then sends its request without a lease.
-  func requestLease(
-    of resource: String, selection: String, lookedUpAt known: UInt64?
-  ) async throws(CacheError) -> LeaseReply
+  func requestLease(of resource: String, selection: String, lookedUpAt known: UInt64?) async throws(CacheError) -> LeaseReply
 
   /// Joins the fleet until the membership is released or left.
   ///

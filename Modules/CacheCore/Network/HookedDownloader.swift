@@ -170,9 +170,7 @@ package final class HookedExchange: Sendable {
 
   /// - Throws: ``CacheError/Code/refused`` if the target of the hook was released. The reader must not get the bytes as they are,
   ///   and a cache must not store them.
-  private func replaced(
-    _ data: Data, by hook: AsyncDelegate<DownloadExchange, Data>
-  ) async throws(CacheError) -> Data {
+  private func replaced(_ data: Data, by hook: AsyncDelegate<DownloadExchange, Data>) async throws(CacheError) -> Data {
     var exchange = exchange
     exchange.data = data
     guard let new = try await hook.callAsync(exchange) else {
@@ -213,9 +211,7 @@ package final class HookedBody: ResourceBody.Source {
   /// - Parameters:
   ///   - length: The number of bytes that `base` delivers, or `nil` if it is unknown.
   ///   - replaces: Whether the hooks may return a different number of bytes than they receive.
-  package init(
-    _ base: any ResourceBody.Source, length: Int64?, head: HTTPResponse, replaces: Bool, exchange: HookedExchange
-  ) {
+  package init(_ base: any ResourceBody.Source, length: Int64?, head: HTTPResponse, replaces: Bool, exchange: HookedExchange) {
     self.base = base
     self.length = length
     self.head = head

@@ -13,9 +13,7 @@ extension HTTPRequest {
   ///
   /// - Throws: ``CacheError/Code/invalidURL`` if the URL is relative, or if the host of an HTTP URL is missing or has no ASCII
   ///   form.
-  public init(
-    resource url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:]
-  ) throws(CacheError) {
+  public init(resource url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:]) throws(CacheError) {
     if let text = ResourceID.plainURI(of: url) {
       let isSecure = text.utf8.dropFirst(4).first == UInt8(ascii: "s")
       let afterScheme = text.utf8.dropFirst(isSecure ? 8 : 7)
@@ -30,9 +28,7 @@ extension HTTPRequest {
 
   /// Creates a request from the parts of a URL, which Foundation parses and copies. ``init(resource:method:headerFields:)``
   /// avoids that if the text of the URL already has the parts in the form in which they are sent.
-  package init(
-    parsing url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:]
-  ) throws(CacheError) {
+  package init(parsing url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:]) throws(CacheError) {
     guard let scheme = url.scheme?.lowercased(), !scheme.isEmpty else {
       throw CacheError(.invalidURL, reason: "not an absolute URL (no scheme, such as https://)", url: url.address)
     }

@@ -175,9 +175,7 @@ public protocol CacheStore: Component {
   ///
   /// - Parameter isWanted: The filter. It is called at least once for each entry that can be listed, and for no others, on any
   ///   thread. It must be quick and must not call the store.
-  func entries(
-    where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool
-  ) async throws(CacheError) -> [ListedEntry]
+  func entries(where isWanted: @escaping @Sendable (CacheKey, StoredMetadata) -> Bool) async throws(CacheError) -> [ListedEntry]
   /// Returns the keys of the entries whose response has the cache tag `tag` in `Cache-Tag` or `Surrogate-Key`, including those of
   /// transformed values.
   ///
@@ -309,9 +307,7 @@ extension CacheStore {
   ///
   /// - Returns: The stored metadata, with the length of the body.
   @discardableResult
-  public func store(
-    _ body: Data, for key: CacheKey, metadata: StoredMetadata
-  ) async throws(CacheError) -> StoredMetadata {
+  public func store(_ body: Data, for key: CacheKey, metadata: StoredMetadata) async throws(CacheError) -> StoredMetadata {
     let writer = try await makeWriter(for: key, metadata: metadata)
     do throws(CacheError) {
       if !body.isEmpty { try await writer.write(body) }

@@ -75,8 +75,7 @@ struct HTTPDateReader {
       let century = twoDigits(bytes, 12), let year = twoDigits(bytes, 14), let hour = twoDigits(bytes, 17),
       let minute = twoDigits(bytes, 20), let second = twoDigits(bytes, 23)
     else { return nil }
-    return CivilTime(
-      year: century * 100 + year, month: Int64(month) + 1, day: day, hour: hour, minute: minute, second: second)
+    return CivilTime(year: century * 100 + year, month: Int64(month) + 1, day: day, hour: hour, minute: minute, second: second)
   }
 
   /// Returns the index of the three letters at `start` in a list of abbreviations of three letters, or `nil` if it lacks them.

@@ -172,8 +172,7 @@ extension DownloaderContract {
       let body = StoreContract.bytes(100_000)
       let url = try await origin.serve(ContractResponse(body: body))
       let request = DownloadRequest(head: try HTTPRequest(resource: url), idleTimeout: .seconds(60), timeout: .seconds(90))
-      try ContractViolation.expect(
-        try await downloader.download(request).body.collect() == body, "the received bytes differ")
+      try ContractViolation.expect(try await downloader.download(request).body.collect() == body, "the received bytes differ")
     },
   ]
 }

@@ -122,8 +122,7 @@ extension DownloaderContract {
     Case("cancelling the task cancels a body that may be collected") { downloader, origin in
       for framing in [ContractResponse.Framing.length, .chunks] {
         let gate = Gate()
-        let url = try await origin.serve(
-          ContractResponse(body: StoreContract.bytes(limit), framing: framing, bodyGate: gate))
+        let url = try await origin.serve(ContractResponse(body: StoreContract.bytes(limit), framing: framing, bodyGate: gate))
         let loading = Task { try await collected(url, from: downloader).body.collect() }
         await gate.arrived()
         loading.cancel()
@@ -140,8 +139,7 @@ extension DownloaderContract {
       ]
       for (idle, total, ending) in limits {
         let url = try await origin.serve(ContractResponse(body: body, ending: ending))
-        let request = DownloadRequest(
-          head: try HTTPRequest(resource: url), idleTimeout: idle, timeout: total, collectUpTo: limit)
+        let request = DownloadRequest(head: try HTTPRequest(resource: url), idleTimeout: idle, timeout: total, collectUpTo: limit)
         try await expectFailure("a server that stops sending", of: request, with: [.timedOut], from: downloader)
       }
     },

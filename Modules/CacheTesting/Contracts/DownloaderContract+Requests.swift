@@ -114,8 +114,7 @@ extension DownloaderContract {
       for text in ["ftp://127.0.0.1/a", "file:///etc/hosts"] {
         guard let url = URL(string: text) else { throw ContractViolation("no URL: \(text)") }
         let error = try await failure(text) { _ = try await get(url, from: downloader) }
-        try ContractViolation.expectEqual(
-          error.code.rawValue, CacheError.Code.unsupportedScheme.rawValue, "the error of \(text)")
+        try ContractViolation.expectEqual(error.code.rawValue, CacheError.Code.unsupportedScheme.rawValue, "the error of \(text)")
       }
     },
   ]

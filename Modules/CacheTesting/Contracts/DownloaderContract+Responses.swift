@@ -44,8 +44,7 @@ extension DownloaderContract {
         for try await chunk in try await get(url, from: downloader).body {
           try ContractViolation.expect(!chunk.isEmpty, "an empty chunk arrived after \(position) bytes")
           let end = position + chunk.count
-          try ContractViolation.expect(
-            end <= body.count && chunk == body[position..<end], "the bytes after \(position) differ")
+          try ContractViolation.expect(end <= body.count && chunk == body[position..<end], "the bytes after \(position) differ")
           position = end
         }
         try ContractViolation.expectEqual(position, body.count, "received bytes")
@@ -91,8 +90,7 @@ extension DownloaderContract {
       try ContractViolation.expect(
         try await response.body.collect() == expected, "the body is not \(isRaw ? "compressed" : "decoded") as declared")
       if !isRaw {
-        try ContractViolation.expectEqual(
-          response.head.headerFields[.contentLength], nil, "Content-Length of a decoded body")
+        try ContractViolation.expectEqual(response.head.headerFields[.contentLength], nil, "Content-Length of a decoded body")
       }
       let metrics = response.metrics()
       try ContractViolation.expectEqual(metrics.bytesDecoded, Int64(expected.count), "bytes after decoding")
@@ -154,8 +152,7 @@ extension DownloaderContract {
       for status in [401, 404, 500] {
         let body = StoreContract.bytes(20_000)
         let url = try await origin.serve(ContractResponse(status: .init(code: status), body: body))
-        try ContractViolation.expect(
-          try await bytes(of: url, from: downloader) == body, "the body of a \(status) differs")
+        try ContractViolation.expect(try await bytes(of: url, from: downloader) == body, "the body of a \(status) differs")
       }
     },
     Case("redirects are not followed") { downloader, origin in
@@ -188,8 +185,7 @@ extension DownloaderContract {
         let url = try await origin.serve(ContractResponse(status: .unauthorized, fields: fields, body: Data("who?".utf8)))
         let response = try await get(url, from: downloader)
         try ContractViolation.expectEqual(response.head.status.code, 401, "the status")
-        try ContractViolation.expect(
-          try await response.body.collect() == Data("who?".utf8), "the body of the 401 differs")
+        try ContractViolation.expect(try await response.body.collect() == Data("who?".utf8), "the body of the 401 differs")
       }
     },
     Case("a 401 to a request with credentials is delivered, and correct credentials succeed") { downloader, origin in
@@ -200,8 +196,7 @@ extension DownloaderContract {
       for (status, body) in [(401, "no"), (200, "in")] {
         let response = try await get(url, [.authorization: "Basic dTpw"], from: downloader)
         try ContractViolation.expectEqual(response.head.status.code, status, "the status")
-        try ContractViolation.expect(
-          try await response.body.collect() == Data(body.utf8), "the body of the \(status) differs")
+        try ContractViolation.expect(try await response.body.collect() == Data(body.utf8), "the body of the \(status) differs")
       }
       let sent = await origin.received(at: url)
       try ContractViolation.expectEqual(

@@ -81,11 +81,8 @@ extension DownloaderContract {
 }
 
 extension DownloaderContract {
-  static func get(
-    _ url: URL, _ fields: HTTPFields = [:], from downloader: any Downloader
-  ) async throws -> DownloadResponse {
-    try await downloader.download(
-      DownloadRequest(head: HTTPRequest(resource: url, headerFields: fields)))
+  static func get(_ url: URL, _ fields: HTTPFields = [:], from downloader: any Downloader) async throws -> DownloadResponse {
+    try await downloader.download(DownloadRequest(head: HTTPRequest(resource: url, headerFields: fields)))
   }
 
   /// Returns the whole body of the response to a GET request.

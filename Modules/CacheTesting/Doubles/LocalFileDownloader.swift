@@ -104,9 +104,7 @@ public final class LocalFileDownloader: Downloader {
     #else
     let changed = status.st_mtim
     #endif
-    return (
-      Int64(status.st_size), Timestamp(seconds: Int64(changed.tv_sec)) + .nanoseconds(Int64(changed.tv_nsec))
-    )
+    return (Int64(status.st_size), Timestamp(seconds: Int64(changed.tv_sec)) + .nanoseconds(Int64(changed.tv_nsec)))
   }
 
   /// Evaluates RFC 9110 §13.1.2 and §13.1.3: entity tags are compared weakly. Dates apply only without entity tags.

@@ -95,9 +95,7 @@ public final class ScriptedDownloader: Downloader {
       state.unscripted.append(request.head)
       return nil
     }
-    guard let scripted else {
-      throw CacheError(.unscripted, reason: "no scripted response for \(request.head.method) \(name)")
-    }
+    guard let scripted else { throw CacheError(.unscripted, reason: "no scripted response for \(request.head.method) \(name)") }
     if scripted.delay > .zero {
       do {
         try await clock.sleep(for: scripted.delay)

@@ -68,7 +68,8 @@ public final class VolatileStore: CacheStore {
   public func variants(of resource: String) async throws(CacheError) -> [StoredEntry] {
     try checked { state in
       state.entries.filter { $0.key.resource == resource && $0.key.transform.isEmpty && isAlive($0.value) }.map { key, stored in
-        StoredEntry(key: key, metadata: stored.metadata, body: ResourceBody(length: nil, source: ResourceBody(stored.body).source))
+        let body = ResourceBody(length: nil, source: ResourceBody(stored.body).source)
+        return StoredEntry(key: key, metadata: stored.metadata, body: body)
       }
     }
   }

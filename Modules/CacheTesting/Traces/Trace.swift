@@ -110,9 +110,7 @@ extension Trace {
   /// - Parameters:
   ///   - bytes: The trace. Empty input is a trace without requests.
   ///   - body: A closure that is called with each line, up to the first malformed one. An error that it throws ends the reading.
-  package static func readLines(
-    _ bytes: UnsafeRawBufferPointer, _ body: (Line) throws(LineError) -> Void
-  ) throws(LineError) {
+  package static func readLines(_ bytes: UnsafeRawBufferPointer, _ body: (Line) throws(LineError) -> Void) throws(LineError) {
     var rest = bytes[...]
     var number = 0
     var total = 0

@@ -120,9 +120,7 @@ final class DecodingBody: ResourceBody.Source {
   }
 
   private func check(_ decoded: Int64) throws(CacheError) {
-    guard decoded <= limits.limit else {
-      throw .tooLarge("has at least \(decoded) bytes after decoding", limit: limits.limit)
-    }
+    guard decoded <= limits.limit else { throw .tooLarge("has at least \(decoded) bytes after decoding", limit: limits.limit) }
     guard let ratio = limits.ratio, decoded > DecodingLimits.ratioThreshold else { return }
     let onWire = wire.value
     guard Double(decoded) > Double(ratio) * Double(onWire) else { return }

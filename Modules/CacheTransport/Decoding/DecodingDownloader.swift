@@ -10,8 +10,7 @@ package struct DecodingDownloader: Downloader {
   private let validity: Result<Void, CacheError>
 
   package init(_ base: any Downloader, limits: DecodingLimits = DecodingLimits()) {
-    id = ComponentID(
-      Self.self, "\(limits.limit) \(limits.ratio.map(String.init) ?? "") \(limits.codings)", around: base.id)
+    id = ComponentID(Self.self, "\(limits.limit) \(limits.ratio.map(String.init) ?? "") \(limits.codings)", around: base.id)
     self.base = base
     self.limits = limits
     validity = Result(catching: limits.check)
@@ -42,8 +41,7 @@ package struct DecodingDownloader: Downloader {
     var bodies: [DecodingBody] = []
     // The coding that was applied last is removed first.
     for coding in codings.reversed() {
-      bodies.append(
-        DecodingBody(bodies.last ?? response.body.source, coding, limits, wire, isOnWire: bodies.isEmpty))
+      bodies.append(DecodingBody(bodies.last ?? response.body.source, coding, limits, wire, isOnWire: bodies.isEmpty))
     }
     guard let outer = bodies.last else { return response }
     var decoded = response
@@ -145,8 +143,7 @@ enum ContentCoding: String, CaseIterable {
       codings.append(coding)
     }
     guard codings.count <= limit else {
-      throw CacheError(
-        .damagedContentCoding, reason: "the body has \(codings.count) content codings; the limit is \(limit)")
+      throw CacheError(.damagedContentCoding, reason: "the body has \(codings.count) content codings; the limit is \(limit)")
     }
     return codings
   }

@@ -46,9 +46,7 @@ package struct GuardedDownloader: Downloader {
       )
     }
     guard !addresses.isEmpty else { throw CacheError(.hostNotFound, reason: "\(host) has no address") }
-    if let refused = addresses.first(where: { !policy.allows($0) }) {
-      throw AddressPolicy.refusal(of: refused, host: host)
-    }
+    if let refused = addresses.first(where: { !policy.allows($0) }) { throw AddressPolicy.refusal(of: refused, host: host) }
   }
 }
 

@@ -105,9 +105,7 @@ public struct TransferLimits: Hashable, Sendable {
   public let maximumWaiting: Int?
 
   /// Creates limits. With a number below its minimum, requests fail with `CacheError.Code.invalidConfiguration`.
-  public init(
-    total: Int = .max, perHost: Int = .max, newestFirst: Bool = false, maximumWaiting: Int? = nil
-  ) {
+  public init(total: Int = .max, perHost: Int = .max, newestFirst: Bool = false, maximumWaiting: Int? = nil) {
     self.total = total
     self.perHost = perHost
     self.newestFirst = newestFirst

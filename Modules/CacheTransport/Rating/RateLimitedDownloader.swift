@@ -54,9 +54,7 @@ extension Downloader {
   ///   - burst: The number of requests that may be sent at once after a pause, from 1 to 1,000,000,000. With another number,
   ///     requests fail with `CacheError.Code.invalidConfiguration`.
   ///   - clock: The clock that fills the bucket.
-  public func rateLimited(
-    perSecond rate: Double, burst: Int = 1, clock: any CacheClock = SystemClock()
-  ) -> some Downloader {
+  public func rateLimited(perSecond rate: Double, burst: Int = 1, clock: any CacheClock = SystemClock()) -> some Downloader {
     RateLimitedDownloader(
       self, limit: RateLimit(perSecond: rate, burst: burst), clock: clock,
       validity: Result { () throws(CacheError) in try RateLimit.check(perSecond: rate, burst: burst) })

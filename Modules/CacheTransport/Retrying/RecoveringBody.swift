@@ -113,9 +113,7 @@ final class RecoveringBody: ResourceBody.Source {
     }
     guard let part else { return nil }
     let position = log.delivered.load(ordering: .relaxed) + Int64(part.count)
-    if let length, position > length {
-      throw .overlong(expected: length)
-    }
+    if let length, position > length { throw .overlong(expected: length) }
     // Not a race, because only one reader is admitted at a time.
     log.delivered.store(position, ordering: .relaxed)
     return part

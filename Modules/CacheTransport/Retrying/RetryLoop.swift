@@ -136,8 +136,7 @@ struct RetryLoop: Sendable {
   @discardableResult
   func noteStatus(_ head: HTTPResponse) -> CacheError {
     let now = clock.now
-    let error = CacheError(
-      unacceptable: head, reason: "the response has status \(head.status.code)", received: now, now: now)
+    let error = CacheError(unacceptable: head, reason: "the response has status \(head.status.code)", received: now, now: now)
     log.note(error)
     return error
   }

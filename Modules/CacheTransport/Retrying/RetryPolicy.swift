@@ -117,9 +117,7 @@ extension RetryPolicy {
   ///   - fraction: A random number from 0 to 1. See ``Backoff``.
   ///   - now: The current time, for a `Retry-After` with a date.
   ///   - timeout: The request's own time limit, from the first attempt on, or `nil` for none.
-  public func decision(
-    on failure: RetryFailure, fraction: Double, now: Timestamp, timeout: Duration? = nil
-  ) -> RetryDecision {
+  public func decision(on failure: RetryFailure, fraction: Double, now: Timestamp, timeout: Duration? = nil) -> RetryDecision {
     // Checked before the hook, which must not be called after a cancellation.
     if failure.error?.isCancellation == true { return .giveUp }
     guard failure.attempt < maximumAttempts else { return .giveUp }
@@ -198,9 +196,7 @@ public struct RetryFailure: Sendable {
   public var delay: Duration = .zero
 
   /// Creates a failure for a test of a policy.
-  public init(
-    _ outcome: Result<HTTPResponse, CacheError>, request: HTTPRequest, attempt: Int, elapsed: Duration = .zero
-  ) {
+  public init(_ outcome: Result<HTTPResponse, CacheError>, request: HTTPRequest, attempt: Int, elapsed: Duration = .zero) {
     self.outcome = outcome
     self.request = request
     self.attempt = attempt

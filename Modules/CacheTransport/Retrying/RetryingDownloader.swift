@@ -176,8 +176,7 @@ package struct ResumingDownloader: Downloader {
       let plan = ResumptionPlan(request: request, head: response.head, length: body.length, now: clock.now)
     else { return response }
     response.metrics = { log.metrics }
-    let source = RecoveringBody(
-      body.source, length: plan.length, log: log, recovery: Resumption(attempts: attempts, plan: plan))
+    let source = RecoveringBody(body.source, length: plan.length, log: log, recovery: Resumption(attempts: attempts, plan: plan))
     response.body = ResourceBody(length: body.length, source: source)
     return response
   }

@@ -94,11 +94,8 @@ extension StoreFolder {
 
   /// The stamp for an index of the folder's current state, or `nil` during a change or if the state is unknown.
   var indexStamp: IndexFile.Stamp? {
-    guard !hasLostGeneration, let boot = BootID.name, let (identity, counts) = generationNow, counts.isQuiet else {
-      return nil
-    }
-    return IndexFile.Stamp(
-      boot: NameDigest(SipHash.digest(boot, key: key)), generation: identity, count: counts.started)
+    guard !hasLostGeneration, let boot = BootID.name, let (identity, counts) = generationNow, counts.isQuiet else { return nil }
+    return IndexFile.Stamp(boot: NameDigest(SipHash.digest(boot, key: key)), generation: identity, count: counts.started)
   }
 
   /// Returns the entries of the index file if it matches the folder's current state.

@@ -106,9 +106,7 @@ extension StoreFolder {
       guard let (_, counts) = generationNow, !counts.isQuiet else { return false }
       calls.pause()
     }
-    guard !hasLostGeneration, let lock = try? FileDescriptor(root, .folder), lock.lockExclusively() else {
-      return false
-    }
+    guard !hasLostGeneration, let lock = try? FileDescriptor(root, .folder), lock.lockExclusively() else { return false }
     let isNew = withExtendedLifetime(lock) {
       // An index file refers to counters, and the new ones start again at zero.
       removeIndex()

@@ -242,9 +242,7 @@ struct BlockChecksums: Sendable {
     var start = 0
     while start < bytes.count {
       let end = min(start + blockSize, bytes.count)
-      guard 4 * block + 4 < table.count, crc32c(bytes.part(start..<end)) == table.integer(at: 4 * block) else {
-        return false
-      }
+      guard 4 * block + 4 < table.count, crc32c(bytes.part(start..<end)) == table.integer(at: 4 * block) else { return false }
       (block, start) = (block + 1, end)
     }
     return true

@@ -208,8 +208,7 @@ extension DiskEngine {
     var removed = 0
     var left: [EntryIndex.Victim] = []
     while case let excess = index.known.size - target, excess > 0 {
-      let victims = index.choose(
-        excess, most: Self.choiceLimit, sparingRecentUnless: limit.map { max(0, index.known.size - $0) })
+      let victims = index.choose(excess, most: Self.choiceLimit, sparingRecentUnless: limit.map { max(0, index.known.size - $0) })
       if victims.isEmpty { break }
       // Every chosen entry is removed even if others remove entries meanwhile. An entry put back would become the newest.
       for (shard, victims) in Dictionary(grouping: victims, by: \.name.shardNumber) {

@@ -137,9 +137,7 @@ final class EntryIndex: Sendable {
   func wantsListAfterMiss(_ changes: FolderChanges?) -> Bool {
     state.withLock { state in
       let isBlind = state.listed != changes || state.doubted.count >= EntryIndexState.fewest
-      guard let changes, changes.counts.isQuiet, isBlind, !state.isListWanted, state.touched == nil else {
-        return false
-      }
+      guard let changes, changes.counts.isQuiet, isBlind, !state.isListWanted, state.touched == nil else { return false }
       state.blindMisses += 1
       guard state.blindMisses >= max(state.entries.count, EntryIndexState.fewest) else { return false }
       state.isListWanted = true

@@ -262,9 +262,7 @@ private struct FileReader {
   }
 
   /// Reads from the file again, up to its current end.
-  func again<Result>(
-    _ offset: UInt64, _ body: (UnsafeRawBufferPointer) -> Result
-  ) throws(EntryFile.ReadFailure) -> Result {
+  func again<Result>(_ offset: UInt64, _ body: (UnsafeRawBufferPointer) -> Result) throws(EntryFile.ReadFailure) -> Result {
     do throws(SystemError) {
       let end = UInt64(clamping: try descriptor.status().size)
       let length = min(end > offset ? end - offset : 0, UInt64(MetadataArea.lengthLimit))

@@ -196,8 +196,7 @@ final class DiskEntryWriter: EntryWriter {
     stored.bodyLength = length
     stored.trailers = trailers ?? metadata.trailers
     let now = engine.now
-    let header = EntryHeader(
-      revision: stored.revision, storedAt: now, keyLength: KeySection.length(key), bodyLength: length)
+    let header = EntryHeader(revision: stored.revision, storedAt: now, keyLength: KeySection.length(key), bodyLength: length)
     let (file, size) = try fill(header, stored)
     file.setModified(now)
     if engine.configuration.durability != .none {

@@ -109,9 +109,7 @@ extension HTTPRequest {
     let hasOwn = headerFields.contains(.ifNoneMatch)
     if !hasOwn, tags.count == 1 { return headerFields.append(first.renamed(.ifNoneMatch)) }
     var line: [UInt8]?
-    if hasOwn {
-      line = Array(headerFields[fields: .ifNoneMatch].map(\.bytes).joined(separator: [0x2C, 0x20]))
-    }
+    if hasOwn { line = Array(headerFields[fields: .ifNoneMatch].map(\.bytes).joined(separator: [0x2C, 0x20])) }
     var known = own.tags
     var count = own.tags.count
     for field in tags {

@@ -16,9 +16,7 @@ extension ETagValidator {
       let exchange = Exchange(
         request: request, sent: sent, response: response, requestTime: requestTime, responseTime: now, rules)
       let reading = request.method == .get || request.method == .head
-      if reading, exchange.status == 304 {
-        return notModified(exchange, fallback: fallback, stored: stored, revision: revision)
-      }
+      if reading, exchange.status == 304 { return notModified(exchange, fallback: fallback, stored: stored, revision: revision) }
       if reading, let fallback, mayServeStaleOnError(stored[fallback], for: exchange) { return .serveStale(fallback) }
       if let verdict = continued(exchange, stored: stored, revision: revision) { return verdict }
       guard let metadata = storable(exchange, revision: revision) else {
@@ -42,9 +40,7 @@ extension ETagValidator {
 
   /// Returns whether a new response replaces a stored one. A stored response that matched this request by other selecting fields
   /// would compete with the new one. One that matches no request is never used again.
-  private func replaces(
-    _ metadata: StoredMetadata, _ variant: String, _ exchange: Exchange, _ other: StoredMetadata
-  ) -> Bool {
+  private func replaces(_ metadata: StoredMetadata, _ variant: String, _ exchange: Exchange, _ other: StoredMetadata) -> Bool {
     if metadata.isPart { return replaces(part: metadata, other, exchange) }
     return matches(other, exchange.request) || SelectingFields(of: other).variant == variant
       || Vary(other.response.headerFields).matchesNothing
@@ -109,9 +105,7 @@ extension ETagValidator {
   ///
   /// A 304 confirms the stored response that it names, or the only one that was revalidated. It is the caller's own response if
   /// it names one of the caller's tags. In any other case, one more request is sent without the conditions that the plan added.
-  func notModified(
-    _ exchange: Exchange, fallback: Int?, stored: [StoredMetadata], revision: Revision
-  ) -> ValidationVerdict {
+  func notModified(_ exchange: Exchange, fallback: Int?, stored: [StoredMetadata], revision: Revision) -> ValidationVerdict {
     if let confirmed = confirmed(by: exchange, fallback: fallback, stored: stored) {
       let fresh = updatedMetadata(stored[confirmed], by: exchange)
       var changes = alongside(confirmed, exchange, stored)
@@ -170,9 +164,7 @@ extension ETagValidator {
   /// Tags are compared weakly, as the origin compares those of `If-None-Match` (RFC 9110 §13.1.2). Strong comparison would load
   /// every compressed file twice. Origins weaken the tag of a compressed 200, but not that of the 304, which has no bytes to
   /// compress.
-  private func confirms(
-    _ notModified: HTTPFields, _ tag: EntityTag?, _ stored: HTTPFields, _ sent: HTTPRequest
-  ) -> Bool {
+  private func confirms(_ notModified: HTTPFields, _ tag: EntityTag?, _ stored: HTTPFields, _ sent: HTTPRequest) -> Bool {
     guard stored.hasCapacity(for: notModified.count) else { return false }
     if let tag { return EntityTag.validator(of: stored).map(tag.weaklyMatches) ?? false }
     // For a request with a tag, the origin ignores the date (RFC 9110 §13.1.3).
@@ -189,8 +181,7 @@ extension ETagValidator {
         && stored[index].response.headerFields.hasCapacity(for: exchange.response.headerFields.count)
         && EntityTag.strong(of: stored[index].response.headerFields)?.stronglyMatches(tag) == true
     }
-    return StoreChanges(
-      updates: Dictionary(uniqueKeysWithValues: same.map { ($0, updatedMetadata(stored[$0], by: exchange)) }))
+    return StoreChanges(updates: Dictionary(uniqueKeysWithValues: same.map { ($0, updatedMetadata(stored[$0], by: exchange)) }))
   }
 
   /// Returns a copy of another variant's response that the 304 has named. Stored under this request's selecting fields, it serves

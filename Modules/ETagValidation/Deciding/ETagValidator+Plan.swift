@@ -44,9 +44,7 @@ extension ETagValidator {
       return .use(match, thenRevalidate: nil)
     case .standard, .staleWhileRevalidate, .reload:
       if use.isFresh || use.isAcceptedStale { return .use(match, thenRevalidate: nil) }
-      if use.mayStayWhileRevalidated {
-        return .use(match, thenRevalidate: revalidation(request, directives, match, stored))
-      }
+      if use.mayStayWhileRevalidated { return .use(match, thenRevalidate: revalidation(request, directives, match, stored)) }
     }
     return .fetch(
       request.revalidating(stored[match], and: otherResponses(besides: match, of: stored, for: request), directives),

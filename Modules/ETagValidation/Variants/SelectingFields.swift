@@ -125,9 +125,7 @@ struct SelectingFields {
     if isSecret(name.canonicalName) {
       return secret.digest(of: Array(lines.map(trimmed).joined(separator: [0x3B, 0x20])), in: name.canonicalName)
     }
-    if FieldValue.isPreference(name.canonicalName) {
-      return preference(lines, in: name.canonicalName)
-    }
+    if FieldValue.isPreference(name.canonicalName) { return preference(lines, in: name.canonicalName) }
     return FieldValue.normalized(lines, isList: !isSingleton(name.canonicalName))
   }
 
