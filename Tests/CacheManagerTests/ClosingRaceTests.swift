@@ -72,6 +72,46 @@ final class ClosingRaceTests: Sendable {
     await flights.close()
   }
 
+  @Test("while the manager closes, work ends when a stale output was enough for its last waiter")
+  func satisfied() async throws {
+    let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.core)
+    let (waiter, _) = try #require(flights.join(.bytes(CoalescingKey(load)), load, WaiterNeeds<Flights.Done>()))
+    let gate = Gate()
+    waiter.flight.start { flight in
+      await gate.pass()
+      return .failure(.cancelled)
+    }
+    await gate.arrived()
+    waiter.flight.retire()
+    waiter.flight.report(.stale(Flights.Done()))
+    let event = await waiter.next()
+    #expect({ if case .ended(.output) = event { true } else { false } }())
+    // The gate is closed, so only a cancellation ends the work.
+    await flights.close()
+  }
+
+  @Test("a load whose flight was replaced ends its work although the other flight runs on")
+  func replaced() async throws {
+    let (observer, gates) = (fixture.observer, [Gate(), Gate()])
+    fixture.network.respond(
+      to: fixture.url, with: .ok("first").bodyHeld(by: gates[0]), .ok("second").bodyHeld(by: gates[1]))
+    let first = Task { [fixture] in try await fixture.manager.load(fixture.url).text }
+    await gates[0].arrived()
+    // A response that was requested before a purge is not for later loads.
+    try await fixture.manager.clear()
+    let second = Task { [fixture] in try await fixture.manager.load(fixture.url).text }
+    await gates[1].arrived()
+
+    gates[0].open()
+    #expect(try await first.value == "first")
+    let load = try #require(observer.loads.first)
+    try await Turns.until(limit: 10_000) {
+      observer.events(of: load).contains { if case .workEnded = $0 { true } else { false } }
+    }
+    gates[1].open()
+    #expect(try await second.value == "second")
+  }
+
   @Test("a cancellation before the waiter has joined reaches it when it joins, and no work starts")
   func earlyCancellation() async throws {
     let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.core)

@@ -196,6 +196,21 @@ struct RedirectTests {
     #expect(fixture.network.requests(for: third).count == 1)
   }
 
+  @Test("the redirects of a result count, also if no request was sent for it")
+  func countedFromCache() async throws {
+    let fixture = try ManagerFixture()
+    let target = try fixture.url("/target")
+    fixture.network.respond(
+      to: fixture.url, with: .response(.movedPermanently, fields: [.location: "/target", .cacheControl: "max-age=60"]))
+    fixture.network.respond(to: target, with: .ok("bytes", cacheControl: "max-age=60"))
+
+    _ = try await fixture.manager.load(fixture.url)
+    let again = try await fixture.manager.load(fixture.url)
+
+    #expect(again.source == .memory && again.redirects == [fixture.url])
+    #expect(again.metrics.redirects == 1 && again.metrics.attempts == 0)
+  }
+
   @Test("a circle of redirects ends at the limit")
   func circle() async throws {
     let fixture = try ManagerFixture { $0.redirectLimit = 3 }

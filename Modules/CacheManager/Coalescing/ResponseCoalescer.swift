@@ -89,7 +89,8 @@ final class ResponseCoalescer: Sendable {
   ) -> Role {
     let load = cache.request
     let (now, uptime) = (load.clock.now, load.clock.uptime)
-    return state.withLock { state in
+    // The former request is released outside the lock, with its key. It may be the last reference to a caller's object.
+    let (role, _) = state.withLock { state -> (Role, former: Dictionary<CoalescingKey, Open>.Element?) in
       // A response that was requested before a purge is not for a request that arrives after it.
       let open = state.open[key]
       if let open, !open.isClosed, !load.invalidations.mayHaveMatched(cache.resource, since: open.request.logPosition) {
@@ -97,17 +98,25 @@ final class ResponseCoalescer: Sendable {
         // Otherwise this request is sent to the origin, and later requests may wait for it.
         if isEarly || open.response?.freshness.isFresh(at: now) == true {
           open.request.expectFollower()
-          return .following(open.request, isEarly: isEarly)
+          return (.following(open.request, isEarly: isEarly), nil)
         }
       }
-      if let late = Self.late(key, since: count, isRepeated: isRepeated, state, now) { return late }
-      guard mayLead else { return .alone }
+      if let late = Self.late(key, since: count, isRepeated: isRepeated, state, now) { return (late, nil) }
+      guard mayLead else { return (.alone, nil) }
       // Two requests for one response are a sign of more to come.
       let request = PendingRequest(cache, isPopular: open?.isClosed == true)
       // Requests do not wait for a marked one. Its outcome removes or renews the mark.
-      if state.marks[key.markHash].map({ $0 <= uptime }) ?? true { state.open[key] = Open(request: request) }
-      return .leading(CoalescingLeader(request, key, self, load.clock), mayWaitForLease: open?.isClosed != true)
+      var former: Dictionary<CoalescingKey, Open>.Element?
+      if state.marks[key.markHash].map({ $0 <= uptime }) ?? true {
+        // An assignment would keep the key of the former request.
+        former = state.open.index(forKey: key).map { state.open.remove(at: $0) }
+        state.open[key] = Open(request: request)
+      }
+      return (
+        .leading(CoalescingLeader(request, key, self, load.clock), mayWaitForLease: open?.isClosed != true), former
+      )
     }
+    return role
   }
 
   /// Returns ``Role/late(_:)`` if the response to an equal request was stored since the request arrived, otherwise `nil`.
@@ -370,80 +379,4 @@ private struct StripedPositions: Sendable {
 
   /// Returns the position of the latest event, or 0 if there was none.
   func latest(for hash: Int) -> Int { positions.isEmpty ? 0 : positions[hash & (Self.count - 1)] }
-}
-
-/// A value that is sent once to any number of waiters.
-final class OneShotBroadcast<Value: Sendable>: Sendable {
-  private struct State {
-    var value: Value?
-    var waiting: [Int: CheckedContinuation<Value?, Never>] = [:]
-    /// The waiters that were released, including those that have not begun to wait yet.
-    var released: Set<Int> = []
-    /// The identifier of the latest waiter that has no number of its own. These identifiers are negative.
-    var lastUnnumbered = 0
-  }
-
-  private let state = Lock(State())
-
-  /// The value, or `nil` if it has not been sent.
-  var value: Value? { state.withLock { $0.value } }
-
-  /// Sends the value to all waiters. Only the first value counts.
-  func make(_ value: Value) {
-    let waiting = state.withLock { state in
-      guard state.value == nil else { return [CheckedContinuation<Value?, Never>]() }
-      state.value = value
-      defer { state.waiting = [:] }
-      return Array(state.waiting.values)
-    }
-    for waiter in waiting { waiter.resume(returning: value) }
-  }
-
-  /// Waits for the value. Returns `nil` if the waiter is released or its task is cancelled.
-  ///
-  /// - Parameter id: The number of the waiter. Each waiter waits once.
-  func value(for id: Int) async -> Value? {
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let (isReady, value): (Bool, Value?) = state.withLock { state in
-          if let value = state.value { return (true, value) }
-          if state.released.contains(id) { return (true, nil) }
-          state.waiting[id] = continuation
-          return (false, nil)
-        }
-        if isReady { continuation.resume(returning: value) }
-      }
-    } onCancel: {
-      release(id)
-    }
-  }
-
-  /// Waits for the value. Returns `nil` if the waiting task is cancelled.
-  func value() async -> Value? {
-    let id = state.withLock { state in
-      state.lastUnnumbered -= 1
-      return state.lastUnnumbered
-    }
-    return await value(for: id)
-  }
-
-  /// Waits for the value, at most for `limit`. Returns `nil` if the time is over, the waiter is released, or its task is
-  /// cancelled.
-  func value(for id: Int, within limit: Duration, by clock: any CacheClock) async -> Value? {
-    let timer = Task { [weak self] in
-      guard (try? await clock.sleep(for: limit)) != nil else { return }
-      self?.release(id)
-    }
-    defer { timer.cancel() }
-    return await value(for: id)
-  }
-
-  /// Releases a waiter without the value.
-  func release(_ id: Int) {
-    let waiter = state.withLock { state in
-      state.released.insert(id)
-      return state.waiting.removeValue(forKey: id)
-    }
-    waiter?.resume(returning: nil)
-  }
 }

@@ -154,7 +154,7 @@ struct Exchange: Shareable {
       value: value, url: url, redirects: redirects, response: self.metadata.response, source: self.source,
       validation: self.validation, age: self.metadata.freshness.age(at: now), isStale: isPastFreshness(at: now),
       fallbackReason: self.fallbackReason, duration: clock.uptime - start,
-      spent: self.metrics.attempts == 0 ? nil : Boxed(self.metrics), key: self.key,
+      spent: self.metrics == .nothing ? nil : Boxed(self.metrics), key: self.key,
       revision: self.metadata.revision, valueOrigin: self.valueOrigin)
   }
 }

@@ -259,6 +259,7 @@ final class Flight<Output: Shareable>: AnyFlight {
       if let stale, needs.endsWithStale {
         survives.store(true, ordering: .releasing)
         state.end(state.slots.count - 1, .output(stale), &effects)
+        cancelIfUnattended(&state, &effects)
       }
       return (slot.number, state.hasFallback, state.isInFlight)
     }
@@ -340,6 +341,8 @@ final class Flight<Output: Shareable>: AnyFlight {
         case .foundFallback, .inFlight: if let forward = needs.forward { forwards.append(forward) }
         }
       }
+      // The manager may be closing: a stale output was enough for the last waiter of a retired flight.
+      if state.task != nil { cancelIfUnattended(&state, &effects) }
       return forwards
     }
     for forward in forwards { forward(event) }

@@ -140,9 +140,11 @@ final class Flights: Sendable {
   func join<Output: Shareable>(
     _ key: FlightKey?, _ load: ResolvedRequest, _ needs: WaiterNeeds<Output>, endingLookupOf lookup: String? = nil
   ) -> (waiter: Waiter<Output>, isNew: Bool)? {
+    // After the first pass, the lookup may be that of another caller.
+    var lookup = lookup
     while true {
       let joined = state.withLock { state -> (Flight<Output>, isNew: Bool)? in
-        if let lookup { state.lookups[lookup] = nil }
+        if let lookup = lookup.take() { state.lookups[lookup] = nil }
         guard !state.isDismissed else { return nil }
         if let flight = self.open(key, in: state, as: Output.self) { return (flight, false) }
         let flight = create(
@@ -266,6 +268,9 @@ final class Flights: Sendable {
       representation: representation, isRetired: isClosed, first: needs)
     if let key {
       if key.isStore, state.open[key] == nil { state.storing += 1 }
+      // An assignment would keep the key of the former flight, and the end of this one would release the former load under the
+      // lock. The former flight still runs, and has the key too.
+      if let index = state.open.index(forKey: key) { state.open.remove(at: index) }
       state.open[key] = flight
     }
     state.running[ObjectIdentifier(flight)] = flight
