@@ -1,4 +1,5 @@
 public import HTTPTypes
+internal import Synchronization
 
 /// A request to a downloader for a single exchange. Wrappers around the downloader handle redirects, retries, size limits and
 /// resumption.
@@ -201,18 +202,19 @@ public final class LoadPriority: Sendable {
   }
 
   private struct State {
-    var level: Level
     var lastID: UInt64 = 0
     var observers: [UInt64: @Sendable (Level) -> Void] = [:]
   }
 
-  private let state: Lock<State>
+  private let state = Lock(State())
+  /// The raw value of the level, which changes under the lock.
+  private let rawLevel: Atomic<Int>
 
   /// Creates a priority that starts at `level`.
-  public init(_ level: Level = .normal) { state = Lock(State(level: level)) }
+  public init(_ level: Level = .normal) { rawLevel = Atomic(level.rawValue) }
 
   /// The current level.
-  public var level: Level { state.withLock { $0.level } }
+  public var level: Level { Level(rawValue: rawLevel.load(ordering: .acquiring)) ?? .normal }
 
   /// The number of observers.
   package var observers: Int { state.withLock { $0.observers.count } }
@@ -222,8 +224,8 @@ public final class LoadPriority: Sendable {
   /// It returns after all observers were called in the order of registration.
   public func raise(to level: Level) {
     let observers: [UInt64: @Sendable (Level) -> Void] = state.withLock { state in
-      guard level > state.level else { return [:] }
-      state.level = level
+      guard level > self.level else { return [:] }
+      rawLevel.store(level.rawValue, ordering: .releasing)
       return state.observers
     }
     for (_, observer) in observers.sorted(by: { $0.key < $1.key }) { observer(level) }

@@ -55,8 +55,6 @@ final class Flights: Sendable {
     var open: [FlightKey: any AnyFlight] = [:]
     /// All flights whose work has not ended.
     var running: [ObjectIdentifier: any AnyFlight] = [:]
-    /// The number of ``open`` flights into the durable store alone.
-    var storing = 0
     /// The numbers of running revalidations in the background, by the host that they ask.
     var revalidations: [String: Int] = [:]
     /// The resources that callers are looking up, and whether work for the resource has ended in the meantime.
@@ -77,6 +75,8 @@ final class Flights: Sendable {
   private let state = Lock(State())
   private let invalidations: InvalidationLog
   private let ended = Atomic<Int>(0)
+  /// The number of open flights into the durable store alone. It changes under the lock.
+  private let storing = Atomic<Int>(0)
   /// Twice the number of running loads, plus 1 if the manager accepts no more.
   private let loads = Atomic<Int>(0)
 
@@ -267,7 +267,7 @@ final class Flights: Sendable {
       self, key, of: resource, id: id, number: state.last, logPosition: invalidations.current, priority: priority,
       representation: representation, isRetired: isClosed, first: needs)
     if let key {
-      if key.isStore, state.open[key] == nil { state.storing += 1 }
+      if key.isStore, state.open[key] == nil { storing.add(1, ordering: .releasing) }
       // An assignment would keep the key of the former flight, and the end of this one would release the former load under the
       // lock. The former flight still runs, and has the key too.
       if let index = state.open.index(forKey: key) { state.open.remove(at: index) }
@@ -278,7 +278,7 @@ final class Flights: Sendable {
   }
 
   /// Whether the only destination of an open flight is the durable store.
-  var isStoring: Bool { state.withLock { $0.storing > 0 } }
+  var isStoring: Bool { storing.load(ordering: .acquiring) > 0 }
 
   // MARK: Ending
 
@@ -294,7 +294,7 @@ final class Flights: Sendable {
     }
     guard let key = flight.key, let index = state.open.index(forKey: key), state.open[index].value === flight else { return }
     state.open.remove(at: index)
-    if key.isStore { state.storing -= 1 }
+    if key.isStore { storing.subtract(1, ordering: .releasing) }
   }
 
   /// Closes and removes a flight whose work has ended.
@@ -312,7 +312,7 @@ final class Flights: Sendable {
   func closeToOthers() {
     state.withLock { state in
       state.open = state.open.filter { $0.key.resource == nil }
-      state.storing = 0
+      storing.store(0, ordering: .releasing)
     }
   }
 

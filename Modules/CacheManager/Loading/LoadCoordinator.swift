@@ -1,5 +1,6 @@
 internal import CacheCore
 internal import HTTPTypes
+internal import Synchronization
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -15,6 +16,8 @@ final class LoadCoordinator: Sendable {
   let flights: Flights
   /// The prefetchers with waiting items.
   let prefetches = Lock<[ObjectIdentifier: PrefetchQueue]>([:])
+  /// Whether ``prefetches`` has any. It changes under that lock.
+  let hasPrefetches = Atomic(false)
   /// The partial files of loads into files.
   let parts = OpenParts()
   /// Coalesces the requests of `respond(to:)`.

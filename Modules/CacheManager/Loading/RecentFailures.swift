@@ -1,4 +1,5 @@
 internal import CacheCore
+internal import Synchronization
 
 /// The latest failures of loads whose policy has an interval (`LoadPolicy.revalidate(atMostEvery:)`). A failed request counts as
 /// one request of the interval, although it has stored nothing.
@@ -45,11 +46,13 @@ final class RecentFailures: Sendable {
   static let minimumCount = 1_000
 
   private let failures = Lock<[Subject: Failure]>([:])
+  /// Whether there may be a failure. Usually there is none, and the lock is not needed.
+  private let hasFailures = Atomic(false)
 
   /// Returns the error of the latest request, unless a request may be sent: its interval has passed, it was not received, or the
   /// resource was removed in the meantime. The delay of `Retry-After` has become shorter since then.
   func error(of load: ResolvedRequest) -> CacheError? {
-    guard case .revalidate(let interval?, _) = load.policy, !failures.withLock({ $0.isEmpty }) else { return nil }
+    guard case .revalidate(let interval?, _) = load.policy, hasFailures.load(ordering: .acquiring) else { return nil }
     let subject = Subject(load)
     guard let failure = failures.withLock({ $0[subject] }), load.clock.uptime - failure.uptime < interval,
       !load.invalidations.mayHaveMatched(load.settings.resource, since: failure.logPosition)
@@ -63,9 +66,12 @@ final class RecentFailures: Sendable {
     case .failure(let error): note(error, of: load)
     case .success(let outcome):
       if let error = outcome.fallbackReason { return note(error, of: load) }
-      guard outcome.source != .memory, outcome.source != .disk, !failures.withLock({ $0.isEmpty }) else { return }
+      guard outcome.source != .memory, outcome.source != .disk, hasFailures.load(ordering: .acquiring) else { return }
       let subject = Subject(load)
-      _ = failures.withLock { $0.removeValue(forKey: subject) }
+      failures.withLock { failures in
+        failures[subject] = nil
+        if failures.isEmpty { hasFailures.store(false, ordering: .releasing) }
+      }
     }
   }
 
@@ -76,6 +82,7 @@ final class RecentFailures: Sendable {
     let subject = Subject(load)
     failures.withLock { failures in
       failures[subject] = failure
+      hasFailures.store(true, ordering: .releasing)
       guard failures.count >= 2 * Self.minimumCount else { return }
       let oldest = failures.sorted { $0.value.uptime < $1.value.uptime }.prefix(Self.minimumCount)
       for (subject, _) in oldest { failures[subject] = nil }

@@ -1,5 +1,6 @@
 internal import CacheCore
 internal import HTTPTypes
+internal import Synchronization
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -290,7 +291,10 @@ final class PrefetchQueue: Sendable {
       let (before, wasWaiting) = (state.progress, !state.waiting.isEmpty)
       let result = body(&state)
       if state.waiting.isEmpty == wasWaiting {
-        core.prefetches.withLock { $0[ObjectIdentifier(self)] = wasWaiting ? nil : self }
+        core.prefetches.withLock { queues in
+          queues[ObjectIdentifier(self)] = wasWaiting ? nil : self
+          core.hasPrefetches.store(!queues.isEmpty, ordering: .releasing)
+        }
       }
       let check = beginCheck(&state)
       guard state.progress != before else { return (result, check) }
@@ -339,11 +343,10 @@ final class PrefetchQueue: Sendable {
 extension LoadCoordinator {
   /// Makes the waiting prefetches of a load's resource as urgent as the load.
   func raisePrefetches(of load: ResolvedRequest, to level: LoadPriority.Level) {
-    let queues = prefetches.withLock { Array($0.values) }
-    // Usually no prefetch waits, and the key is not needed.
-    guard !queues.isEmpty else { return }
+    // Usually no prefetch waits.
+    guard hasPrefetches.load(ordering: .acquiring) else { return }
     let key = load.resourceKey
-    for queue in queues { queue.raise(key, to: level) }
+    for queue in prefetches.withLock({ Array($0.values) }) { queue.raise(key, to: level) }
   }
 }
 

@@ -1,4 +1,5 @@
 internal import CacheCore
+internal import Synchronization
 
 /// The log of all removals and purges, and of the resources that unsafe requests made outdated. A load that began before such an
 /// event cannot bring the responses back.
@@ -76,6 +77,7 @@ final class InvalidationLog: Sendable {
   static let resourceMemory = 1 << 15
 
   private let state = Lock(State())
+  private let count = Atomic<Int>(0)
 
   /// Whether any load has requested a transform whose values can be stored. Until then, new responses do not look for outdated
   /// transforms. Such transforms would come from another program or an earlier run, and are misses.
@@ -83,7 +85,9 @@ final class InvalidationLog: Sendable {
 
   func noteTransforms() { state.withLock { $0.hasSeenTransforms = true } }
 
-  var current: Int { state.withLock { $0.count } }
+  /// The latest count. Most queries need nothing else, so it is read without the lock. A removal follows its event, and the lock
+  /// of the memory store orders both with a response that is stored there at the same time.
+  var current: Int { count.load(ordering: .acquiring) }
 
   private static func hash(of resource: String) -> Int { CacheKey(resource: resource).fingerprint }
 
@@ -92,7 +96,7 @@ final class InvalidationLog: Sendable {
   /// Records a purge, before anything is removed.
   func advance(with purge: Purge) {
     let hash = purge.resource.map(Self.hash)
-    state.withLock { state in
+    change { state in
       if let hash { state.record(hash, purge.mode) } else { state.add(purge) }
     }
   }
@@ -100,7 +104,7 @@ final class InvalidationLog: Sendable {
   /// Records the removal of a resource, also by an unsafe request that has changed the resource (RFC 9111 §4.4).
   func advance(removing resource: String) {
     let hash = Self.hash(of: resource)
-    state.withLock { $0.record(hash, .hard) }
+    change { $0.record(hash, .hard) }
   }
 
   /// Records that entries of a resource have left the durable store. What was read from it before is not put into memory.
@@ -108,8 +112,15 @@ final class InvalidationLog: Sendable {
   /// - Parameter resource: The resource, or `nil` for any resource.
   func advance(afterRemovalOf resource: String?) {
     let hash = resource.map(Self.hash)
-    state.withLock { state in
+    change { state in
       if let hash { state.record(hash, nil) } else { state.generalRemoval = state.next() }
+    }
+  }
+
+  private func change(_ body: (inout State) -> Void) {
+    state.withLock { state in
+      body(&state)
+      count.store(state.count, ordering: .releasing)
     }
   }
 
