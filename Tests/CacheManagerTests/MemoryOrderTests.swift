@@ -16,7 +16,7 @@ private final class InterruptedMemory: MemoryStoring {
   }
 
   let id = ComponentID.unique(InterruptedMemory.self)
-  private let base: MemoryCache
+  let base: MemoryCache
   private let next = Lock<Interruption?>(nil)
 
   init(_ base: MemoryCache) { self.base = base }
@@ -87,10 +87,13 @@ private struct HookedValidator: ResponseValidator {
 struct MemoryOrderTests {
   private let memory = InterruptedMemory(MemoryCache(limits: .init(cost: 10 << 20)))
   private let fixture: ManagerFixture
+  /// The time from which the seconds of the responses count.
+  private let start: Timestamp
 
   init() throws {
     let memory = memory
     fixture = try ManagerFixture { ($0.memory, $0.store) = (memory, nil) }
+    start = fixture.clock.now
   }
 
   private func cache() throws -> TieredCache {
@@ -102,14 +105,13 @@ struct MemoryOrderTests {
   private func response(_ text: String, at second: Int, in cache: TieredCache) -> Candidate {
     var head = HTTPResponse(status: .ok)
     head.headerFields[.contentLanguage] = text
-    let now = fixture.clock.now
     var request = cache.request.head
     request.headerFields = [:]
     return Candidate(
       key: CacheKey(resource: cache.resource),
       metadata: StoredMetadata(
-        request: request, response: head, requestTime: now, responseTime: now + .seconds(second), revision: .random(),
-        freshness: Freshness(generatedAt: now, freshUntil: now + .seconds(60))))
+        request: request, response: head, requestTime: start, responseTime: start + .seconds(second), revision: .random(),
+        freshness: Freshness(generatedAt: start, freshUntil: start + .seconds(60))))
   }
 
   /// The body in memory, which must have the metadata of its own response.
@@ -137,7 +139,9 @@ struct MemoryOrderTests {
       let mine = one.response("mine", at: 2, in: cache)
       let second = [.older: 1, .simultaneous: 2][other] ?? 3
       let their = one.response("their", at: second, in: cache)
+      one.fixture.clock.advance(by: .seconds(2))
       one.memory.interrupt(beforeCall: call) {
+        one.fixture.clock.advance(by: .seconds(1))
         let view = other == .fromCaller ? cache.invalidatingEarlierRequests() : cache
         view.storeInMemory(other == .withoutBody ? nil : Data("their".utf8), their, replacing: [])
       }
@@ -186,8 +190,8 @@ struct MemoryOrderTests {
   func callersResponse() async throws {
     let cache = try cache()
     let hook = HookedValidator { [fixture] in
-      fixture.clock.advance(by: .milliseconds(10))
-      cache.storeInMemory(Data("their".utf8), self.response("their", at: 0, in: cache), replacing: [])
+      fixture.clock.advance(by: .seconds(2))
+      cache.storeInMemory(Data("their".utf8), self.response("their", at: 1, in: cache), replacing: [])
     }
     try await fixture.manager.store(
       Data("own".utf8), for: fixture.url, options: RequestOptions { $0.validator = .use(hook) })
@@ -196,23 +200,85 @@ struct MemoryOrderTests {
 
   @Test("an older 304 does not replace the metadata of a later one, or of another body")
   func confirmations() async throws {
+    fixture.clock.advance(by: .seconds(10))
     let cache = try cache()
     let first = response("body", at: 1, in: cache)
     cache.storeInMemory(Data("body".utf8), first, replacing: [])
     func confirm(at second: Int, until end: Int) async {
       var confirmed = first
-      confirmed.metadata.responseTime = fixture.clock.now + .seconds(second)
-      confirmed.metadata.freshness.freshUntil = fixture.clock.now + .seconds(end)
+      confirmed.metadata.responseTime = start + .seconds(second)
+      confirmed.metadata.freshness.freshUntil = start + .seconds(end)
       await cache.confirm(confirmed, TieredCache.Content(body: .none, source: .memory, data: Data("body".utf8)), nil)
     }
     await confirm(at: 3, until: 6_000)
     await confirm(at: 2, until: 1)
     #expect(fixture.manager.cachedInMemory(fixture.url)?.isStale == false)
     let end = memory.entry(for: CacheKey(resource: cache.resource))?.record as? ResponseRecord
-    #expect(end?.freshness.freshUntil == fixture.clock.now + .seconds(6_000))
+    #expect(end?.freshness.freshUntil == start + .seconds(6_000))
 
     cache.storeInMemory(Data("other".utf8), response("other", at: 4, in: cache), replacing: [])
     await confirm(at: 5, until: 6_000)
     #expect(try cached() == "other")
+  }
+
+  @Test("a response whose body is not in memory refuses an earlier one, and no later one")
+  func withoutBody() throws {
+    fixture.clock.advance(by: .seconds(10))
+    let cache = try cache()
+    cache.storeInMemory(nil, response("large", at: 2, in: cache), replacing: [])
+    #expect(!fixture.manager.core.environment.invalidations.mayHaveMatched(cache.resource, since: cache.logPosition))
+    cache.storeInMemory(Data("earlier".utf8), response("earlier", at: 1, in: cache), replacing: [])
+    #expect(try cached() == nil)
+    cache.storeInMemory(Data("later".utf8), response("later", at: 3, in: cache), replacing: [])
+    #expect(try cached() == "later")
+  }
+
+  @Test("a response whose body is not in memory is a miss for every lookup")
+  func lookupsWithoutBody() async throws {
+    let cache = try cache()
+    cache.storeInMemory(Data("former".utf8), response("former", at: 0, in: cache), replacing: [])
+    fixture.clock.advance(by: .seconds(1))
+    cache.storeInMemory(nil, response("large", at: 1, in: cache), replacing: [])
+    #expect(fixture.manager.cachedInMemory(fixture.url) == nil)
+    #expect(try await fixture.manager.lookup(fixture.url) == .miss)
+    #expect(try await fixture.failure(fixture.url, .policy(.cacheOnly)).code == .notCached)
+    fixture.network.respond(to: fixture.url, with: .ok("new", cacheControl: "max-age=600"))
+    #expect(try await fixture.manager.load(fixture.url).text == "new")
+    #expect(fixture.network.conditional == 0)
+  }
+
+  @Test("a load into a file does not prevent a later response from being stored")
+  func fileLoad() async throws {
+    let folder = try DownloadFolder()
+    let (film, image) = (Gate(), Gate())
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", cacheControl: "max-age=600").bodyHeld(by: film),
+      .ok("new", cacheControl: "max-age=600").bodyHeld(by: image))
+    let older = Task { try await fixture.manager.load(fixture.url, to: folder.file()) }
+    await film.arrived()
+    fixture.clock.advance(by: .milliseconds(10))
+    let newer = Task { try await fixture.manager.load(fixture.url, options: .policy(.reload)).text }
+    await image.arrived()
+    film.open()
+    _ = try await older.value
+    image.open()
+    #expect(try await newer.value == "new")
+    #expect(fixture.manager.cachedInMemory(fixture.url)?.text == "new")
+  }
+
+  @Test("a load that may not write to memory outdates an earlier response")
+  func withoutWriting() async throws {
+    let gate = Gate()
+    fixture.network.respond(
+      to: fixture.url, with: .ok("old", cacheControl: "max-age=600").bodyHeld(by: gate), .ok("new", cacheControl: "max-age=600"))
+    let older = Task { try await fixture.manager.load(fixture.url).text }
+    await gate.arrived()
+    fixture.clock.advance(by: .milliseconds(10))
+    let options = RequestOptions { ($0.policy, $0.writes) = (.reload, []) }
+    #expect(try await fixture.manager.load(fixture.url, options: options).text == "new")
+    #expect(fixture.manager.cachedInMemory(fixture.url) == nil)
+    gate.open()
+    #expect(try await older.value == "old")
+    #expect(fixture.manager.cachedInMemory(fixture.url) == nil)
   }
 }

@@ -58,7 +58,9 @@ extension TieredCache {
   ) {
     guard let memory = writableMemory else { return }
     let key = candidate.key
-    guard request.destination.includesMemory else { return correct(memory, candidate, if: isAllowed) }
+    guard request.destination.includesMemory else {
+      return recordAlone(candidate, in: memory) { $0 != nil && isAllowed($0) }
+    }
     guard let record = memory.record(candidate.metadata, key, by: request.validator, if: isAllowed) else { return }
     // The value of a transform is found by the metadata, even without the original.
     guard let data, request.cachesOriginal || !request.isResult(candidate.metadata.response) else {
@@ -69,10 +71,9 @@ extension TieredCache {
     }
   }
 
-  /// Updates the metadata in memory of a response whose bytes are not stored there.
-  private func correct(_ memory: MemoryTier, _ candidate: Candidate, if isAllowed: (StoredMetadata?) -> Bool) {
-    let key = candidate.key
-    guard memory.record(candidate.metadata, key, by: request.validator, if: { $0 != nil && isAllowed($0) }) != nil else { return }
+  /// Records the metadata of a response whose bytes are not stored in memory.
+  private func recordAlone(_ candidate: Candidate, in memory: MemoryTier, if isAllowed: (StoredMetadata?) -> Bool) {
+    guard memory.record(candidate.metadata, candidate.key, by: request.validator, if: isAllowed) != nil else { return }
     removeFormerBytes(memory, candidate)
   }
 
@@ -90,15 +91,17 @@ extension TieredCache {
   }
 
   private func storeNew(_ data: Data?, _ candidate: Candidate) {
-    if data != nil {
-      // A removal is in the log before it reaches memory, so a response that is removed now is refused here or removed there.
-      storeInMemory(data, candidate) { _ in
-        request.invalidations.outcome(for: candidate.key, candidate.metadata, since: logPosition) != .hard
-      }
+    // A removal is in the log before it reaches memory, so a response that is removed now is refused here or removed there.
+    let isAllowed = { (_: StoredMetadata?) in
+      request.invalidations.outcome(for: candidate.key, candidate.metadata, since: logPosition) != .hard
+    }
+    if let data, writableMemory != nil {
+      storeInMemory(data, candidate, if: isAllowed)
+    } else if request.store == nil {
+      // Without a durable store, the metadata in memory refuses earlier responses. Lookups ignore it without its body.
+      if let memory = request.memory { recordAlone(candidate, in: MemoryTier(store: memory), if: isAllowed) }
     } else if let memory = writableMemory {
-      // Memory alone has nothing that would refuse an earlier response, so the log does.
-      if request.store == nil { request.invalidations.advance(removing: resource) }
-      correct(memory, candidate) { _ in true }
+      recordAlone(candidate, in: memory) { $0 != nil && isAllowed($0) }
     }
   }
 
