@@ -36,7 +36,7 @@ struct ConfirmationRaceTests {
       let tier = MemoryTier(store: store)
       guard var metadata = tier.index(of: resource)?.metadata(of: "") else { return }
       (metadata.revision, metadata.responseTime) = (.random(), clock.now)
-      let record = tier.record(metadata, key, by: nil) { _ in true }
+      let record = tier.record(metadata, key, by: nil, clock) { _ in true }
       #expect(record != nil)
     }
     #expect(try await fixture.manager.load(fixture.url).source == .network)

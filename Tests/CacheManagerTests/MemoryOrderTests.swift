@@ -281,4 +281,14 @@ struct MemoryOrderTests {
     #expect(try await older.value == "old")
     #expect(fixture.manager.cachedInMemory(fixture.url) == nil)
   }
+
+  @Test("after the clock was set back, a new response replaces the old one", arguments: [false, true])
+  func clockSetBack(isListed: Bool) async throws {
+    let cache = try cache()
+    cache.storeInMemory(Data("old".utf8), response("old", at: 0, in: cache), replacing: [])
+    if !isListed { MemoryTier(store: memory).forget("", of: cache.resource) { _ in true } }
+    fixture.clock.advance(by: .seconds(-3_600))
+    cache.storeInMemory(Data("new".utf8), response("new", at: -3_600, in: cache), replacing: [])
+    #expect(try cached() == "new")
+  }
 }

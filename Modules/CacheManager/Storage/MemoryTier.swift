@@ -58,20 +58,45 @@ struct MemoryTier: Sendable {
   /// - Parameters:
   ///   - key: The key of the response.
   ///   - validator: The validator that has accepted the response.
+  ///   - clock: The clock of the responses' times.
   ///   - isAllowed: Called with the current metadata in memory, or with `nil` if there is none.
   /// - Returns: The record of this metadata, or `nil` if memory does not have it.
   func record(
-    _ metadata: StoredMetadata, _ key: CacheKey, by validator: (any ResponseValidator)?, if isAllowed: (StoredMetadata?) -> Bool
+    _ metadata: StoredMetadata, _ key: CacheKey, by validator: (any ResponseValidator)?, _ clock: any CacheClock,
+    if isAllowed: (StoredMetadata?) -> Bool
   ) -> ResponseRecord? {
     let record = ResponseRecord(metadata, key, by: validator)
-    let isRecorded = change(key.resource) { index in
-      let known = index.metadata(of: key.variant)
-      if let known, known.responseTime > metadata.responseTime { return false }
-      guard isAllowed(known) else { return false }
-      index.put(record)
-      return true
+    let isRecorded = replacing(responsesUntil: metadata.responseTime, clock) { mayReplace in
+      change(key.resource) { index in
+        let known = index.metadata(of: key.variant)
+        guard mayReplace(known), isAllowed(known) else { return false }
+        index.put(record)
+        return true
+      }
     }
     return isRecorded ? record : nil
+  }
+
+  /// Runs a step that must not replace a later response. If that response has a time in the future, the time comes from before
+  /// the clock was set back and says nothing about the order. The step is then repeated, and may replace that response.
+  ///
+  /// The clock is read after the step: a response that arrives after an earlier reading would count as one of the future.
+  ///
+  /// - Parameter step: Receives whether it may replace a response, and returns whether it has stored the new one.
+  private func replacing(
+    responsesUntil time: Timestamp, _ clock: any CacheClock, _ step: ((StoredMetadata?) -> Bool) -> Bool
+  ) -> Bool {
+    var future: Timestamp?
+    while true {
+      var later: Timestamp?
+      let isStored = step { known in
+        guard let known, known.responseTime > time, known.responseTime != future else { return true }
+        later = known.responseTime
+        return false
+      }
+      guard let later, later > clock.now else { return isStored }
+      future = later
+    }
   }
 
   /// Removes a variant from the index if `matches` accepts its metadata.
@@ -134,17 +159,19 @@ struct MemoryTier: Sendable {
 
   /// Inserts a value in one step, unless memory has the value of a later response under the key.
   @discardableResult
-  func insert<Value: Sendable>(_ value: Value, cost: Int, of key: CacheKey, in record: ResponseRecord) -> Bool {
+  func insert<Value: Sendable>(
+    _ value: Value, cost: Int, of key: CacheKey, in record: ResponseRecord, _ clock: any CacheClock
+  ) -> Bool {
     // The cost comes from a caller's transform, so it can be any number.
     let (sum, overflow) = max(0, cost).addingReportingOverflow(256 + key.resource.utf8.count)
     let entry = MemoryEntry(
       value, cost: overflow ? .max : sum, revision: record.revision, expiration: record.metadata.memoryExpiration,
       record: record)
-    return store.update(key) { known in
-      guard let known = known?.record as? ResponseRecord, known.revision != record.revision,
-        known.metadata.responseTime > record.metadata.responseTime
-      else { return .replace(entry) }
-      return .keep
+    return replacing(responsesUntil: record.metadata.responseTime, clock) { mayReplace in
+      store.update(key) { known in
+        let other = (known?.record as? ResponseRecord).flatMap { $0.revision == record.revision ? nil : $0.metadata }
+        return mayReplace(other) ? .replace(entry) : .keep
+      }
     }
   }
 

@@ -244,7 +244,9 @@ extension TieredCache {
     request.invalidations.advance(afterRemovalOf: resource)
     // A transform's entry has the length of the encoded value, and not that of the original.
     guard candidate.key.transform.isEmpty, let memory = request.memory else { return }
-    _ = MemoryTier(store: memory).record(survivor.metadata, candidate.key, by: request.validator) { $0?.revision == revision }
+    _ = MemoryTier(store: memory).record(survivor.metadata, candidate.key, by: request.validator, request.clock) {
+      $0?.revision == revision
+    }
   }
 }
 

@@ -61,19 +61,20 @@ extension TieredCache {
     guard request.destination.includesMemory else {
       return recordAlone(candidate, in: memory) { $0 != nil && isAllowed($0) }
     }
-    guard let record = memory.record(candidate.metadata, key, by: request.validator, if: isAllowed) else { return }
+    guard let record = memory.record(candidate.metadata, key, by: request.validator, request.clock, if: isAllowed) else { return }
     // The value of a transform is found by the metadata, even without the original.
     guard let data, request.cachesOriginal || !request.isResult(candidate.metadata.response) else {
       return removeFormerBytes(memory, candidate)
     }
-    if memory.insert(data, cost: data.count, of: key, in: record), isNew {
+    if memory.insert(data, cost: data.count, of: key, in: record, request.clock), isNew {
       request.observe(.stored(key: key, layer: .memory, bytes: Int64(data.count), duration: .zero))
     }
   }
 
   /// Records the metadata of a response whose bytes are not stored in memory.
   private func recordAlone(_ candidate: Candidate, in memory: MemoryTier, if isAllowed: (StoredMetadata?) -> Bool) {
-    guard memory.record(candidate.metadata, candidate.key, by: request.validator, if: isAllowed) != nil else { return }
+    guard memory.record(candidate.metadata, candidate.key, by: request.validator, request.clock, if: isAllowed) != nil
+    else { return }
     removeFormerBytes(memory, candidate)
   }
 
@@ -298,7 +299,7 @@ extension TieredCache {
   }
 
   private func updateInMemory(_ candidate: Candidate) {
-    _ = writableMemory?.record(candidate.metadata, candidate.key, by: request.validator) {
+    _ = writableMemory?.record(candidate.metadata, candidate.key, by: request.validator, request.clock) {
       // An entry that is still in memory was not removed.
       $0?.revision == candidate.metadata.revision
     }

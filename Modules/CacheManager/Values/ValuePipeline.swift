@@ -132,7 +132,7 @@ struct ValuePipeline<Value: Sendable>: Sendable {
     guard load.writes.contains(.memory), outcome.isShareable, let tier = load.memory.map(MemoryTier.init),
       let record = tier.index(of: key.resource)?.records.first(where: { $0.metadata.revision == outcome.metadata.revision })
     else { return }
-    tier.insert(value, cost: transform.cost(value), of: key, in: record)
+    tier.insert(value, cost: transform.cost(value), of: key, in: record, load.clock)
   }
 
   // MARK: Making values
