@@ -291,4 +291,27 @@ struct MemoryOrderTests {
     cache.storeInMemory(Data("new".utf8), response("new", at: -3_600, in: cache), replacing: [])
     #expect(try cached() == "new")
   }
+
+  @Test("a response that is stored during a soft purge is never fresh in memory after the purge", arguments: 1...2)
+  func softPurge(call: Int) throws {
+    let cache = try cache()
+    let freshness = Lock<[Bool]>([])
+    // The store is the one without interruptions.
+    let (tier, now) = (MemoryTier(store: memory.base), fixture.clock.now)
+    @Sendable func watch() {
+      memory.interrupt(beforeCall: 1) {
+        let metadata = tier.index(of: cache.resource)?.metadata(of: "")
+        if let metadata { freshness.withLock { $0.append(metadata.freshness.isFresh(at: now)) } }
+        watch()
+      }
+    }
+    memory.interrupt(beforeCall: call) { [fixture] in
+      fixture.manager.core.environment.invalidations.advance(with: .everythingSoft)
+      #expect(throws: Never.self) { _ = try tier.purge(.everythingSoft, at: now) }
+      watch()
+    }
+    cache.storeInMemory(Data("mine".utf8), response("mine", at: 0, in: cache), replacing: [])
+    #expect(freshness.withLock { !$0.isEmpty && !$0.contains(true) })
+    #expect(fixture.manager.cachedInMemory(fixture.url) == nil)
+  }
 }

@@ -46,6 +46,27 @@ struct PurgeRaceTests {
     #expect(try await fixture.manager.load(fixture.url).text == "new")
   }
 
+  @Test("a 304 that is stored on disk during a soft purge does not make the response in memory fresh again")
+  func softPurgeDuringConfirmation() async throws {
+    let (fixture, store) = try ManagerFixture.held { $0.waitForStores() }
+    fixture.network.respond(
+      to: fixture.url, with: .ok("body", etag: "\"1\"", cacheControl: "max-age=600"), .notModified(cacheControl: "max-age=600"))
+    _ = try await fixture.manager.load(fixture.url)
+    let confirmation = store.hold(.metadata)
+    let late = Task { try await fixture.manager.load(fixture.url, options: .policy(.revalidate())).text }
+    await confirmation.arrived()
+
+    try await fixture.manager.purge(.url(fixture.url), .soft)
+    let settling = store.hold(.metadata)
+    confirmation.open()
+    await settling.arrived()
+
+    #expect(fixture.manager.cachedInMemory(fixture.url) == nil)
+    settling.open()
+    #expect(try await late.value == "body")
+    #expect(fixture.manager.cachedInMemory(fixture.url) == nil)
+  }
+
   @Test("a response that was requested before a soft purge is stored as a stale one", arguments: LoadMethod.allCases)
   func soft(_ method: LoadMethod) async throws {
     let fixture = try ManagerFixture()

@@ -301,7 +301,7 @@ final class RecordingBody: ResourceBody.Source {
         throw .slowStore
       } else {
         recording.metadata = complete.metadata
-        if ticket?.isSuperseded != true { cache.storeEarly(ending.data, complete) }
+        if ticket?.isSuperseded != true { cache.storeNew(ending.data, complete) }
         // The body is in memory, so coalesced requests need not wait for the disk.
         if ending.data != nil { ending.leader?.stored(complete, status: nil) }
       }

@@ -214,6 +214,27 @@ extension TieredCache {
     return candidate.surviving(purge, at: request.clock.now)
   }
 
+  /// Records the metadata of a response in memory, unchanged or stale after the purges since the load began.
+  ///
+  /// A purge is in the log before it reaches memory. One that the step does not see in the log therefore finds the record. If the
+  /// step sees another one than before, it is repeated. This ends, because the effect only grows.
+  ///
+  /// - Parameter isAllowed: Called with the current metadata in memory.
+  /// - Returns: The record, or `nil` if memory does not have it.
+  func record(_ candidate: Candidate, in memory: MemoryTier, if isAllowed: (StoredMetadata?) -> Bool) -> ResponseRecord? {
+    let (log, key, metadata) = (request.invalidations, candidate.key, candidate.metadata)
+    while true {
+      let purge = log.outcome(for: key, metadata, since: logPosition)
+      guard let survivor = purge.map({ candidate.surviving($0, at: request.clock.now) }) ?? candidate else { return nil }
+      var isPurged = false
+      let record = memory.record(survivor.metadata, key, by: request.validator, request.clock) {
+        isPurged = log.outcome(for: key, metadata, since: logPosition) != purge
+        return !isPurged && isAllowed($0)
+      }
+      if !isPurged { return record }
+    }
+  }
+
   /// Applies a purge that ran while a response was being stored. The purge could not find the response yet.
   ///
   /// The disk comes first. Then the count of the log rises, so that a load that read the disk earlier does not put the response

@@ -61,7 +61,7 @@ extension TieredCache {
     guard request.destination.includesMemory else {
       return recordAlone(candidate, in: memory) { $0 != nil && isAllowed($0) }
     }
-    guard let record = memory.record(candidate.metadata, key, by: request.validator, request.clock, if: isAllowed) else { return }
+    guard let record = record(candidate, in: memory, if: isAllowed) else { return }
     // The value of a transform is found by the metadata, even without the original.
     guard let data, request.cachesOriginal || !request.isResult(candidate.metadata.response) else {
       return removeFormerBytes(memory, candidate)
@@ -73,9 +73,7 @@ extension TieredCache {
 
   /// Records the metadata of a response whose bytes are not stored in memory.
   private func recordAlone(_ candidate: Candidate, in memory: MemoryTier, if isAllowed: (StoredMetadata?) -> Bool) {
-    guard memory.record(candidate.metadata, candidate.key, by: request.validator, request.clock, if: isAllowed) != nil
-    else { return }
-    removeFormerBytes(memory, candidate)
+    if record(candidate, in: memory, if: isAllowed) != nil { removeFormerBytes(memory, candidate) }
   }
 
   /// Removes the bytes of an earlier response, which no lookup finds any more.
@@ -84,25 +82,17 @@ extension TieredCache {
     memory.store.remove(candidate.key, ifRevision: former)
   }
 
-  /// Puts a new response into memory before a slow durable store has committed it, so that the next request need not wait.
+  /// Puts a new response into memory, even before a slow durable store has committed it, so that the next request need not wait.
   ///
   /// - Parameter data: The body, or `nil` if memory does not accept it. The earlier response is then removed from memory.
-  func storeEarly(_ data: Data?, _ candidate: Candidate) {
-    if let survivor = surviving(candidate) { storeNew(data, survivor) }
-  }
-
-  private func storeNew(_ data: Data?, _ candidate: Candidate) {
-    // A removal is in the log before it reaches memory, so a response that is removed now is refused here or removed there.
-    let isAllowed = { (_: StoredMetadata?) in
-      request.invalidations.outcome(for: candidate.key, candidate.metadata, since: logPosition) != .hard
-    }
+  func storeNew(_ data: Data?, _ candidate: Candidate) {
     if let data, writableMemory != nil {
-      storeInMemory(data, candidate, if: isAllowed)
+      storeInMemory(data, candidate) { _ in true }
     } else if request.store == nil {
       // Without a durable store, the metadata in memory refuses earlier responses. Lookups ignore it without its body.
-      if let memory = request.memory { recordAlone(candidate, in: MemoryTier(store: memory), if: isAllowed) }
+      if let memory = request.memory { recordAlone(candidate, in: MemoryTier(store: memory)) { _ in true } }
     } else if let memory = writableMemory {
-      recordAlone(candidate, in: memory) { $0 != nil && isAllowed($0) }
+      recordAlone(candidate, in: memory) { $0 != nil }
     }
   }
 
@@ -157,9 +147,8 @@ extension TieredCache {
   }
 
   private func replaceInMemory(_ data: Data?, _ candidate: Candidate) {
-    let survivor = surviving(candidate)
-    if let survivor { storeNew(data, survivor) }
-    if writableMemory == nil || survivor == nil, let other = request.memory {
+    storeNew(data, candidate)
+    if writableMemory == nil || surviving(candidate) == nil, let other = request.memory {
       let now = request.clock.now
       MemoryTier(store: other).forget(candidate.key.variant, of: resource) {
         $0.revision != candidate.metadata.revision && !$0.isLater(than: candidate.metadata, at: now)
@@ -299,10 +288,8 @@ extension TieredCache {
   }
 
   private func updateInMemory(_ candidate: Candidate) {
-    _ = writableMemory?.record(candidate.metadata, candidate.key, by: request.validator, request.clock) {
-      // An entry that is still in memory was not removed.
-      $0?.revision == candidate.metadata.revision
-    }
+    guard let memory = writableMemory else { return }
+    _ = record(candidate, in: memory) { $0?.revision == candidate.metadata.revision }
   }
 
   /// Removes responses that another one has replaced, from every layer.
