@@ -139,7 +139,8 @@ extension TieredCache {
   /// Like ``store(_:_:_:isOnDisk:replacing:known:)``, for a request without a durable store.
   ///
   /// It needs no order: each of its steps leaves a later response in memory as it is. Of responses that arrived at the same time,
-  /// the last one to be stored remains. A body is used only with the metadata of its own response.
+  /// one that is stored after another replaces it. If their steps overlap, perhaps neither is found. A body is used only with the
+  /// metadata of its own response.
   func storeInMemory(_ data: Data?, _ candidate: Candidate, replacing outdated: [Candidate]) {
     replaceInMemory(data, candidate)
     if !outdated.isEmpty { forgetInMemory(outdated.filter { $0.key != candidate.key }) }
