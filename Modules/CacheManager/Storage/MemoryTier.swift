@@ -114,8 +114,8 @@ struct MemoryTier: Sendable {
   /// The record is confirmed at the position to which this change advances the epoch, unless another change has advanced it since
   /// this one began. Every change, removal and purge is visible before it advances the epoch, and advances it before it returns.
   /// One that advanced the epoch before this change began is therefore in the index that this change has read. One that advances
-  /// it later ends the confirmation before it returns. If two changes overlap, the second to advance the epoch confirms no record.
-  /// If the store evicts the index, its record is not outdated, and the next change advances the epoch all the same.
+  /// it later ends the confirmation before it returns. If two changes overlap, the second to advance the epoch confirms no
+  /// record. If the store evicts the index, its record is not outdated, and the next change advances the epoch all the same.
   ///
   /// - Returns: Whether memory now has the index that `change` made.
   func change(_ resource: String, _ change: (inout VariantIndex) -> Bool) -> Bool {

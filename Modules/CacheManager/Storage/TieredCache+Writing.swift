@@ -89,8 +89,10 @@ extension TieredCache {
     if let data, writableMemory != nil {
       storeInMemory(data, candidate) { _ in true }
     } else if request.store == nil {
-      // Without a durable store, the metadata in memory refuses earlier responses. Lookups ignore it without its body.
-      if let memory = request.memory { recordAlone(candidate, in: MemoryTier(store: memory)) { _ in true } }
+      // Without a durable store, the metadata in memory refuses earlier responses. Lookups ignore it without its body. The
+      // response of a request that may not write to memory replaces one that is there, and leaves nothing if there is none.
+      let mayAdd = writableMemory != nil
+      if let memory = request.memory { recordAlone(candidate, in: MemoryTier(store: memory)) { $0 != nil || mayAdd } }
     } else if let memory = writableMemory {
       recordAlone(candidate, in: memory) { $0 != nil }
     }
