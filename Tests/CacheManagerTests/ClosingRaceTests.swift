@@ -76,9 +76,10 @@ final class ClosingRaceTests: Sendable {
   func satisfied() async throws {
     let load = try ResolvedRequest(ResourceRequest(fixture.url), fixture.manager.core)
     let (waiter, _) = try #require(flights.join(.bytes(CoalescingKey(load)), load, WaiterNeeds<Flights.Done>()))
-    let gate = Gate()
-    waiter.flight.start { flight in
+    let (gate, end) = (Gate(), Gate(isOpen: true))
+    waiter.flight.start { _ in
       await gate.pass()
+      await end.pass()
       return .failure(.cancelled)
     }
     await gate.arrived()
@@ -87,7 +88,7 @@ final class ClosingRaceTests: Sendable {
     let event = await waiter.next()
     #expect({ if case .ended(.output) = event { true } else { false } }())
     // The gate is closed, so only a cancellation ends the work.
-    await flights.close()
+    try await Turns.until(limit: 10_000) { end.arrivals > 0 }
   }
 
   @Test("a load whose flight was replaced ends its work although the other flight runs on")
