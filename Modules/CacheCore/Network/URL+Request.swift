@@ -98,7 +98,8 @@ extension HTTPRequest {
     // The bytes, because servers also send paths that are not UTF-8.
     let bytes = reference.withUnsafeBytesOfValue { Array($0) }
     guard let url = absoluteURL.flatMap({ URL(encoding: bytes, relativeTo: $0) }) else { return nil }
-    return try? HTTPRequest(resource: url.absoluteURL)
+    // Foundation leaves the dot segments of a reference with an authority.
+    return try? HTTPRequest(resource: url.absoluteURL.standardized)
   }
 
   /// The URL of the request, or `nil` if the request has no scheme, no path or an invalid authority.
