@@ -68,9 +68,11 @@ final class RecentFailures: Sendable {
       if let error = outcome.fallbackReason { return note(error, of: load) }
       guard outcome.source != .memory, outcome.source != .disk, hasFailures.load(ordering: .acquiring) else { return }
       let subject = Subject(load)
-      failures.withLock { failures in
-        failures[subject] = nil
+      // The error may hold the last reference to a caller's object, so it is released outside the lock.
+      _ = failures.withLock { failures in
+        let former = failures.removeValue(forKey: subject)
         if failures.isEmpty { hasFailures.store(false, ordering: .releasing) }
+        return former
       }
     }
   }
@@ -80,12 +82,14 @@ final class RecentFailures: Sendable {
     guard Self.includes(load), Self.received.contains(error.code) else { return }
     let failure = Failure(error: error, uptime: load.clock.uptime, logPosition: load.invalidations.current)
     let subject = Subject(load)
-    failures.withLock { failures in
-      failures[subject] = failure
+    // The errors that are replaced or forgotten are released outside the lock.
+    _ = failures.withLock { failures -> (Failure?, [Failure]) in
+      let former = failures.updateValue(failure, forKey: subject)
       hasFailures.store(true, ordering: .releasing)
-      guard failures.count >= 2 * Self.minimumCount else { return }
+      guard failures.count >= 2 * Self.minimumCount else { return (former, []) }
       let oldest = failures.sorted { $0.value.uptime < $1.value.uptime }.prefix(Self.minimumCount)
       for (subject, _) in oldest { failures[subject] = nil }
+      return (former, oldest.map(\.value))
     }
   }
 
