@@ -192,6 +192,9 @@ struct CoalescingKey: Hashable, Sendable {
     (self.load, self.purpose, self.fields) = (load, purpose, fields)
     var hasher = Hasher()
     hasher.combine(CacheKey(resource: load.settings.resource).fingerprint)
+    // With a caller's key, the resource does not name the path.
+    var path = load.settings.head.path ?? ""
+    path.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     // The sum does not depend on the order of the fields. Without the values, all requests that differ in one field would have
     // the same hash.
     var sum = 0
@@ -234,6 +237,7 @@ struct CoalescingKey: Hashable, Sendable {
   }
 
   /// Compares two requests. `HTTPRequest`'s own comparison takes three times as long, because it compares field by field.
+  /// `String` compares canonically, so the hash of the bytes decides, as for the resource.
   private static func isSameHead(_ a: HTTPRequest, _ b: HTTPRequest) -> Bool {
     a.path == b.path && a.method == b.method && a.authority == b.authority && a.scheme == b.scheme
       && a.extendedConnectProtocol == b.extendedConnectProtocol && a.headerFields == b.headerFields
