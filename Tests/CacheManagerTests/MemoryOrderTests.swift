@@ -291,6 +291,16 @@ struct MemoryOrderTests {
     #expect(try cached() == "new")
   }
 
+  @Test("after the clock was set back, the order of two responses from before then still counts")
+  func clockSetBackBetween() async throws {
+    let cache = try cache()
+    let older = response("old", at: 10, in: cache)
+    cache.storeInMemory(Data("new".utf8), response("new", at: 20, in: cache), replacing: [])
+    fixture.clock.advance(by: .seconds(-3_600))
+    cache.storeInMemory(Data("old".utf8), older, replacing: [])
+    #expect(try cached() == "new")
+  }
+
   @Test("a response that is stored during a soft purge is never fresh in memory after the purge", arguments: 1...2)
   func softPurge(call: Int) throws {
     let cache = try cache()

@@ -378,14 +378,17 @@ final class RecordingBody: ResourceBody.Source {
 
   /// Whether a later response was stored while this body was read. It may be one of another process, which has no ticket here.
   private func isSuperseded(_ candidate: Candidate) async -> Bool {
-    let (key, now) = (candidate.key, request.clock.now)
+    let key = candidate.key
     let inMemory = request.memory.flatMap { MemoryTier(store: $0).index(of: key.resource)?.metadata(of: key.variant) }
+    // The clock is read after each lookup: a response that arrives after an earlier reading would count as one of the future.
+    var now = request.clock.now
     if inMemory?.isLater(than: candidate.metadata, at: now) == true { return true }
     // Most bodies are read at once. The disk is not read for those.
     guard request.writes.contains(.disk), let store = request.store, now - candidate.metadata.responseTime >= .seconds(1) else {
       return false
     }
     let stored = (try? await store.variants(of: key.resource)) ?? []
+    now = request.clock.now
     return stored.contains { $0.key == key && $0.metadata.isLater(than: candidate.metadata, at: now) }
   }
 }

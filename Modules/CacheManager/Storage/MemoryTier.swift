@@ -94,7 +94,7 @@ struct MemoryTier: Sendable {
         later = known.responseTime
         return false
       }
-      guard let later, later > clock.now else { return isStored }
+      guard let later, case let now = clock.now, later > now, time <= now else { return isStored }
       future = later
     }
   }

@@ -406,10 +406,10 @@ extension TieredCache {
 }
 
 extension StoredMetadata {
-  /// Whether the response arrived later than another one. A time in the future comes from before the clock was set back, and says
-  /// nothing about the order.
+  /// Whether the response arrived later than another one. A time in the future comes from before the clock was set back. It says
+  /// nothing about the order, unless both have such a time.
   func isLater(than other: StoredMetadata, at now: Timestamp) -> Bool {
-    responseTime > other.responseTime && responseTime <= now
+    responseTime > other.responseTime && (responseTime <= now || other.responseTime > now)
   }
 }
 
