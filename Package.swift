@@ -9,100 +9,103 @@ let strict: [SwiftSetting] = [
   .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
-
 /// The privacy manifest is a resource only on Apple platforms. On other platforms a resource bundle would link all of Foundation.
 #if os(macOS)
-let privacyManifest: [Resource] = [.copy("PrivacyInfo.xcprivacy")]
+let privacyManifest: [Resource]? = [.copy("PrivacyInfo.xcprivacy")]
 let withoutPrivacyManifest: [String] = []
 #else
-let privacyManifest: [Resource] = []
+let privacyManifest: [Resource]? = nil
 let withoutPrivacyManifest: [String] = ["PrivacyInfo.xcprivacy"]
 #endif
 
+/// Targets of this package and the product HTTPTypes, with names separated by spaces. A build without the trait compiles none.
+func targets(_ names: String, trait: String? = nil) -> [Target.Dependency] {
+  names.split(separator: " ").map {
+    $0 == "HTTPTypes"
+      ? .product(name: "HTTPTypes", package: "swift-http-types")
+      : .target(name: String($0), condition: trait.flatMap { .when(traits: [$0]) })
+  }
+}
+
+/// Products, with names separated by spaces, of a package that SwiftPM clones only if the trait is enabled.
+func products(_ names: String, of package: String, trait: String) -> [Target.Dependency] {
+  names.split(separator: " ").map { .product(name: String($0), package: package, condition: .when(traits: [trait])) }
+}
+
 /// A module whose folder, target and product have the same name.
+///
+/// - Parameter readsFileStatus: Whether it reads the status of files, which Apple's privacy manifest must declare.
 func module(
-  _ name: String, _ dependencies: [Target.Dependency] = [], exclude: [String] = [], resources: [Resource] = []
+  _ group: String, _ name: String, _ names: String, _ others: [Target.Dependency] = [], readsFileStatus: Bool = false
 ) -> Target {
   .target(
-    name: name, dependencies: dependencies, path: "Modules/\(name)", exclude: exclude,
-    resources: resources.isEmpty ? nil : resources, swiftSettings: strict)
+    name: name, dependencies: targets(names) + others, path: "Modules/\(group)/\(name)",
+    exclude: readsFileStatus ? withoutPrivacyManifest : [], resources: readsFileStatus ? privacyManifest : nil,
+    swiftSettings: strict)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .testTarget(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: strict)
+func tests(_ group: String, _ name: String, _ names: String, _ others: [Target.Dependency] = []) -> Target {
+  .testTarget(name: name, dependencies: targets(names) + others, path: "Tests/\(group)/\(name)", swiftSettings: strict)
 }
 
-/// An example that can use only the public API.
-func example(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+func program(
+  _ path: String, _ name: String, _ names: String, _ others: [Target.Dependency] = [], packageAccess: Bool = true
+) -> Target {
   .executableTarget(
-    name: name, dependencies: dependencies, path: "Examples/\(name)", packageAccess: false, swiftSettings: strict)
+    name: name, dependencies: targets(names) + others, path: path, packageAccess: packageAccess, swiftSettings: strict)
 }
 
-/// A product of a package that SwiftPM clones only if the trait is enabled.
-func product(_ name: String, of package: String, trait: String) -> Target.Dependency {
-  .product(name: name, package: package, condition: .when(traits: [trait]))
+/// A library for tests. No product contains it, so clients do not clone its dependencies.
+func support(_ path: String, _ name: String, _ names: String = "") -> Target {
+  .target(name: name, dependencies: targets(names), path: "Tests/\(path)", swiftSettings: strict)
 }
 
 /// The traits of the tool. Apple platforms have their own URLSession. Elsewhere it ends the process on some valid responses.
 #if os(macOS)
-let toolTraits: Set<String> = ["Origin"]
+let toolTraits: Set<String> = ["Demo"]
 #else
-let toolTraits: Set<String> = ["Origin", "AsyncHTTP"]
+let toolTraits: Set<String> = ["Demo", "AsyncHTTP"]
 #endif
 
 /// libvips, which decodes images on Linux. Apple platforms use ImageIO.
-let vips: Target.Dependency = .target(name: "CVIPS", condition: .when(platforms: [.linux]))
+let vips: Target.Dependency = .target(name: "CEtagereVIPS", condition: .when(platforms: [.linux]))
+let withVIPS: TargetDependencyCondition? = .when(platforms: [.linux], traits: ["VIPS"])
 
 /// OpenCombine, for platforms without Combine.
 let openCombine: Target.Dependency = .product(
   name: "OpenCombine", package: "OpenCombine",
   condition: .when(platforms: [.linux, .android, .windows, .wasi], traits: ["OpenCombine"]))
 
-let zlib: Target.Dependency = .target(name: "CZlib", condition: .when(traits: ["ContentDecoding"]))
+/// The name of zlib's pkg-config file. Apple's SDKs contain zlib without one, and SwiftPM would warn that it is missing.
+#if os(macOS)
+let zlibConfiguration: String? = nil
+#else
+let zlibConfiguration: String? = "zlib"
+#endif
 
-/// The dependencies of the programs that run the gateway's server.
-let gatewayCommand: [Target.Dependency] = [
-  product("Logging", of: "swift-log", trait: "Gateway"),
-  product("NIOCore", of: "swift-nio", trait: "Gateway"),
-  product("NIOPosix", of: "swift-nio", trait: "Gateway"),
-  product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
-  product("UnixSignals", of: "swift-service-lifecycle", trait: "Gateway"),
-  product("ArgumentParser", of: "swift-argument-parser", trait: "Gateway"),
+let zlib: Target.Dependency = .target(name: "CEtagereZlib", condition: .when(traits: ["ContentDecoding"]))
+
+/// The default traits: none. Scripts/test sets the variable for the builds of the examples and the benchmarks.
+let defaultTraits: Set<Trait> =
+  Context.environment["ETAGERE_ALL_TRAITS"] == nil ? [] : [.default(enabledTraits: ["All"])]
+
+let libraries = [
+  "CacheCore", "MemoryStore", "DiskStore", "SQLiteStore", "RedisStore", "StoreComposition", "CacheNetworking",
+  "AsyncHTTPNetworking", "CacheTransport", "HTTPServing", "ETagValidation", "ImageCodecs", "CacheManager", "ImageService",
+  "HummingbirdImages", "CacheTesting", "Etagere", "CacheUI", "CacheTelemetry", "CacheCombine", "LoopbackOrigin",
 ]
 
 let package = Package(
   name: "Etagere",
   platforms: [.iOS(.v18), .macOS(.v15), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
-  products: [
-    .library(name: "CacheCore", targets: ["CacheCore"]),
-    .library(name: "MemoryStore", targets: ["MemoryStore"]),
-    .library(name: "DiskStore", targets: ["DiskStore"]),
-    .library(name: "SQLiteStore", targets: ["SQLiteStore"]),
-    .library(name: "RedisStore", targets: ["RedisStore"]),
-    .library(name: "StoreComposition", targets: ["StoreComposition"]),
-    .library(name: "CacheNetworking", targets: ["CacheNetworking"]),
-    .library(name: "AsyncHTTPNetworking", targets: ["AsyncHTTPNetworking"]),
-    .library(name: "CacheTransport", targets: ["CacheTransport"]),
-    .library(name: "ETagValidation", targets: ["ETagValidation"]),
-    .library(name: "ImageCodecs", targets: ["ImageCodecs"]),
-    .library(name: "CacheManager", targets: ["CacheManager"]),
-    .library(name: "ImageService", targets: ["ImageService"]),
-    .library(name: "HummingbirdImages", targets: ["HummingbirdImages"]),
-    .library(name: "CacheTesting", targets: ["CacheTesting"]),
-    .library(name: "Etagere", targets: ["Etagere"]),
-    .library(name: "CacheUI", targets: ["CacheUI"]),
-    .library(name: "CacheTelemetry", targets: ["CacheTelemetry"]),
-    .library(name: "CacheCombine", targets: ["CacheCombine"]),
-    .library(name: "LoopbackOrigin", targets: ["LoopbackOrigin"]),
-    .executable(name: "etagere", targets: ["EtagereTool"]),
-  ],
-  traits: [
+  products: libraries.map { .library(name: $0, targets: [$0]) } + [.executable(name: "etagere-cli", targets: ["EtagereTool"])],
+  traits: defaultTraits.union([
     .trait(name: "Origin", description: "LoopbackOrigin, a programmable HTTP origin for tests (SwiftNIO)"),
     .trait(name: "ContentDecoding", description: "CacheTransport undoes gzip and deflate itself (the system's zlib)"),
     .trait(
       name: "AsyncHTTP", description: "AsyncHTTPNetworking, the engine for servers (async-http-client)",
       enabledTraits: ["ContentDecoding"]),
+    .trait(name: "Server", description: "HTTPServing, the connections of an HTTP server (HummingbirdCore)"),
     .trait(name: "SQLite", description: "SQLiteStore, a store in one database (GRDB, the system's SQLite)"),
     .trait(name: "Redis", description: "RedisStore, a store on Redis or Valkey (SwiftNIO)"),
     .trait(name: "Logging", description: "CacheTelemetry writes a log (swift-log)"),
@@ -110,23 +113,21 @@ let package = Package(
     .trait(name: "Tracing", description: "CacheTelemetry makes spans (swift-distributed-tracing)"),
     .trait(name: "OpenCombine", description: "CacheCombine has publishers where there is no Combine (OpenCombine)"),
     .trait(name: "VIPS", description: "ImageCodecs has an engine on Linux (the system's libvips)"),
+    .trait(name: "Demo", description: "etagere-cli demo alone (swift-argument-parser, SwiftNIO)", enabledTraits: ["Origin"]),
     .trait(
-      name: "Tool", description: "etagere, the command-line tool (swift-argument-parser; on Linux with AsyncHTTP)",
+      name: "Tool", description: "etagere-cli, the command-line tool (swift-argument-parser; on Linux with AsyncHTTP)",
       enabledTraits: toolTraits),
     .trait(
-      name: "Thumbnails", description: "The example Thumbnails, thumbnails of folders and URLs (swift-argument-parser)",
-      enabledTraits: ["AsyncHTTP", "ContentDecoding", "VIPS"]),
-    .trait(
       name: "Service",
-      description: "ImageService, its routes for Hummingbird, and etagere serve (Hummingbird, swift-crypto, swift-configuration)",
-      enabledTraits: ["Tool", "AsyncHTTP", "VIPS", "Metrics"]),
+      description: "ImageService, its Hummingbird routes, and etagere-cli serve (Hummingbird, swift-crypto, swift-configuration)",
+      enabledTraits: ["Tool", "AsyncHTTP", "Server", "VIPS", "Metrics"]),
     .trait(
-      name: "Gateway", description: "The examples Gateway, Gallery and HummingbirdCache (Hummingbird), with all other traits",
+      name: "All", description: "All other traits, for the tests of this package",
       enabledTraits: [
-        "Tool", "Origin", "AsyncHTTP", "ContentDecoding", "SQLite", "Redis", "VIPS", "Thumbnails", "Logging", "Metrics",
-        "Tracing", "OpenCombine", "Service",
+        "Origin", "ContentDecoding", "AsyncHTTP", "Server", "SQLite", "Redis", "Logging", "Metrics", "Tracing", "OpenCombine",
+        "VIPS", "Demo", "Tool", "Service",
       ]),
-  ],
+  ]),
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.81.0"),
@@ -141,336 +142,150 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.9.0"),
     .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.6.0"),
-    .package(url: "https://github.com/apple/swift-nio-extras", from: "1.34.0"),
     .package(url: "https://github.com/apple/swift-crypto", "3.12.0"..<"5.0.0"),
     .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["JSON"]),
   ],
   targets: [
-    .target(name: "CChecksum", path: "Modules/CChecksum"),
-    module("CacheCore", ["CChecksum", httpTypes]),
-    module("MemoryStore", ["CacheCore"]),
-    module(
-      "DiskStore", ["CacheCore", "CChecksum", httpTypes], exclude: withoutPrivacyManifest, resources: privacyManifest),
-    module("SQLiteStore", ["CacheCore", httpTypes, product("GRDB", of: "GRDB.swift", trait: "SQLite")]),
-    module(
-      "RedisStore",
-      [
-        "CacheCore", httpTypes, product("NIOCore", of: "swift-nio", trait: "Redis"),
-        product("NIOPosix", of: "swift-nio", trait: "Redis"),
-        product("NIOSSL", of: "swift-nio-ssl", trait: "Redis"),
-      ]),
-    module("StoreComposition", ["CacheCore", httpTypes]),
-    module("CacheNetworking", ["CacheCore", httpTypes]),
-    module(
-      "AsyncHTTPNetworking",
-      [
-        "CacheCore", httpTypes, product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTP"),
-        product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "AsyncHTTP"),
-        product("NIOCore", of: "swift-nio", trait: "AsyncHTTP"),
-        product("NIOPosix", of: "swift-nio", trait: "AsyncHTTP"),
-        product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP"),
-        product("NIOHPACK", of: "swift-nio-http2", trait: "AsyncHTTP"),
-        product("NIOHTTP2", of: "swift-nio-http2", trait: "AsyncHTTP"),
-        product("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTP"),
-      ]),
+    .target(name: "CEtagereChecksum", path: "Modules/System/CEtagereChecksum"),
     .systemLibrary(
-      name: "CZlib", path: "Modules/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
-    module("CacheTransport", ["CacheCore", zlib, httpTypes]),
-    module("ETagValidation", ["CacheCore", httpTypes]),
+      name: "CEtagereZlib", path: "Modules/System/CEtagereZlib", pkgConfig: zlibConfiguration,
+      providers: [.apt(["zlib1g-dev"])]),
     // The pkg-config file of GObject contains all flags that the headers of libvips need. The file of libvips also contains flags
     // of its codecs, which cause warnings in SwiftPM.
     .systemLibrary(
-      name: "CLibVIPS", path: "Modules/CLibVIPS", pkgConfig: "gobject-2.0",
+      name: "CEtagereLibVIPS", path: "Modules/System/CEtagereLibVIPS", pkgConfig: "gobject-2.0",
       providers: [.apt(["libvips-dev"]), .yum(["vips-devel"])]),
     .target(
-      name: "CVIPS", dependencies: [.target(name: "CLibVIPS", condition: .when(platforms: [.linux], traits: ["VIPS"]))],
-      path: "Modules/CVIPS", cSettings: [.define("ETAGERE_VIPS", .when(platforms: [.linux], traits: ["VIPS"]))],
+      name: "CEtagereVIPS", dependencies: [.target(name: "CEtagereLibVIPS", condition: withVIPS)],
+      path: "Modules/System/CEtagereVIPS",
+      cSettings: [.define("ETAGERE_VIPS", .when(platforms: [.linux], traits: ["VIPS"]))],
       linkerSettings: [.linkedLibrary("vips", .when(platforms: [.linux], traits: ["VIPS"]))]),
-    module("ImageCodecs", ["CacheCore", vips]),
-    module("CacheManager", ["CacheCore", httpTypes]),
+
+    module("Core", "CacheCore", "CEtagereChecksum HTTPTypes", readsFileStatus: true),
+    module("Core", "ETagValidation", "CacheCore HTTPTypes"),
+    module("Core", "CacheManager", "CacheCore HTTPTypes", readsFileStatus: true),
     module(
-      "ImageService",
-      [
-        "CacheCore", "CacheManager", "CacheTransport", "ETagValidation", "ImageCodecs", httpTypes,
-        product("Crypto", of: "swift-crypto", trait: "Service"),
-      ]),
+      "Core", "Etagere",
+      "CacheCore MemoryStore DiskStore CacheNetworking CacheTransport ETagValidation CacheManager ImageCodecs HTTPTypes"),
+
+    module("Stores", "MemoryStore", "CacheCore"),
+    module("Stores", "DiskStore", "CacheCore CEtagereChecksum HTTPTypes", readsFileStatus: true),
     module(
-      "HummingbirdImages",
-      ["ImageService", httpTypes, product("Hummingbird", of: "hummingbird", trait: "Service")]),
-    // No product contains this target: it is the server of etagere serve and of the example Gateway.
+      "Stores", "SQLiteStore", "CacheCore HTTPTypes", products("GRDB", of: "GRDB.swift", trait: "SQLite"), readsFileStatus: true),
     module(
-      "HTTPServing",
-      [
-        "CacheCore", httpTypes, product("HummingbirdCore", of: "hummingbird", trait: "Service"),
-        product("Logging", of: "swift-log", trait: "Service"),
-        product("NIOCore", of: "swift-nio", trait: "Service"),
-        product("NIOPosix", of: "swift-nio", trait: "Service"),
-        product("NIOHTTP1", of: "swift-nio", trait: "Service"),
-        product("NIOExtras", of: "swift-nio-extras", trait: "Service"),
-        product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Service"),
-      ]),
-    // No product contains this target: it is the input and output of etagere and of the example Thumbnails.
-    module("CommandIO", ["CacheCore"]),
-    module("CacheTesting", ["CacheCore", httpTypes]),
+      "Stores", "RedisStore", "CacheCore HTTPTypes",
+      products("NIOCore NIOPosix", of: "swift-nio", trait: "Redis") + products("NIOSSL", of: "swift-nio-ssl", trait: "Redis")),
+    module("Stores", "StoreComposition", "CacheCore HTTPTypes", readsFileStatus: true),
+
+    module("Networking", "CacheNetworking", "CacheCore HTTPTypes"),
+    module("Networking", "CacheTransport", "CacheCore HTTPTypes", [zlib], readsFileStatus: true),
     module(
-      "Etagere",
-      [
-        "CacheCore", "MemoryStore", "DiskStore", "CacheNetworking", "CacheTransport", "ETagValidation", "CacheManager",
-        "ImageCodecs", httpTypes,
-      ]),
-    module("CacheUI", ["Etagere"]),
-    module("CacheCombine", ["CacheManager", "CacheCore", openCombine]),
+      "Networking", "AsyncHTTPNetworking", "CacheCore HTTPTypes",
+      products("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTP")
+        + products("ServiceLifecycle", of: "swift-service-lifecycle", trait: "AsyncHTTP")
+        + products("NIOCore NIOPosix NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP")
+        + products("NIOHPACK NIOHTTP2", of: "swift-nio-http2", trait: "AsyncHTTP")
+        + products("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTP")),
     module(
-      "CacheTelemetry",
-      [
-        "CacheCore", product("Logging", of: "swift-log", trait: "Logging"),
-        product("Metrics", of: "swift-metrics", trait: "Metrics"),
-        product("Tracing", of: "swift-distributed-tracing", trait: "Tracing"),
-      ]),
+      "Networking", "HTTPServing", "CacheCore HTTPTypes",
+      products("HummingbirdCore", of: "hummingbird", trait: "Server") + products("Logging", of: "swift-log", trait: "Server")
+        + products("NIOCore NIOPosix NIOHTTP1", of: "swift-nio", trait: "Server")
+        + products("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Server")),
+
+    module("Images", "ImageCodecs", "CacheCore", [vips]),
     module(
-      "LoopbackOrigin",
-      [
-        "CacheCore", "CacheTesting", httpTypes, product("NIOCore", of: "swift-nio", trait: "Origin"),
-        product("NIOPosix", of: "swift-nio", trait: "Origin"), product("NIOHTTP1", of: "swift-nio", trait: "Origin"),
-      ]),
-    .executableTarget(
-      name: "EtagereTool",
-      dependencies: [
-        "Etagere", "CacheTelemetry", "CommandIO", "AsyncHTTPNetworking", "LoopbackOrigin", "ImageService", "HTTPServing",
-        "RedisStore", "StoreComposition", httpTypes,
-        product("ArgumentParser", of: "swift-argument-parser", trait: "Tool"),
-        product("Configuration", of: "swift-configuration", trait: "Service"),
-        product("Logging", of: "swift-log", trait: "Service"),
-        product("Metrics", of: "swift-metrics", trait: "Service"),
-        product("NIOCore", of: "swift-nio", trait: "Service"),
-        product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Service"),
-        product("UnixSignals", of: "swift-service-lifecycle", trait: "Service"),
-      ],
-      path: "Modules/EtagereTool", swiftSettings: strict),
+      "Images", "ImageService", "CacheCore CacheManager CacheTransport ETagValidation ImageCodecs HTTPTypes",
+      products("Crypto", of: "swift-crypto", trait: "Service")),
+    module("Images", "HummingbirdImages", "ImageService HTTPTypes", products("Hummingbird", of: "hummingbird", trait: "Service")),
 
-    example("MemoryAlone", ["MemoryStore", "CacheCore"]),
-    example("OwnBackend", ["Etagere", "CacheTesting", httpTypes]),
-    example("FolderAsNetwork", ["Etagere", "CacheTesting"]),
-    example("SessionClient", ["CacheNetworking", httpTypes]),
-    example("JSONClient", ["Etagere", "CacheTesting"]),
-    // Its clock uses CacheCore's lock, which is not public.
-    .executableTarget(
-      name: "PhotoList", dependencies: ["CacheUI", "CacheCore", "LoopbackOrigin", httpTypes], path: "Examples/PhotoList",
-      swiftSettings: strict),
+    module("Interfaces", "CacheUI", "Etagere HTTPTypes"),
+    module("Interfaces", "CacheCombine", "CacheManager CacheCore", [openCombine]),
+    module(
+      "Interfaces", "CacheTelemetry", "CacheCore",
+      products("Logging", of: "swift-log", trait: "Logging") + products("Metrics", of: "swift-metrics", trait: "Metrics")
+        + products("Tracing", of: "swift-distributed-tracing", trait: "Tracing")),
 
-    // Without package access, the examples can use only the public API.
-    .target(
-      name: "GatewayServer",
-      dependencies: [
-        "CacheCore", "CacheManager", "MemoryStore", "DiskStore", "ETagValidation", "AsyncHTTPNetworking", "HTTPServing",
-        httpTypes,
-        product("Logging", of: "swift-log", trait: "Gateway"),
-        product("NIOCore", of: "swift-nio", trait: "Gateway"),
-        product("NIOConcurrencyHelpers", of: "swift-nio", trait: "Gateway"),
-        product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
-      ],
-      path: "Examples/GatewayServer", packageAccess: false, swiftSettings: strict),
-    .executableTarget(
-      name: "Gateway",
-      dependencies: ["GatewayServer", "HTTPServing", "ETagValidation"] + gatewayCommand, path: "Examples/Gateway",
-      exclude: ["Dockerfile", "Dockerfile.dockerignore", "compose.yaml"], packageAccess: false, swiftSettings: strict),
-    .executableTarget(
-      name: "HummingbirdCache",
-      dependencies: [
-        "CacheCore", "CacheManager", "MemoryStore", "ETagValidation", "AsyncHTTPNetworking", "LoopbackOrigin", httpTypes,
-        product("Hummingbird", of: "hummingbird", trait: "Gateway"),
-        product("NIOCore", of: "swift-nio", trait: "Gateway"),
-        product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
-      ],
-      path: "Examples/HummingbirdCache", packageAccess: false,
-      // The settings of a usual Hummingbird project: with NonisolatedNonsendingByDefault a middleware would need `@concurrent`.
-      swiftSettings: [.enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("MemberImportVisibility")]),
-    .executableTarget(
-      name: "Gallery",
-      dependencies: ["GatewayServer", "HTTPServing", "CacheCore", "CacheManager", "LoopbackOrigin", httpTypes] + gatewayCommand,
-      path: "Examples/Gallery",
-      resources: [
-        .embedInCode("Page/gallery.html"), .embedInCode("Page/gallery.css"), .embedInCode("Page/gallery.js"),
-      ], packageAccess: false, swiftSettings: strict),
+    module("Testing", "CacheTesting", "CacheCore HTTPTypes"),
+    module(
+      "Testing", "LoopbackOrigin", "CacheCore CacheTesting HTTPTypes",
+      products("NIOCore NIOPosix NIOHTTP1", of: "swift-nio", trait: "Origin")),
 
-    .executableTarget(
-      name: "Thumbnails",
-      dependencies: [
-        "Etagere", "AsyncHTTPNetworking", "CommandIO", httpTypes,
-        product("ArgumentParser", of: "swift-argument-parser", trait: "Thumbnails"),
-      ],
-      path: "Examples/Thumbnails", packageAccess: false, swiftSettings: strict),
+    // No product contains this target: it is the input and output of etagere-cli.
+    module("Tool", "CommandIO", "CacheCore"),
+    program(
+      "Modules/Tool/EtagereTool", "EtagereTool",
+      "Etagere CacheTelemetry CommandIO AsyncHTTPNetworking LoopbackOrigin HTTPTypes",
+      targets("ImageService HTTPServing RedisStore StoreComposition", trait: "Service")
+        + products("ArgumentParser", of: "swift-argument-parser", trait: "Demo")
+        + products("Configuration", of: "swift-configuration", trait: "Service")
+        + products("Logging", of: "swift-log", trait: "Service") + products("Metrics", of: "swift-metrics", trait: "Service")
+        + products("NIOCore", of: "swift-nio", trait: "Service")
+        + products("ServiceLifecycle UnixSignals", of: "swift-service-lifecycle", trait: "Service")),
 
-    // No product contains these targets, so clients do not clone their dependencies.
-    .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
-    .target(
-      name: "CPlainVIPS",
-      dependencies: [.target(name: "CLibVIPS", condition: .when(platforms: [.linux], traits: ["VIPS"]))],
-      path: "Tests/CPlainVIPS", cSettings: [.define("ETAGERE_VIPS", .when(platforms: [.linux], traits: ["VIPS"]))],
-      linkerSettings: [.linkedLibrary("vips", .when(platforms: [.linux], traits: ["VIPS"]))]),
-    .executableTarget(
-      name: "Benchmarks",
-      dependencies: [
-        "CacheCore", "CacheManager", "CacheNetworking", "CacheTesting", "CacheTransport", "DiskStore", "ETagValidation",
-        "ImageCodecs", "LocalRedis", "LoopbackOrigin", "MemoryStore", "AsyncHTTPNetworking", "CacheTelemetry", "RedisStore",
-        "StoreComposition", "HTTPServing", "CAllocationCount", "CPlainVIPS",
-        httpTypes,
-        product("Metrics", of: "swift-metrics", trait: "Metrics"),
-        product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTP"),
-        product("NIOCore", of: "swift-nio", trait: "AsyncHTTP"),
-        product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP"),
-        product("NIOEmbedded", of: "swift-nio", trait: "Service"),
-        product("NIOHTTPTypes", of: "swift-nio-extras", trait: "Service"),
-        product("NIOHTTPTypesHTTP1", of: "swift-nio-extras", trait: "Service"),
-      ],
-      path: "Tests/Benchmarks", swiftSettings: strict),
-    .executableTarget(
-      name: "Faults",
-      dependencies: [
-        "CacheCore", "CacheManager", "CacheTesting", "DiskStore", "ETagValidation", "LocalRedis", "MemoryStore", "RedisStore",
-        "SQLiteStore", "StoreComposition", httpTypes,
-      ],
-      path: "Tests/Faults", swiftSettings: strict),
-    .target(
-      name: "LocalRedis", dependencies: ["CacheCore", "CacheTesting", "LoopbackOrigin"], path: "Tests/LocalRedis",
-      swiftSettings: strict),
+    program(
+      "Tests/Trials/Faults", "Faults",
+      "CacheCore CacheManager CacheTesting DiskStore ETagValidation LocalRedis MemoryStore RedisStore SQLiteStore StoreComposition HTTPTypes"
+    ),
+    program("Tests/Trials/Simulation", "Simulation", "CacheCore CacheTesting MemoryStore"),
+    // Tests/Trials/Comparison is a package, too: on a Mac it adds the peers, which this one must not name.
+    program("Tests/Trials/Comparison/Sources", "Comparison", "Etagere LoopbackOrigin HTTPTypes", packageAccess: false),
+    support("Support/AppleNames", "AppleNames"),
+    // Tests/Support/Browser is a package, too, for the tests of an example.
+    support("Support/Browser/Sources/Browser", "Browser", "AsyncHTTPNetworking CacheCore HTTPTypes"),
+    support("Support/KingfisherNames", "KingfisherNames"),
+    support("Support/LocalRedis", "LocalRedis", "CacheCore CacheTesting LoopbackOrigin"),
 
-    .executableTarget(
-      name: "Simulation", dependencies: ["CacheCore", "CacheTesting", "MemoryStore"], path: "Tests/Simulation",
-      swiftSettings: strict),
-
-    // Tests/Comparison is a package, too: on a Mac it adds the peers, which this one must not name.
-    .executableTarget(
-      name: "Comparison", dependencies: ["Etagere", "LoopbackOrigin", httpTypes], path: "Tests/Comparison/Sources",
-      packageAccess: false, swiftSettings: strict),
-
-    tests("CacheCoreTests", ["CacheCore", httpTypes]),
-    tests("MemoryStoreTests", ["MemoryStore", "CacheTesting"]),
-    tests("DiskStoreTests", ["DiskStore", "CChecksum", "CacheTesting", httpTypes]),
+    tests("Core", "CacheCoreTests", "CacheCore HTTPTypes"),
+    tests("Core", "CacheManagerTests", "CacheManager CacheTesting MemoryStore DiskStore ETagValidation CacheTransport HTTPTypes"),
     tests(
-      "SQLiteStoreTests", ["SQLiteStore", "CacheTesting", httpTypes, product("GRDB", of: "GRDB.swift", trait: "SQLite")]),
+      "Core", "CoexistenceTests",
+      "Etagere KingfisherNames AppleNames AsyncHTTPNetworking SQLiteStore StoreComposition CacheTesting LoopbackOrigin"),
+    tests("Core", "ETagValidationTests", "ETagValidation CacheTesting HTTPTypes"),
+    tests("Core", "EtagereTests", "Etagere CacheTesting LoopbackOrigin HTTPTypes"),
+    tests("Stores", "MemoryStoreTests", "MemoryStore CacheTesting"),
+    tests("Stores", "DiskStoreTests", "DiskStore CEtagereChecksum CacheTesting HTTPTypes"),
     tests(
-      "RedisStoreTests",
-      [
-        "RedisStore", "StoreComposition", "CacheManager", "ETagValidation", "CacheTesting", "LocalRedis", "LoopbackOrigin",
-        httpTypes,
-      ]),
-    tests("StoreCompositionTests", ["StoreComposition", "CacheTesting", "DiskStore", "OwnBackend", httpTypes]),
-    tests("CacheNetworkingTests", ["CacheNetworking", "CacheTesting", "LoopbackOrigin", httpTypes]),
+      "Stores", "SQLiteStoreTests", "SQLiteStore CacheTesting HTTPTypes", products("GRDB", of: "GRDB.swift", trait: "SQLite")),
     tests(
-      "AsyncHTTPNetworkingTests",
-      [
-        "AsyncHTTPNetworking", "CacheTesting", "LoopbackOrigin", httpTypes,
-        product("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTP"),
-        product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "AsyncHTTP"),
-        product("ServiceLifecycleTestKit", of: "swift-service-lifecycle", trait: "AsyncHTTP"),
-        product("NIOCore", of: "swift-nio", trait: "AsyncHTTP"),
-        product("NIOPosix", of: "swift-nio", trait: "AsyncHTTP"),
-        product("NIOEmbedded", of: "swift-nio", trait: "AsyncHTTP"),
-        product("NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP"),
-        product("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTP"),
-      ]),
+      "Stores", "RedisStoreTests",
+      "RedisStore StoreComposition CacheManager ETagValidation CacheTesting LocalRedis LoopbackOrigin HTTPTypes"),
+    tests("Stores", "StoreCompositionTests", "StoreComposition CacheTesting DiskStore HTTPTypes"),
+    tests("Networking", "CacheNetworkingTests", "CacheNetworking CacheTesting LoopbackOrigin HTTPTypes"),
     tests(
-      "CacheTransportTests",
-      [
-        "CacheTransport", "CacheTesting", "CacheManager", "CacheNetworking", "ETagValidation", "MemoryStore",
-        "LoopbackOrigin", zlib, httpTypes,
-      ]),
-    tests("ETagValidationTests", ["ETagValidation", "CacheTesting", httpTypes]),
-    tests("ImageCodecsTests", ["ImageCodecs", "CacheTesting", httpTypes]),
+      "Networking", "AsyncHTTPNetworkingTests", "AsyncHTTPNetworking CacheTesting LoopbackOrigin HTTPTypes",
+      products("AsyncHTTPClient", of: "async-http-client", trait: "AsyncHTTP")
+        + products("ServiceLifecycle ServiceLifecycleTestKit", of: "swift-service-lifecycle", trait: "AsyncHTTP")
+        + products("NIOCore NIOPosix NIOEmbedded NIOHTTP1", of: "swift-nio", trait: "AsyncHTTP")
+        + products("NIOSSL", of: "swift-nio-ssl", trait: "AsyncHTTP")),
     tests(
-      "CacheManagerTests",
-      ["CacheManager", "CacheTesting", "MemoryStore", "DiskStore", "ETagValidation", "CacheTransport", httpTypes]),
+      "Networking", "CacheTransportTests",
+      "CacheTransport CacheTesting CacheManager CacheNetworking ETagValidation MemoryStore LoopbackOrigin HTTPTypes", [zlib]),
     tests(
-      "ImageServiceTests",
-      [
-        "ImageService", "HummingbirdImages", "MemoryStore", "DiskStore", "CacheTesting", httpTypes,
-        product("Hummingbird", of: "hummingbird", trait: "Service"),
-        product("HummingbirdTesting", of: "hummingbird", trait: "Service"),
-      ]),
+      "Networking", "HTTPServingTests", "HTTPServing CacheCore CacheTesting HTTPTypes",
+      products("NIOCore NIOPosix NIOEmbedded NIOHTTP1", of: "swift-nio", trait: "Server")),
+    tests("Images", "ImageCodecsTests", "ImageCodecs CacheTesting HTTPTypes"),
     tests(
-      "HTTPServingTests",
-      [
-        "HTTPServing", "CacheCore", "CacheTesting", httpTypes, product("NIOCore", of: "swift-nio", trait: "Service"),
-        product("NIOPosix", of: "swift-nio", trait: "Service"), product("NIOEmbedded", of: "swift-nio", trait: "Service"),
-        product("NIOHTTP1", of: "swift-nio", trait: "Service"),
-        product("NIOExtras", of: "swift-nio-extras", trait: "Service"),
-      ]),
-    tests("CommandIOTests", ["CommandIO", "CacheCore"]),
-    tests("CacheTestingTests", ["CacheTesting", httpTypes]),
-    tests("SimulationTests", ["Simulation", "CacheTesting"]),
-    tests("LoopbackOriginTests", ["LoopbackOrigin", "CacheTesting", httpTypes]),
-    tests("EtagereTests", ["Etagere", "CacheTesting", "LoopbackOrigin", httpTypes]),
-    tests("CacheUITests", ["CacheUI", "CacheCore", "CacheTesting", httpTypes]),
+      "Images", "ImageServiceTests", "ImageService HummingbirdImages MemoryStore DiskStore CacheTesting HTTPTypes",
+      products("Hummingbird HummingbirdTesting", of: "hummingbird", trait: "Service")),
+    tests("Interfaces", "CacheUITests", "CacheUI CacheCore CacheTesting HTTPTypes"),
     tests(
-      "CacheTelemetryTests",
-      [
-        "CacheTelemetry", "CacheManager", "MemoryStore", "ETagValidation", "CacheTesting", httpTypes,
-        product("Logging", of: "swift-log", trait: "Logging"), product("InMemoryLogging", of: "swift-log", trait: "Logging"),
-        product("Metrics", of: "swift-metrics", trait: "Metrics"),
-        product("MetricsTestKit", of: "swift-metrics", trait: "Metrics"),
-        product("Tracing", of: "swift-distributed-tracing", trait: "Tracing"),
-        product("InMemoryTracing", of: "swift-distributed-tracing", trait: "Tracing"),
-      ]),
+      "Interfaces", "CacheTelemetryTests", "CacheTelemetry CacheManager MemoryStore ETagValidation CacheTesting HTTPTypes",
+      products("Logging InMemoryLogging", of: "swift-log", trait: "Logging")
+        + products("Metrics MetricsTestKit", of: "swift-metrics", trait: "Metrics")
+        + products("Tracing InMemoryTracing", of: "swift-distributed-tracing", trait: "Tracing")),
+    tests("Interfaces", "CacheCombineTests", "CacheCombine CacheCore CacheTesting ETagValidation MemoryStore HTTPTypes"),
+    tests("Testing", "CacheTestingTests", "CacheTesting HTTPTypes"),
+    tests("Testing", "LoopbackOriginTests", "LoopbackOrigin CacheTesting HTTPTypes"),
+    tests("Tool", "CommandIOTests", "CommandIO CacheCore CacheTesting"),
     tests(
-      "CacheCombineTests", ["CacheCombine", "CacheCore", "CacheTesting", "ETagValidation", "MemoryStore", httpTypes]),
-    tests("PhotoListTests", ["PhotoList", "CacheUI", "CacheCore", "CacheTesting", "LoopbackOrigin", httpTypes]),
-    .target(
-      name: "Browser", dependencies: ["AsyncHTTPNetworking", "CacheCore", httpTypes], path: "Tests/Browser",
-      swiftSettings: strict),
-    tests("BrowserTests", ["Browser", "LoopbackOrigin", httpTypes]),
-    .target(name: "KingfisherNames", path: "Tests/KingfisherNames", swiftSettings: strict),
-    .target(name: "AppleNames", path: "Tests/AppleNames", swiftSettings: strict),
-    tests(
-      "CoexistenceTests",
-      [
-        "Etagere", "KingfisherNames", "AppleNames", "AsyncHTTPNetworking", "SQLiteStore", "StoreComposition", "CacheTesting",
-        "LoopbackOrigin",
-      ]),
-    tests(
-      "EtagereToolTests",
-      [
-        "Etagere", "CacheTelemetry", "CacheTesting", "LoopbackOrigin", "EtagereTool", "Browser", "AsyncHTTPNetworking",
-        "HTTPServing", "ImageService", httpTypes, product("ArgumentParser", of: "swift-argument-parser", trait: "Tool"),
-        product("CoreMetrics", of: "swift-metrics", trait: "Service"),
-        product("NIOCore", of: "swift-nio", trait: "Service"), product("NIOPosix", of: "swift-nio", trait: "Service"),
-      ]),
-    tests(
-      "GatewayTests",
-      [
-        "Gateway", "GatewayServer", "HTTPServing", "CacheCore", "ETagValidation", "CacheTesting", "LoopbackOrigin", httpTypes,
-        product("NIOCore", of: "swift-nio", trait: "Gateway"),
-        product("NIOPosix", of: "swift-nio", trait: "Gateway"),
-        product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
-        product("ArgumentParser", of: "swift-argument-parser", trait: "Gateway"),
-      ]),
-    tests(
-      "GalleryTests",
-      [
-        "Gallery", "GatewayServer", "HTTPServing", "Browser", "AsyncHTTPNetworking", "CacheCore", "CacheTesting",
-        "LoopbackOrigin", httpTypes,
-        product("Logging", of: "swift-log", trait: "Gateway"),
-        product("NIOCore", of: "swift-nio", trait: "Gateway"), product("NIOPosix", of: "swift-nio", trait: "Gateway"),
-        product("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Gateway"),
-        product("ArgumentParser", of: "swift-argument-parser", trait: "Gateway"),
-      ]),
-    tests("ExamplesTests", ["FolderAsNetwork", "JSONClient", "MemoryAlone", "OwnBackend", "SessionClient"]),
-    .testTarget(
-      name: "JSONClientTests", dependencies: ["JSONClient", "Etagere", "CacheTesting"], path: "Tests/JSONClientTests",
-      exclude: ["Fixtures"], packageAccess: false, swiftSettings: strict),
-    tests(
-      "HummingbirdCacheTests",
-      [
-        "HummingbirdCache", "CacheTesting", httpTypes, product("Hummingbird", of: "hummingbird", trait: "Gateway"),
-        product("HummingbirdTesting", of: "hummingbird", trait: "Gateway"),
-        product("NIOCore", of: "swift-nio", trait: "Gateway"),
-      ]),
-    tests(
-      "ThumbnailsTests",
-      [
-        "Thumbnails", "Etagere", "CacheCore", "CacheTesting", "CommandIO", httpTypes,
-        product("ArgumentParser", of: "swift-argument-parser", trait: "Thumbnails"),
-      ]),
+      "Tool", "EtagereToolTests",
+      "Etagere CacheTelemetry CacheTesting LoopbackOrigin EtagereTool Browser AsyncHTTPNetworking HTTPServing ImageService HTTPTypes",
+      products("ArgumentParser", of: "swift-argument-parser", trait: "Demo")
+        + products("Configuration", of: "swift-configuration", trait: "Service")
+        + products("CoreMetrics", of: "swift-metrics", trait: "Service")
+        + products("NIOCore NIOPosix", of: "swift-nio", trait: "Service")),
+    tests("Support", "BrowserTests", "Browser LoopbackOrigin HTTPTypes"),
+    tests("Trials", "SimulationTests", "Simulation CacheTesting"),
   ],
   swiftLanguageModes: [.v6]
 )

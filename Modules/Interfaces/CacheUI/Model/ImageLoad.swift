@@ -1,0 +1,218 @@
+public import Etagere
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// The state of an ``ImageModel``.
+public enum ImagePhase: Sendable {
+  /// There is nothing to load, because the URL is `nil` or the view has no size yet.
+  case empty
+  /// The image is loading.
+  case loading
+  /// A cached image is shown while it is revalidated.
+  case stale(Resource<DisplayImage>)
+  /// The load ended with an image. If the origin could not be reached, it is a cached image and
+  /// `Resource.fallbackReason` is the error.
+  case loaded(Resource<DisplayImage>)
+  /// The load ended with an error. ``ImageModel/retry()`` loads again.
+  case failed(CacheError)
+
+  /// The resource of a stale or loaded image.
+  public var resource: Resource<DisplayImage>? {
+    switch self {
+    case .stale(let resource), .loaded(let resource): resource
+    case .empty, .loading, .failed: nil
+    }
+  }
+
+  /// The error of a failed load.
+  public var error: CacheError? { if case .failed(let error) = self { error } else { nil } }
+
+  /// Whether a load is running, either for an image or for its revalidation.
+  public var isLoading: Bool {
+    switch self {
+    case .loading, .stale: true
+    case .empty, .loaded, .failed: false
+    }
+  }
+}
+
+extension ImageModel {
+  /// The settings of a model that are not those of a request or a transform.
+  ///
+  /// ```swift
+  /// let model = ImageModel()
+  /// model.settings.previews = .standard
+  /// ```
+  public struct Settings: Hashable, Sendable {
+    /// The previews of a progressive JPEG that is arriving, or `nil` for none. The transform makes them from the bytes so far.
+    ///
+    /// A preview appears only where no image is shown, with the phase `loading` and ``ImageModel/isPreview``. After an error or a
+    /// cancellation it is removed.
+    public var previews: ImagePreviews?
+    /// Whether the image stays until that of another request is available, or the origin refuses the request. Otherwise it is
+    /// removed when the load begins.
+    ///
+    /// It also stays if the load fails for another reason, with the phase `failed`. Without a request, no image is shown. A
+    /// preview is not kept. Do not set it for rows that a list reuses: they would show the images of other rows.
+    public var keepsPreviousImage = false
+    /// The time for which a load may read the disk before the placeholder is shown. With zero, the default, or less, the
+    /// placeholder is shown at once, unless the image is in memory.
+    ///
+    /// During that time ``ImageModel/hidesPlaceholder`` is set, and the views show nothing. An image that arrives meanwhile
+    /// appears without a transition, as from memory. The time ends early only with an error, and begins again if the view
+    /// disappears meanwhile. A load that does not read the disk has none. A placeholder that is shown already stays. A few
+    /// frames, such as 50 ms, are enough for a thumbnail on disk.
+    public var placeholderDelay = Duration.zero
+
+    /// Creates settings and applies `change` to the default values.
+    public init(_ change: (inout Settings) -> Void = { _ in }) { change(&self) }
+  }
+}
+
+extension ImageModel {
+  /// Loads the image of a URL with the transform `displayImage(_:scale:)` and shows it: see ``load(_:as:)``.
+  ///
+  /// - Parameters:
+  ///   - url: The URL of the image, or `nil` to show no image.
+  ///   - processor: The steps that change the image, such as a resize to the view's size in pixels.
+  ///   - scale: The number of pixels per point.
+  ///   - options: The options of the load.
+  public func load(
+    _ url: URL?, _ processor: ImageProcessor = .none, scale: Double = 1, options: RequestOptions = RequestOptions()
+  ) {
+    load(url.map { ResourceRequest($0, options: options) }, as: .displayImage(processor, scale: scale))
+  }
+}
+
+/// The load of a model: a request, and the transform that makes the image.
+struct ImageTarget {
+  /// The identity of a load. Loads with equal identities show the same image in the same size.
+  struct Identity: Equatable {
+    var resource: RequestIdentity
+    var transform: String
+    var policy: LoadPolicy?
+  }
+
+  let identity: Identity
+  var request: ResourceRequest
+  let transform: ResourceTransform<DisplayImage>
+
+  init(_ request: ResourceRequest, _ transform: ResourceTransform<DisplayImage>, _ manager: ResourceManager) {
+    self.request = request
+    self.request.options.policy = request.options.policy ?? manager.imagePolicy
+    self.transform = transform
+    identity = Identity(
+      resource: RequestIdentity(request, key: manager.key(of: request.url, request.options)), transform: transform.id,
+      policy: self.request.options.policy)
+  }
+}
+
+/// The identity of the resource that a request loads. Requests with equal identities load the same image.
+struct RequestIdentity: Equatable {
+  /// The key or, without one, the URL.
+  private let key: String
+  private let isURL: Bool
+  private let headerFields: HTTPFields
+  /// Whether views load the request. The others fail in the same way.
+  private let isPlainGet: Bool
+  private let partition: String?
+  /// The stores of the options. A response in another store is another resource.
+  private let stores: [StoreChoice]
+
+  /// Creates the identity of a request.
+  ///
+  /// - Parameter key: The key of the resource, or `nil` if its name is the URL.
+  init(_ request: ResourceRequest, key: String?) {
+    self.key = key ?? request.url.absoluteString
+    isURL = key == nil
+    (headerFields, isPlainGet) = (request.headerFields, request.isPlainGet)
+    partition = request.options.partition
+    stores = [StoreChoice(request.options.memory) { $0.id }, StoreChoice(request.options.store) { $0.id }]
+  }
+}
+
+/// The choice of a store by the options of a load.
+private enum StoreChoice: Equatable {
+  /// The manager's store, or one that adapts it.
+  case inherited
+  case disabled
+  case replaced(ComponentID)
+
+  init<Store>(_ override: Override<Store>?, id: (Store) -> ComponentID) {
+    switch override {
+    case nil, .adapted?: self = .inherited
+    case .disabled?: self = .disabled
+    case .use(let store)?: self = .replaced(id(store))
+    }
+  }
+}
+
+extension ResourceRequest {
+  /// Whether the request is a GET without a body, the only kind that is cached and that views load.
+  var isPlainGet: Bool { method == .get && body == nil }
+}
+
+extension ResourceManager {
+  /// The policy for images in views, unless their options set one.
+  var imagePolicy: LoadPolicy { configuration.policy == .standard ? .staleWhileRevalidate : configuration.policy }
+
+  /// Whether the load of a view may read the durable store.
+  func readsDisk(_ request: ResourceRequest) -> Bool {
+    let options = request.options
+    switch options.policy ?? imagePolicy {
+    case .reload, .memoryElseReload: return false
+    default:
+      return request.isPlainGet && options.reads.contains(.disk) && options.store.resolved(configuration.store) != nil
+    }
+  }
+}
+
+extension CacheError {
+  /// Whether the origin refused the request permanently, so that an earlier response must not be shown.
+  var isRefusal: Bool {
+    guard let status else { return false }
+    return (400..<500).contains(status) && ![408, 425, 429].contains(status)
+  }
+}
+
+/// The transform of a view: the same for all sizes of the view, or one for each size.
+package enum ViewTransform: Sendable {
+  case fixed(ResourceTransform<DisplayImage>)
+  /// A closure that returns the transform for the view's size in pixels, or for the whole image if the view takes the size of its
+  /// image, and the number of pixels per point.
+  case sized(@Sendable (_ size: PixelSize?, _ scale: Double) -> ResourceTransform<DisplayImage>)
+
+  /// A transform for the size of a view that always has one after its layout.
+  package static func laidOut(
+    _ transform: @escaping @Sendable (_ size: PixelSize, _ scale: Double) -> ResourceTransform<DisplayImage>
+  ) -> ViewTransform {
+    .sized { size, scale in transform(size ?? probe, scale) }
+  }
+
+  /// A size that stands for all sizes in the identity of a transform.
+  private static let probe = PixelSize(256, 256)
+
+  /// A transform that resizes the image to cover the view, and then changes it.
+  package static func covering(_ processor: ImageProcessor = .none) -> ViewTransform {
+    .sized { size, scale in .displayImage(.covering(size) + processor, scale: scale) }
+  }
+
+  /// Whether the transform depends on the size of the view.
+  package var isSized: Bool { if case .sized = self { true } else { false } }
+
+  /// Returns the transform for a size.
+  package func resolved(_ size: PixelSize?, scale: Double) -> ResourceTransform<DisplayImage> {
+    switch self {
+    case .fixed(let transform): transform
+    case .sized(let transform): transform(size, scale)
+    }
+  }
+
+  /// Returns the identity of the transform, whatever the size of the view.
+  package func id(scale: Double) -> String { resolved(Self.probe, scale: scale).id }
+}

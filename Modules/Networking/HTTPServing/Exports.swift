@@ -1,0 +1,2 @@
+// The interfaces of HTTPServing consist of CacheCore's types, so one import provides both.
+@_exported public import CacheCore

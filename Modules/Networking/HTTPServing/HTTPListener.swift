@@ -1,0 +1,114 @@
+#if Server
+import CacheCore
+import HummingbirdCore
+import Logging
+public import NIOCore
+public import NIOPosix
+public import ServiceLifecycle
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Glibc)
+import Glibc
+#endif
+
+/// An HTTP/1.1 server on one port, as a service.
+///
+/// On graceful shutdown it accepts no new connection, completes the running requests and the next request of each open
+/// connection, and then returns. A connection without a request is closed after `ConnectionSettings.shutdownIdleTime`.
+public struct HTTPListener: Service {
+  private let address: HostAndPort
+  private let responder: any HTTPResponder
+  private let settings: ConnectionSettings
+  private let group: any EventLoopGroup
+  private let onRunning: @Sendable (HostAndPort) async -> Void
+
+  /// Creates a server, which opens its port when it runs.
+  ///
+  /// - Parameters:
+  ///   - address: The address to open.
+  ///   - responder: The handler of all requests.
+  ///   - settings: The limits of connections.
+  ///   - group: The event loops. The caller shuts them down.
+  ///   - onRunning: Called when the port is open. With port 0, the address has the port that the system has selected.
+  public init(
+    _ address: HostAndPort, _ responder: any HTTPResponder, settings: ConnectionSettings = ConnectionSettings(),
+    group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
+    onRunning: @escaping @Sendable (HostAndPort) async -> Void = { _ in }
+  ) {
+    (self.address, self.responder, self.settings, self.group, self.onRunning) = (address, responder, settings, group, onRunning)
+  }
+
+  /// Serves until the service is shut down.
+  ///
+  /// - Throws: `CacheError.Code.cannotListen` with the address and the reason, if the port cannot be opened.
+  public func run() async throws {
+    let server = Server(
+      childChannelSetup: ConnectionSetup(responder: responder, settings: settings),
+      configuration: ServerConfiguration(
+        address: .hostname(address.host, port: address.port),
+        availableConnectionsDelegate: MaximumAvailableConnections(settings.maximumConnections, logger: Self.logger)),
+      onServerRunning: { [address, onRunning] channel in
+        try? await channel.eventLoop.submit {
+          try channel.pipeline.syncOperations.addHandler(ListeningHandler(), position: .first)
+        }.get()
+        await onRunning(address.with(channel.localAddress?.port ?? address.port))
+      }, eventLoopGroup: group, logger: Self.logger)
+    do {
+      try await server.run()
+    } catch let error as CancellationError {
+      throw error
+    } catch {
+      let number = (error as? IOError)?.errnoCode
+      let isUnknown = error is SocketAddressError || error is SocketAddressError.UnknownHost
+      let reason = number.map { String(cString: strerror($0)) } ?? (isUnknown ? "unknown host" : "\(error)")
+      throw CacheError(
+        .cannotListen, reason: "cannot listen on \(address): \(reason)", errno: number, underlying: error)
+    }
+  }
+
+  /// A logger that discards its messages. The responder sees every request, and errors are thrown.
+  private static let logger = Logger(label: "etagere.http") { _ in SwiftLogNoOpLogHandler() }
+}
+
+/// The setup of one connection. HummingbirdCore's server accepts, counts and closes connections, and ``ConnectionHandler`` reads
+/// and writes them.
+///
+/// HummingbirdCore's `HTTP1Channel` is not used. It refuses unknown methods, reads values as UTF-8, reads nothing after a request
+/// with `Upgrade`, sends chunks to HTTP/1.0 clients, and responds to an overlong head with 400.
+private struct ConnectionSetup: ServerChildChannel {
+  struct Value: ServerChildChannelValue {
+    let channel: any Channel
+  }
+
+  let responder: any HTTPResponder
+  let settings: ConnectionSettings
+  private let freedMemory = FreedMemory()
+
+  init(responder: any HTTPResponder, settings: ConnectionSettings) {
+    self.responder = responder
+    self.settings = settings
+  }
+
+  func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+    channel.eventLoop.makeCompletedFuture {
+      // The handler reads only when it can use the bytes. This is the back-pressure for uploads and pipelined requests.
+      try channel.syncOptions?.setOption(.autoRead, value: false)
+      try channel.syncOptions?.setOption(.tcpOption(.tcp_nodelay), value: 1)
+      try channel.pipeline.syncOperations.addHandler(ConnectionHandler(responder, settings, channel: channel))
+      return Value(channel: channel)
+    }
+  }
+
+  func handle(value: Value, logger: Logger) async {
+    await withTaskCancellationHandler {
+      try? await value.channel.closeFuture.get()
+    } onCancel: {
+      value.channel.close(promise: nil)
+    }
+    freedMemory.connectionEnded(on: value.channel.eventLoop)
+  }
+}
+#endif

@@ -1,0 +1,106 @@
+#if Server
+public import CacheCore
+public import HTTPTypes
+public import NIOCore
+
+/// A handler of requests.
+public protocol HTTPResponder: Sendable {
+  /// Returns a response as soon as its head is known. The body streams.
+  ///
+  /// This function runs on the event loop of the connection, so it must not block.
+  func respond(to request: ServerRequest) async -> ServerResponse
+
+  /// Returns the response to a refused request. Its body is in memory. The connection is closed after it.
+  ///
+  /// - Parameters:
+  ///   - refusal: The status, and the reason in one line.
+  ///   - peer: The address of the client.
+  func respond(to refusal: RequestRefusal, peer: SocketAddress?) -> ServerResponse
+}
+
+/// A request.
+public struct ServerRequest: Sendable {
+  /// The head, with all fields of the client. The scheme is `http`, and the authority is that of the target or of `Host`.
+  public var head: HTTPRequest
+  /// The body, which streams, or `nil` for none.
+  ///
+  /// If the client sends an invalid body, its reader gets `CacheError.Code.badRequest` with the status.
+  public var body: ResourceBody?
+  /// The address of the client.
+  public var peer: SocketAddress?
+  /// The target exactly as the client sent it, for a log.
+  public var target: String
+  /// Whether the version is HTTP/1.0.
+  public var isHTTP10: Bool
+
+  /// Creates a request, for the test of a responder.
+  public init(head: HTTPRequest, body: ResourceBody?, peer: SocketAddress?, target: String, isHTTP10: Bool) {
+    (self.head, self.body, self.peer, self.target, self.isHTTP10) = (head, body, peer, target, isHTTP10)
+  }
+}
+
+/// A response to a client.
+public struct ServerResponse: Sendable {
+  /// The part of a response that was sent.
+  public struct Delivery: Sendable {
+    /// The body bytes, without head and framing.
+    public var bodyBytes: Int64 = 0
+    /// Whether the response was sent completely. False if the client or the source of the body ended it early.
+    public var isComplete = false
+    /// The error of the body or of the connection, if the response is not complete.
+    public var error: CacheError?
+    /// Whether bytes of the response were written.
+    var hasBegun = false
+
+    /// Creates a record. Without arguments, it says that nothing was sent.
+    public init(bodyBytes: Int64 = 0, isComplete: Bool = false, error: CacheError? = nil) {
+      (self.bodyBytes, self.isComplete, self.error) = (bodyBytes, isComplete, error)
+    }
+  }
+
+  /// The status, the reason phrase and the fields. The connection adds the fields about itself.
+  public var head: HTTPResponse
+  /// The body, which streams.
+  public var body: ResourceBody
+  /// Whether the connection is closed after the response.
+  public var closes = false
+  /// The error that caused this response, for a log.
+  public var error: CacheError?
+  /// Returns the response that is sent instead if the body fails before the first byte of this response was written. `onEnd` of
+  /// this response is then not called. Without it, the connection is reset.
+  public var onFailure: (@Sendable (CacheError) -> ServerResponse)?
+  /// Called when the response was sent, or when its connection has ended before.
+  public var onEnd: (@Sendable (Delivery) -> Void)?
+
+  /// Creates a response.
+  public init(head: HTTPResponse, body: ResourceBody) { (self.head, self.body) = (head, body) }
+}
+
+extension CacheError.Code {
+  /// A request is refused. `CacheError.status` is the status of its response.
+  public static let badRequest = Self(rawValue: "badRequest")
+
+  /// The port cannot be opened.
+  public static let cannotListen = Self(rawValue: "cannotListen")
+}
+
+extension CacheError {
+  /// Creates the error of a refused request.
+  public init(_ refusal: RequestRefusal) {
+    self.init(.badRequest, reason: refusal.reason, response: HTTPResponse(status: refusal.status))
+  }
+
+  /// The status of the response of a gateway for this error (RFC 9110 §15.5, §15.6).
+  public var responseStatus: HTTPResponse.Status {
+    switch code {
+    case .badRequest: HTTPResponse.Status(code: status ?? 400)
+    case .timedOut, .notCached, .revalidationFailed: .gatewayTimeout
+    case .closed, .retryLater: .serviceUnavailable
+    case .refused: .forbidden
+    case .invalidURL: .badRequest
+    case .bodyTooLarge: .contentTooLarge
+    default: .badGateway
+    }
+  }
+}
+#endif
