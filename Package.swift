@@ -241,7 +241,7 @@ let package = Package(
       "Core", "CoexistenceTests",
       "Etagere KingfisherNames AppleNames AsyncHTTPNetworking SQLiteStore StoreComposition CacheTesting LoopbackOrigin"),
     tests("Core", "ETagValidationTests", "ETagValidation CacheTesting HTTPTypes"),
-    tests("Core", "EtagereTests", "Etagere CacheTesting LoopbackOrigin HTTPTypes"),
+    tests("Core", "EtagereTests", "Etagere AsyncHTTPNetworking CacheTesting LoopbackOrigin HTTPTypes"),
     tests("Stores", "MemoryStoreTests", "MemoryStore CacheTesting"),
     tests("Stores", "DiskStoreTests", "DiskStore CEtagereChecksum CacheTesting HTTPTypes"),
     tests(

@@ -20,6 +20,8 @@ struct StressTests {
     #expect(outcome.ends.count == Self.loads)
     #expect(outcome.ends.values.allSatisfy { $0 == 1 })
     #expect(outcome.wrong.isEmpty)
+    // One lost transfer ends all loads that share it.
+    #expect(outcome.lost <= Self.loads / 20)
     #expect(outcome.succeeded > Self.loads / 10 && outcome.cancelled > Self.loads / 20)
   }
 
