@@ -86,7 +86,8 @@ struct SVGTests {
       do throws(CacheError) {
         #expect(try ImageDecoder().decode(drawing("&secret;", before: before)).pixels[20, 10].alpha == 0)
       } catch {
-        #expect(error.reason.contains("Entity 'secret' not defined"))
+        // Its reason ends with the library's last message, which can be that of another test's image.
+        #expect(error.code == .decodingFailed && error.reason.hasPrefix("SVG: "))
       }
     }
   }
