@@ -331,6 +331,7 @@ struct RequestHookTests {
       Task { try await fixture.manager.load(fixture.url, options: RequestOptions { $0.hooks = hooks }).text }
     }
     await gate.arrived(3)
+    try await Polling.until { fixture.observer.joins == 2 }
     gate.open()
     var texts: [String] = []
     for task in tasks { texts.append(try await task.value) }

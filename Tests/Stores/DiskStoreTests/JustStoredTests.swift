@@ -213,8 +213,9 @@ struct JustStoredTests {
     gate.open()
     _ = try await trimming.value
 
-    // Then: only the entries of the folder whose removal had begun may be gone.
-    #expect(try await present(in: other).intersection(0..<10).count >= 8)
+    // Then: only the entries of the folder whose removal had begun may be gone. The folders are chosen by a random key: more than
+    // four of ten entries in one of 256 folders happen once in many million runs.
+    #expect(try await present(in: other).intersection(0..<10).count >= 6)
   }
 
   @Test("can be removed by a trim, which evicts every entry")
