@@ -158,6 +158,13 @@ public actor Keychain {
   public func credential(for host: String) -> URLCredential? { nil }
 }
 
+@MainActor
+public final class FakeImageView: ImageLoadingView {
+  public var loadedImage: ViewImage<DisplayImage> { given() }
+}
+
+@MainActor public var imageView: FakeImageView { given() }
+@MainActor public var binding: ImageBinding { given() }
 public var bar: Bar { given() }
 public var view: View { given() }
 public var row: Int { given() }

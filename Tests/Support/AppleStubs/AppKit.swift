@@ -3,8 +3,8 @@
 @_exported public import AppleFoundation
 // Declarations of AppKit.
 //
-// Source: Apple's documentation of NSImage, NSView, NSImageView, NSScreen, NSWindow, NSWorkspace and NSApplication (macOS 15
-// SDK).
+// Source: Apple's documentation of NSImage, NSView, NSControl, NSImageView, NSButton, NSProgressIndicator, NSToolbarItem,
+// NSStatusItem, NSScreen, NSWindow, NSWorkspace and NSApplication (macOS 15 SDK).
 @_exported public import CoreGraphics
 @_exported public import QuartzCore
 
@@ -66,6 +66,10 @@ open class NSView: NSResponder {
     public init(rawValue: UInt) { self.rawValue = rawValue }
     public static var width: AutoresizingMask { fatalError() }
     public static var height: AutoresizingMask { fatalError() }
+    public static var minXMargin: AutoresizingMask { fatalError() }
+    public static var maxXMargin: AutoresizingMask { fatalError() }
+    public static var minYMargin: AutoresizingMask { fatalError() }
+    public static var maxYMargin: AutoresizingMask { fatalError() }
   }
 
   public override init() { fatalError() }
@@ -82,6 +86,12 @@ open class NSView: NSResponder {
     get { fatalError() }
     set { fatalError() }
   }
+  open func removeFromSuperview() { fatalError() }
+  open var frame: NSRect {
+    get { fatalError() }
+    set { fatalError() }
+  }
+  open func setFrameOrigin(_ newOrigin: NSPoint) { fatalError() }
   open func setFrameSize(_ newSize: NSSize) { fatalError() }
   open var subviews: [NSView] {
     get { fatalError() }
@@ -104,7 +114,61 @@ open class NSView: NSResponder {
 }
 
 @MainActor
-open class NSControl: NSView {}
+open class NSControl: NSView {
+  public enum ControlSize: UInt, Sendable { case regular, small, mini, large }
+}
+
+@MainActor
+open class NSButton: NSControl {
+  open var image: NSImage? {
+    get { fatalError() }
+    set { fatalError() }
+  }
+  open var alternateImage: NSImage? {
+    get { fatalError() }
+    set { fatalError() }
+  }
+}
+
+@MainActor
+open class NSProgressIndicator: NSView {
+  public enum Style: UInt, Sendable {
+    case bar = 0
+    case spinning = 1
+  }
+  open var style: Style {
+    get { fatalError() }
+    set { fatalError() }
+  }
+  open var controlSize: NSControl.ControlSize {
+    get { fatalError() }
+    set { fatalError() }
+  }
+  open func sizeToFit() { fatalError() }
+  open func startAnimation(_ sender: Any?) { fatalError() }
+}
+
+@MainActor
+open class NSToolbarItem: NSObject {
+  public struct Identifier: Hashable, RawRepresentable, Sendable {
+    public let rawValue: String
+    public init(_ rawValue: String) { self.rawValue = rawValue }
+    public init(rawValue: String) { self.rawValue = rawValue }
+  }
+  public init(itemIdentifier: Identifier) { fatalError() }
+  open var image: NSImage? {
+    get { fatalError() }
+    set { fatalError() }
+  }
+}
+
+@MainActor
+open class NSStatusBarButton: NSButton {}
+
+@MainActor
+open class NSStatusItem: NSObject {
+  open var button: NSStatusBarButton? { fatalError() }
+}
 
 @MainActor
 open class NSImageView: NSControl {

@@ -20,6 +20,7 @@
 @_exported public import struct Foundation.CGSize
 @_exported public import class Foundation.JSONSerialization
 @_exported public import class Foundation.NSArray
+@_exported public import class Foundation.NSAttributedString
 @_exported public import class Foundation.NSCoder
 @_exported public import class Foundation.NSData
 @_exported public import class Foundation.NSDictionary

@@ -25,5 +25,9 @@ open class CATransition: CAAnimation {
 }
 
 open class CALayer: NSObject {
+  open var contents: Any? {
+    get { fatalError() }
+    set { fatalError() }
+  }
   open func add(_ animation: CAAnimation, forKey key: String?) { fatalError() }
 }

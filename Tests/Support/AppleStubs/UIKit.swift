@@ -3,7 +3,8 @@
 @_exported public import AppleFoundation
 // Declarations of UIKit.
 //
-// Source: Apple's documentation of UIImage, UIGraphicsImageRenderer, UIView, UIImageView, UITraitCollection, UIAccessibility,
+// Source: Apple's documentation of UIImage, UIGraphicsImageRenderer, UIView, UIImageView, UIControl, UIButton, UILabel,
+// UIActivityIndicatorView, UIBarButtonItem, NSTextAttachment, UITraitCollection, UIAccessibility,
 // UICollectionViewDataSourcePrefetching, UITableViewDataSourcePrefetching and UIApplication (iOS 18 SDK).
 @_exported public import CoreGraphics
 @_exported public import QuartzCore
@@ -78,6 +79,10 @@ open class UIView: UIResponder {
     public init(rawValue: UInt) { self.rawValue = rawValue }
     public static var flexibleWidth: AutoresizingMask { fatalError() }
     public static var flexibleHeight: AutoresizingMask { fatalError() }
+    public static var flexibleLeftMargin: AutoresizingMask { fatalError() }
+    public static var flexibleRightMargin: AutoresizingMask { fatalError() }
+    public static var flexibleTopMargin: AutoresizingMask { fatalError() }
+    public static var flexibleBottomMargin: AutoresizingMask { fatalError() }
   }
 
   public override init() { fatalError() }
@@ -92,7 +97,14 @@ open class UIView: UIResponder {
     get { fatalError() }
     set { fatalError() }
   }
+  open var center: CGPoint {
+    get { fatalError() }
+    set { fatalError() }
+  }
+  open var layer: CALayer { fatalError() }
   open func layoutSubviews() { fatalError() }
+  open func removeFromSuperview() { fatalError() }
+  open func setNeedsDisplay() { fatalError() }
   open func setNeedsLayout() { fatalError() }
   open var subviews: [UIView] { fatalError() }
   open var superview: UIView? { fatalError() }
@@ -113,6 +125,76 @@ open class UIImageView: UIView {
     get { fatalError() }
     set { fatalError() }
   }
+}
+
+@MainActor
+open class UIActivityIndicatorView: UIView {
+  public enum Style: Int, Sendable {
+    case medium = 100
+    case large = 101
+  }
+  public init(style: Style) { fatalError() }
+  public override init(frame: CGRect) { fatalError() }
+  public required init(coder: NSCoder) { fatalError() }
+  open func startAnimating() { fatalError() }
+  open func stopAnimating() { fatalError() }
+}
+
+@MainActor
+open class UILabel: UIView {
+  open var attributedText: NSAttributedString? {
+    get { fatalError() }
+    set { fatalError() }
+  }
+}
+
+// MARK: Controls
+
+@MainActor
+open class UIControl: UIView {
+  public struct State: OptionSet, Sendable {
+    public let rawValue: UInt
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+    public static var normal: State { State(rawValue: 0) }
+    public static var highlighted: State { State(rawValue: 1) }
+  }
+}
+
+@MainActor
+open class UIButton: UIControl {
+  open func setImage(_ image: UIImage?, for state: UIControl.State) { fatalError() }
+  open func setBackgroundImage(_ image: UIImage?, for state: UIControl.State) { fatalError() }
+}
+
+// MARK: Bar items and text
+
+@MainActor
+open class UIBarItem: NSObject {
+  open var image: UIImage? {
+    get { fatalError() }
+    set { fatalError() }
+  }
+}
+
+@MainActor
+open class UIBarButtonItem: UIBarItem {
+  public override init() { fatalError() }
+}
+
+open class NSTextAttachment: NSObject {
+  public override init() { fatalError() }
+  open var bounds: CGRect {
+    get { fatalError() }
+    set { fatalError() }
+  }
+  open var image: UIImage? {
+    get { fatalError() }
+    set { fatalError() }
+  }
+}
+
+extension NSAttributedString {
+  public convenience init(attachment: NSTextAttachment) { fatalError() }
 }
 
 @MainActor public enum UIAccessibility {

@@ -5,41 +5,37 @@ import Foundation
 import Testing
 
 @MainActor
-@Suite("Image views of UIKit and AppKit")
-struct ImageViewBindingTests {
+@Suite("Bindings of images")
+struct ImageBindingTests {
   /// A fake image view that records the images it should show.
   @MainActor
   final class View {
-    let binding: ImageViewBinding
+    private(set) var binding: ImageBinding
     private(set) var shown: [String] = []
     private(set) var results: [String] = []
-    let fixture: ImageFixture
 
     init(_ fixture: ImageFixture) {
-      self.fixture = fixture
-      binding = ImageViewBinding(manager: fixture.manager)
+      binding = ImageBinding(manager: fixture.manager) { _, _ in }
+      binding = ImageBinding(manager: fixture.manager) { [weak self] content, crossfade in
+        let image: (DisplayImage) -> String? = { ImageFixture.color(of: $0) + ($0.isTemplate ? " template" : "") }
+        let name = content.image(image, placeholder: "-") ?? "nothing"
+        self?.shown.append(name + (crossfade == nil ? "" : " with a crossfade"))
+      }
     }
 
     func setImage(
-      from url: URL?, _ processor: ImageProcessor? = ImageProcessor.none, size: PixelSize? = nil,
-      manager: ResourceManager? = nil, animates: Bool = true
+      from url: URL?, _ processor: ImageProcessor? = ImageProcessor.none, size: PixelSize? = nil, animates: Bool = true
     ) {
       let transform = processor.map { ViewTransform.fixed(.displayImage($0)) } ?? .covering()
-      setImage(from: url.map { ResourceRequest($0) }, as: transform, size: size, manager: manager, animates: animates)
+      setImage(from: url.map { ResourceRequest($0) }, as: transform, size: size, animates: animates)
     }
 
     func setImage(
       from request: ResourceRequest?, as transform: ViewTransform, size: PixelSize? = nil,
-      settings: ImageModel.Settings = ImageModel.Settings(), manager: ResourceManager? = nil, animates: Bool = true
+      settings: ImageModel.Settings = ImageModel.Settings(), animates: Bool = true
     ) {
       binding.load(
-        request, as: transform, size: size, scale: 1, settings: settings, manager: manager ?? fixture.manager,
-        animates: animates, crossfade: .milliseconds(200),
-        display: { [weak self] content, crossfade in
-          let image: (DisplayImage) -> String? = { ImageFixture.color(of: $0) + ($0.isTemplate ? " template" : "") }
-          let name = content.image(image, placeholder: "-") ?? "nothing"
-          self?.shown.append(name + (crossfade == nil ? "" : " with a crossfade"))
-        },
+        request, as: transform, size: size, scale: 1, settings: settings, animates: animates, crossfade: .milliseconds(200),
         completion: { [weak self] result in
           switch result {
           case .success(let resource): self?.results.append("\(resource.source)")
@@ -280,7 +276,7 @@ struct ImageViewBindingTests {
   @Test("without a placeholder, or with an image that the system cannot create, the view shows nothing")
   func noPlaceholder() throws {
     let image = try DisplayImage(ImageDecoder().decode(ImageFile.red))
-    for content in [ImageViewBinding.Content.nothing, .placeholder, .image(image)] {
+    for content in [ImageBinding.Content.nothing, .placeholder, .image(image)] {
       #expect(content.image({ _ in nil as String? }, placeholder: nil) == nil)
     }
   }
@@ -320,16 +316,6 @@ struct ImageViewBindingTests {
     gate.open()
     try await view.ended()
     #expect(view.shown == ["nothing", "red", "nothing", "-", "green with a crossfade"])
-  }
-
-  @Test("another manager uses another model")
-  func manager() async throws {
-    let other = try ImageFixture()
-    try await other.cache(other.url, .image(ImageFile.green))
-    let model = view.binding.model
-    view.setImage(from: other.url, manager: other.manager)
-    #expect(view.shown == ["green"] && view.binding.model !== model)
-    #expect(fixture.network.requests.isEmpty)
   }
 
   @Test("an animation is shown without crossfades, and not at all if motion is reduced", arguments: [true, false])

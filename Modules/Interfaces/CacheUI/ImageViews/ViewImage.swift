@@ -1,0 +1,236 @@
+public import Etagere
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A view that loads its image with `setImage(from:)`: `UIImageView` and `NSImageView`. For other objects, there is
+/// ``ImageBinding``.
+@MainActor
+public protocol ImageLoadingView: AnyObject {
+  /// The type of the images of the framework: `UIImage` or `NSImage`.
+  associatedtype PlatformImage
+  /// The image that `setImage(from:)` loads.
+  var loadedImage: ViewImage<PlatformImage> { get }
+}
+
+extension ImageLoadingView {
+  /// Loads an image and shows it. Until it is available, the view shows the placeholder, or the earlier image if that is the
+  /// image of the same URL in another size or ``ImageModel/Settings/keepsPreviousImage`` is set.
+  ///
+  /// ```swift
+  /// imageView.setImage(from: url, crossfade: .milliseconds(200))
+  /// imageView.setImage(from: url) { result in show(result) }
+  /// ```
+  ///
+  /// Call this method again when a cell or row is reused: it cancels the earlier load, whose image no longer appears. The load
+  /// ends with the view.
+  ///
+  /// - Parameters:
+  ///   - url: The URL of the image, or `nil` to show only the placeholder.
+  ///   - placeholder: The image that is shown during the load and after an error.
+  ///   - processor: The steps that change the image. With `nil`, the image is resized to cover the view's bounds, after a layout
+  ///     if these are empty, and again after the view was enlarged. A view that is empty after its layout, because it takes the
+  ///     size of its image, loads the whole image. For a view that is never laid out, pass `ImageProcessor.none`, which loads the
+  ///     whole image immediately.
+  ///   - crossfade: The duration of the crossfade to an image that was not in memory, or `nil` for no crossfade.
+  ///   - showsIndicator: Whether an activity indicator is shown over the view while ``ImageModel/showsLoadingIndicator`` is set.
+  ///   - options: The options of the load.
+  ///   - settings: The settings of the view's model.
+  ///   - manager: The manager that loads the image.
+  ///   - completion: A closure that is called once on the main actor, unless another load of this view begins before.
+  /// - Returns: The model of the view, which cancels, retries and reports progress.
+  @discardableResult
+  public func setImage(
+    from url: URL?, placeholder: PlatformImage? = nil, _ processor: ImageProcessor? = nil, crossfade: Duration? = nil,
+    showsIndicator: Bool = false, options: RequestOptions = RequestOptions(),
+    settings: ImageModel.Settings = ImageModel.Settings(), manager: ResourceManager = .shared,
+    completion: ImageBinding.Completion? = nil
+  ) -> ImageModel {
+    let (request, loaded) = (url.map { ResourceRequest($0, options: options) }, loadedImage)
+    let transform = processor.map { ViewTransform.fixed(.displayImage($0, scale: loaded.layout().scale)) } ?? .covering()
+    return loaded.load(request, transform, placeholder, crossfade, showsIndicator, settings, manager, completion)
+  }
+
+  /// Loads the image of a request with a transform and shows it, as `setImage(from:)` does for a URL.
+  ///
+  /// ```swift
+  /// imageView.setImage(from: ResourceRequest(url), as: .displayImage(decoder: ImageDecoder { $0.firstFrameOnly = true }))
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - request: The request of the image, or `nil` to show only the placeholder.
+  ///   - transform: The transform that makes the image, in the size that it chooses.
+  ///   - placeholder: The image that is shown during the load and after an error.
+  ///   - crossfade: The duration of the crossfade to an image that was not in memory, or `nil` for no crossfade.
+  ///   - showsIndicator: Whether an activity indicator is shown over the view while ``ImageModel/showsLoadingIndicator`` is set.
+  ///   - settings: The settings of the view's model.
+  ///   - manager: The manager that loads the image.
+  ///   - completion: A closure that is called once on the main actor, unless another load of this view begins before.
+  /// - Returns: The model of the view, which cancels, retries and reports progress.
+  @discardableResult
+  public func setImage(
+    from request: ResourceRequest?, as transform: ResourceTransform<DisplayImage>, placeholder: PlatformImage? = nil,
+    crossfade: Duration? = nil, showsIndicator: Bool = false, settings: ImageModel.Settings = ImageModel.Settings(),
+    manager: ResourceManager = .shared, completion: ImageBinding.Completion? = nil
+  ) -> ImageModel {
+    loadedImage.load(request, .fixed(transform), placeholder, crossfade, showsIndicator, settings, manager, completion)
+  }
+
+  /// Loads the image of a request with a transform for the size of the view and shows it.
+  ///
+  /// ```swift
+  /// imageView.setImage(
+  ///   from: ResourceRequest(url), as: { size, scale in .displayImage(.covering(size) + .circle, scale: scale) })
+  /// ```
+  ///
+  /// The image is loaded after a layout if the view's bounds are empty, and again after the view was enlarged.
+  ///
+  /// - Parameters:
+  ///   - request: The request of the image, or `nil` to show only the placeholder.
+  ///   - transform: A closure that returns the transform for the view's size in pixels and the number of pixels per point. The
+  ///     size is `nil` for a view that takes the size of its image. The view retains the closure.
+  ///   - placeholder: The image that is shown during the load and after an error.
+  ///   - crossfade: The duration of the crossfade to an image that was not in memory, or `nil` for no crossfade.
+  ///   - showsIndicator: Whether an activity indicator is shown over the view while ``ImageModel/showsLoadingIndicator`` is set.
+  ///   - settings: The settings of the view's model.
+  ///   - manager: The manager that loads the image.
+  ///   - completion: A closure that is called once on the main actor, unless another load of this view begins before.
+  /// - Returns: The model of the view, which cancels, retries and reports progress.
+  @discardableResult
+  public func setImage(
+    from request: ResourceRequest?,
+    as transform: @escaping @Sendable (_ size: PixelSize?, _ scale: Double) -> ResourceTransform<DisplayImage>,
+    placeholder: PlatformImage? = nil, crossfade: Duration? = nil, showsIndicator: Bool = false,
+    settings: ImageModel.Settings = ImageModel.Settings(), manager: ResourceManager = .shared,
+    completion: ImageBinding.Completion? = nil
+  ) -> ImageModel {
+    loadedImage.load(request, .sized(transform), placeholder, crossfade, showsIndicator, settings, manager, completion)
+  }
+
+  // The literal `nil` selects the forms above, because these are disfavored.
+
+  /// Loads the image of a URL with a transform and shows it: see `setImage(from:as:)` for a request.
+  @_disfavoredOverload @discardableResult
+  public func setImage(
+    from url: URL?, as transform: ResourceTransform<DisplayImage>, placeholder: PlatformImage? = nil,
+    crossfade: Duration? = nil, showsIndicator: Bool = false, settings: ImageModel.Settings = ImageModel.Settings(),
+    manager: ResourceManager = .shared, completion: ImageBinding.Completion? = nil
+  ) -> ImageModel {
+    setImage(
+      from: url.map { ResourceRequest($0) }, as: transform, placeholder: placeholder, crossfade: crossfade,
+      showsIndicator: showsIndicator, settings: settings, manager: manager, completion: completion)
+  }
+
+  /// Loads the image of a URL with a transform for the size of the view and shows it: see `setImage(from:as:)` for a request.
+  @_disfavoredOverload @discardableResult
+  public func setImage(
+    from url: URL?,
+    as transform: @escaping @Sendable (_ size: PixelSize?, _ scale: Double) -> ResourceTransform<DisplayImage>,
+    placeholder: PlatformImage? = nil, crossfade: Duration? = nil, showsIndicator: Bool = false,
+    settings: ImageModel.Settings = ImageModel.Settings(), manager: ResourceManager = .shared,
+    completion: ImageBinding.Completion? = nil
+  ) -> ImageModel {
+    setImage(
+      from: url.map { ResourceRequest($0) }, as: transform, placeholder: placeholder, crossfade: crossfade,
+      showsIndicator: showsIndicator, settings: settings, manager: manager, completion: completion)
+  }
+}
+
+/// An image of a view that `setImage(from:)` has loaded. The view owns it.
+@MainActor
+public final class ViewImage<PlatformImage> {
+  /// The model of the last load, or `nil` before the first one.
+  public var model: ImageModel? { binding?.model }
+  /// A function that returns the size of the view in pixels, or `nil` if it is empty, and the number of pixels per point.
+  let layout: @MainActor () -> (size: PixelSize?, scale: Double)
+  private let make: (DisplayImage) -> PlatformImage?
+  private let show: @MainActor (_ image: PlatformImage?, _ crossfade: Duration?) -> Void
+  private let showIndicator: @MainActor (_ isVisible: Bool) -> Void
+  private let reportLayouts: @MainActor (_ report: @escaping @MainActor () -> Void) -> Void
+  private var binding: ImageBinding?
+  private var placeholder: PlatformImage?
+
+  /// Creates the image of a view. The closures reference the view weakly.
+  ///
+  /// - Parameters:
+  ///   - reportLayouts: A function that calls its argument after each layout from now on. It replaces the former argument.
+  package init(
+    make: @escaping (DisplayImage) -> PlatformImage?, show: @escaping @MainActor (PlatformImage?, Duration?) -> Void,
+    showIndicator: @escaping @MainActor (Bool) -> Void = { _ in },
+    layout: @escaping @MainActor () -> (size: PixelSize?, scale: Double),
+    reportLayouts: @escaping @MainActor (@escaping @MainActor () -> Void) -> Void = { _ in }
+  ) {
+    (self.make, self.show, self.showIndicator, self.layout) = (make, show, showIndicator, layout)
+    self.reportLayouts = reportLayouts
+  }
+
+  func load(
+    _ request: ResourceRequest?, _ transform: ViewTransform, _ placeholder: PlatformImage?, _ crossfade: Duration?,
+    _ showsIndicator: Bool, _ settings: ImageModel.Settings, _ manager: ResourceManager, _ completion: ImageBinding.Completion?
+  ) -> ImageModel {
+    self.placeholder = placeholder
+    let binding = binding(manager)
+    if transform.isSized {
+      reportLayouts { [weak binding, layout] in
+        let (size, scale) = layout()
+        binding?.layOut(size, scale: scale)
+      }
+    }
+    let (size, scale) = layout()
+    binding.load(
+      request, as: transform, size: size, scale: scale, settings: settings, animates: !ImageBinding.reducesMotion,
+      crossfade: crossfade, completion: completion)
+    if showsIndicator != (binding.loadingIndicator != nil) {
+      binding.loadingIndicator = showsIndicator ? showIndicator : nil
+    }
+    return binding.model
+  }
+
+  /// Returns the binding, or another one after a load with another manager.
+  private func binding(_ manager: ResourceManager) -> ImageBinding {
+    if let binding, binding.manager === manager { return binding }
+    binding?.end()
+    let binding = ImageBinding(manager: manager) { [weak self] content, crossfade in
+      guard let self else { return }
+      self.show(content.image(self.make, placeholder: self.placeholder), crossfade)
+    }
+    self.binding = binding
+    return binding
+  }
+}
+
+#if canImport(ObjectiveC)
+internal import ObjectiveC
+
+extension ViewImage {
+  /// Returns the image of a place in an object, which owns it from the first call on.
+  ///
+  /// - Parameters:
+  ///   - place: The name of the property that shows the image, with the state of a button.
+  ///   - create: A function that creates the image.
+  static func owned(by object: AnyObject, for place: String, _ create: () -> ViewImage) -> ViewImage {
+    let images = objc_getAssociatedObject(object, ownedImagesKey) as? OwnedImages ?? OwnedImages()
+    if let image = images.places[place] as? ViewImage { return image }
+    let image = create()
+    images.places[place] = image
+    objc_setAssociatedObject(object, ownedImagesKey, images, .OBJC_ASSOCIATION_RETAIN_NONATOMIC)
+    return image
+  }
+}
+
+/// The images that a view or a button owns.
+@MainActor
+private final class OwnedImages {
+  var places: [String: AnyObject] = [:]
+}
+
+/// The key of the images that an object owns. The shared object has one address in the whole process.
+@MainActor private let ownedImagesKey = UnsafeRawPointer(Unmanaged.passUnretained(OwnedImagesKey.shared).toOpaque())
+
+private final class OwnedImagesKey: Sendable {
+  static let shared = OwnedImagesKey()
+}
+#endif
