@@ -66,6 +66,8 @@ struct InvalidNumberTests {
     Example("idleTimeout", "-1.0 seconds") { $0.idleTimeout = .seconds(-1) },
     Example("redirectLimit", "-1") { $0.redirectLimit = -1 },
     Example("maximumBodySize", "-1") { $0.maximumBodySize = -1 },
+    Example("storeWriteTimeout", "-1.0 seconds") { $0.storeWriteTimeout = .use(.seconds(-1)) },
+    Example("storeReadTimeout", "-1.0 seconds") { $0.storeReadTimeout = .use(.seconds(-1)) },
     Example("atMostEvery", "-1.0 seconds") { $0.policy = .revalidate(atMostEvery: .seconds(-1)) },
     Example("cost", "-1") { $0.memory = .use(MemoryCache(limits: .init(cost: -1))) },
     Example("variantLimit", "0") { $0.validator = .use(ETagValidator(variantLimit: 0)) },

@@ -159,6 +159,22 @@ public struct RequestOptions: Sendable {
     get { storage?.values.idleTimeout }
     set { unshared().values.idleTimeout = newValue }
   }
+  /// The longest time that the load waits for the durable store to write, at least zero. With `.disabled`, it waits until its
+  /// response is stored, so it never ends if the store hangs and no task cancels it.
+  ///
+  /// ```swift
+  /// let stored = RequestOptions { $0.storeWriteTimeout = .disabled }
+  /// ```
+  public var storeWriteTimeout: Override<Duration>? {
+    get { storage?.values.storeWriteTimeout }
+    set { unshared().values.storeWriteTimeout = newValue }
+  }
+  /// The longest time that the load waits for one read of the durable store, at least zero. With `.disabled`, it waits until the
+  /// read has ended.
+  public var storeReadTimeout: Override<Duration>? {
+    get { storage?.values.storeReadTimeout }
+    set { unshared().values.storeReadTimeout = newValue }
+  }
   /// The statuses that count as success.
   public var acceptedStatuses: AcceptedStatuses? {
     get { storage?.values.acceptedStatuses }
@@ -216,6 +232,8 @@ public struct RequestOptions: Sendable {
     package var priority: LoadPriority.Level = .normal
     package var timeout: Duration?
     package var idleTimeout: Duration?
+    package var storeWriteTimeout: Override<Duration>?
+    package var storeReadTimeout: Override<Duration>?
     package var acceptedStatuses: AcceptedStatuses?
     package var redirectLimit: Int?
     package var allowsInsecureRedirects: Bool?
@@ -252,11 +270,11 @@ extension RequestOptions: CustomReflectable {
   }
 }
 
-/// A request's replacement for a component of its manager. A `nil` override means the manager's component.
+/// A request's replacement for a component or a time limit of its manager. A `nil` override means the manager's.
 public enum Override<Wrapped: Sendable>: Sendable {
   /// Uses this component.
   case use(Wrapped)
-  /// Uses no such component.
+  /// Uses no such component, or no limit.
   case disabled
   /// Uses the component that the closure makes from the manager's. If the manager has no component, the request has none.
   ///

@@ -10,7 +10,8 @@ public import Foundation
 /// Loads resources, caches them in memory and on disk, and revalidates them.
 ///
 /// The manager depends only on the protocols of its components. It has no session, file or decoder of its own. `Etagere` provides
-/// the defaults. Every component can be replaced here for all loads, or in `RequestOptions` for one load.
+/// the defaults. Every component can be replaced here for all loads, and most of them in `RequestOptions` for one load:
+/// <doc:CacheManager> lists the others.
 ///
 /// ```swift
 /// let resource = try await manager.load(url)
@@ -81,7 +82,7 @@ public final class ResourceManager: Sendable {
     /// be used instead of a late one then has a tenth of this time, at least 100 ms, to read it.
     public var timeout: Duration?
     /// The longest time that a load waits for the durable store to write, at least zero, or `nil` to wait until each write has
-    /// ended. A longer write continues without the load, so a slow disk does not delay loads.
+    /// ended. A longer write continues without the load, so a slow disk does not delay loads. A request can have its own limit.
     ///
     /// The data of these writes is in memory. While 256 of them continue without a load, further responses are not stored in
     /// the durable store, and the observer receives `CacheEvent.storeFailed` with `CacheError.Code.overloaded`.
@@ -219,7 +220,8 @@ public final class ResourceManager: Sendable {
   // MARK: Ending
 
   /// Rejects new loads, cancels background revalidations, and returns when every running load has ended. It also waits for late
-  /// writes to the durable store, at most a hundred times as long as ``Configuration/storeWriteTimeout``.
+  /// writes to the durable store, at most a hundred times as long as ``Configuration/storeWriteTimeout``, or as the longest limit
+  /// of their loads if that is `nil`.
   ///
   /// Bodies of ``respond(to:body:options:)`` that are still being read continue. Bodies that are read to the end are stored.
   ///

@@ -268,7 +268,7 @@ final class RecordingBody: ResourceBody.Source {
       // Memory needs no deadline, because it takes no time.
       let outcome: Result<StoredMetadata, CacheError>?
       if let ticket {
-        if ending.writer == nil, request.writeDeadline.isOverloaded {
+        if ending.writer == nil, request.isStoreOverloaded {
           // The work would hold the body until the store has removed the earlier response.
           outcome = nil
           await cache.removeReplaced(by: complete, ticket, storage.outdated, known: storage.known)

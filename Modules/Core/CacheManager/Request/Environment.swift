@@ -27,6 +27,7 @@ final class Environment: Sendable {
   let failures: RecentFailures
   /// The limits of the time that loads wait for the durable store, and the order of its commits.
   let writeDeadline, readDeadline: StoreDeadline
+  let storeWriteTimeout, storeReadTimeout: Duration?
   let commitOrder: CommitOrder
   /// The memory that loads may use at once, and the limits of requests and steps.
   let budget: MemoryBudget
@@ -56,6 +57,7 @@ final class Environment: Sendable {
     failures = RecentFailures()
     writeDeadline = StoreDeadline(clock: configuration.clock, limit: configuration.storeWriteTimeout)
     readDeadline = StoreDeadline(clock: configuration.clock, limit: configuration.storeReadTimeout)
+    (storeWriteTimeout, storeReadTimeout) = (configuration.storeWriteTimeout, configuration.storeReadTimeout)
     commitOrder = CommitOrder()
     fleetMember = configuration.fleet.map { [commitOrder] in
       FleetMember($0, configuration, invalidations, commitOrder)
@@ -108,6 +110,8 @@ final class Environment: Sendable {
     identities = Identities(memory, store, validator, observer, clockIdentity, interceptor)
     (invalidations, failures, budget) = (base.invalidations, base.failures, base.budget)
     (writeDeadline, readDeadline, commitOrder) = (base.writeDeadline, base.readDeadline, base.commitOrder)
+    storeWriteTimeout = options.values.storeWriteTimeout.resolved(base.storeWriteTimeout).map { max(.zero, $0) }
+    storeReadTimeout = options.values.storeReadTimeout.resolved(base.storeReadTimeout).map { max(.zero, $0) }
     temporarySpace = base.temporarySpace
     // A request with options is looked up by the rules of its manager.
     (plain, invalidity) = (nil, nil)
@@ -195,7 +199,8 @@ extension RequestOptions.Storage {
     // A lookup in memory makes this check, and image views always set a policy.
     if case .revalidate? = values.policy { return true }
     return values.timeout != nil || values.idleTimeout != nil || values.redirectLimit != nil || values.maximumBodySize != nil
-      || values.memory != nil || values.validator != nil || values.executor != nil
+      || values.storeWriteTimeout != nil || values.storeReadTimeout != nil || values.memory != nil || values.validator != nil
+      || values.executor != nil
   }
 
   @inline(never)
@@ -204,6 +209,8 @@ extension RequestOptions.Storage {
     try CacheError.require("idleTimeout", positive: values.idleTimeout)
     try CacheError.require("redirectLimit", values.redirectLimit, in: 0...)
     try CacheError.require("maximumBodySize", values.maximumBodySize, in: 0...)
+    try CacheError.require("storeWriteTimeout", values.storeWriteTimeout?.replacement, in: .zero...)
+    try CacheError.require("storeReadTimeout", values.storeReadTimeout?.replacement, in: .zero...)
     try values.policy?.check()
     if case .use(let memory)? = values.memory { try (memory as? any CheckedComponent)?.validity.get() }
     if case .use(let validator)? = values.validator { try (validator as? any CheckedComponent)?.validity.get() }

@@ -265,7 +265,9 @@ struct CoalescingKey: Hashable, Sendable {
     guard purpose != .response || mine.timeout == others.timeout else { return false }
     let isSameStorage =
       purpose == .resource
-      || (mine.reads == others.reads && mine.writes == others.writes && mine.maximumBodySize == others.maximumBodySize)
+      || (mine.reads == others.reads && mine.writes == others.writes && mine.maximumBodySize == others.maximumBodySize
+        && mine.environment.storeWriteTimeout == others.environment.storeWriteTimeout
+        && mine.environment.storeReadTimeout == others.environment.storeReadTimeout)
     return isSameStorage && mine.policy == others.policy && mine.staleFallback == others.staleFallback
       && mine.outage?.code == others.outage?.code && mine.outage?.reason == others.outage?.reason
       && mine.expiration == others.expiration && mine.acceptedStatuses == others.acceptedStatuses

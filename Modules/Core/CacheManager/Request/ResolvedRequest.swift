@@ -403,8 +403,6 @@ extension RequestSettings {
   var temporarySpace: TemporarySpace { environment.temporarySpace }
   var invalidations: InvalidationLog { environment.invalidations }
   var failures: RecentFailures { environment.failures }
-  var writeDeadline: StoreDeadline { environment.writeDeadline }
-  var readDeadline: StoreDeadline { environment.readDeadline }
   var commitOrder: CommitOrder { environment.commitOrder }
   var budget: MemoryBudget { environment.budget }
 }

@@ -32,7 +32,7 @@ extension TieredCache {
   ///
   /// - Returns: `nil` if the change has not ended, or was not begun because too many others have not ended.
   func change<Value: Sendable>(_ key: CacheKey, _ change: @escaping @Sendable () async -> Value) async -> Value? {
-    guard !request.writeDeadline.isOverloaded else {
+    guard !request.isStoreOverloaded else {
       request.observe(.storeFailed(key: key, error: .overloadedStore))
       return nil
     }
@@ -277,7 +277,7 @@ extension TieredCache {
   func writer(_ candidate: Candidate, _ lease: (any RequestLease)? = nil) async throws(CacheError) -> (any EntryWriter)? {
     guard let disk = writableDisk else { return nil }
     do throws(CacheError) {
-      if request.writeDeadline.isOverloaded { throw .overloadedStore }
+      if request.isStoreOverloaded { throw .overloadedStore }
       guard let lease else { return try await disk.makeWriter(for: candidate.key, metadata: candidate.metadata) }
       return try await disk.makeWriter(for: candidate.key, metadata: candidate.metadata, lease: lease)
     } catch {
