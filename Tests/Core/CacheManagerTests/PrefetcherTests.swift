@@ -137,6 +137,50 @@ struct PrefetcherTests {
     #expect(fixture.network.requests.count == 3)
   }
 
+  @Test("requests of one URL are cancelled by their fields, key and partition")
+  func cancelByRequest() async throws {
+    let requests = [
+      ResourceRequest(urls[0]), ResourceRequest(urls[0], headerFields: [.acceptLanguage: "de"]),
+      ResourceRequest(urls[0], options: RequestOptions { $0.key = "key" }),
+      ResourceRequest(urls[0], options: RequestOptions { $0.partition = "alice" }),
+    ]
+    let prefetcher = fixture.manager.prefetcher(concurrency: 2)
+    prefetcher.append(requests)
+    await gate.arrived(2)
+
+    prefetcher.cancel([requests[1], requests[3]])
+    await gate.arrived(3)
+    #expect(prefetcher.progress.failed == 2)
+    prefetcher.cancel([urls[0]], options: RequestOptions { $0.key = "key" })
+    prefetcher.cancel([ResourceRequest(urls[0], method: .post)])
+    gate.open()
+    let report = await prefetcher.report()
+
+    #expect(report.loaded == 1 && report.failed.count == 3 && report.failed.allSatisfy { $0.error.isCancellation })
+  }
+
+  @Test("an interceptor that rewrites requests does not prevent their cancellation")
+  func cancelIntercepted() async throws {
+    let counter = Counter()
+    let interceptor = RequestInterceptor(willLookUp: { request throws(CacheError) in
+      counter.increment()
+      request.path = "/1"
+      request.headerFields[.authorization] = "token \(counter.value)"
+    })
+    let fixture = try ManagerFixture { $0.interceptor = interceptor }
+    fixture.network.serve(urls[1]) { [gate] _ in .ok("1", cacheControl: "max-age=60").held(by: gate) }
+    let prefetcher = fixture.manager.prefetcher(concurrency: 1)
+    prefetcher.append([urls[0], urls[2]])
+    await gate.arrived()
+
+    prefetcher.cancel([urls[1]])
+    #expect(prefetcher.progress.failed == 0)
+    prefetcher.cancel([urls[0], urls[2]])
+
+    #expect(await prefetcher.report().failed.count == 2)
+    #expect(fixture.network.requests.count == 1)
+  }
+
   @Test("a released prefetcher starts no more loads, and its running loads continue to their end")
   func released() async throws {
     var prefetcher: Prefetcher? = fixture.manager.prefetcher(concurrency: 1)

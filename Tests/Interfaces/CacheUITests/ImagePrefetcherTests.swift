@@ -71,6 +71,26 @@ struct ImagePrefetcherTests {
     #expect(requested == [1, 2, 91, 92, 93])
   }
 
+  @Test("prefetches of one URL with other fields or another key are cancelled one by one")
+  func cancelByRequest() async throws {
+    let gate = Gate()
+    serve(.image(ImageFile.red).held(by: gate))
+    let url = try #require(rows[0])
+    let requests = (0..<3).map { number in
+      ResourceRequest(url, headerFields: [.acceptLanguage: "\(number)"], options: RequestOptions { $0.key = "\(number)" })
+    }
+    let prefetcher = ImagePrefetcher(concurrency: 1, manager: fixture.manager)
+    prefetcher.prefetch(requests)
+    prefetcher.prefetch([url])
+    await gate.arrived()
+    prefetcher.cancel([requests[0], requests[2]])
+    await gate.arrived(2)
+    prefetcher.cancel([url])
+    gate.open()
+    await fixture.manager.close()
+    #expect(fixture.network.requests.map { $0.headerFields[.acceptLanguage] } == ["0", "1"])
+  }
+
   @Test("rows without an image are skipped, and prefetching stops at both ends of the list")
   func ends() async throws {
     serve()

@@ -18,6 +18,22 @@ final class PrefetchQueue: Sendable {
     let load: ResolvedRequest
     let key: CoalescingKey
     let task: LoadTask
+    let identity: Identity
+  }
+
+  /// The identity of a request, as its caller has passed it. An interceptor can change the request, each time in another way.
+  private struct Identity: Hashable, Sendable {
+    let url: URL
+    let method: HTTPRequest.Method
+    let headerFields: HTTPFields
+    let key, partition: String?
+    let memory, store: ComponentID?
+
+    init(_ request: ResourceRequest) {
+      (url, method, headerFields) = (request.url, request.method, request.headerFields)
+      (key, partition) = (request.options.key, request.options.partition)
+      (memory, store) = (request.options.memory?.replacement?.id, request.options.store?.replacement?.id)
+    }
   }
 
   /// An item that ended with a stored response.
@@ -129,6 +145,7 @@ final class PrefetchQueue: Sendable {
 
   private func item(for request: ResourceRequest) throws(CacheError) -> Item {
     try CacheError.require("concurrency", concurrency, in: 1...)
+    let identity = Identity(request)
     var request = request
     request.options.priority = min(request.options.priority, .low)
     if destination == .memory { request.options.writes.formIntersection(.memory) }
@@ -139,7 +156,8 @@ final class PrefetchQueue: Sendable {
     }
     let load = try ResolvedRequest(request, core)
     return Item(
-      load: load, key: load.resourceKey, task: LoadTask(id: load.id, priority: LoadPriority(request.options.priority)))
+      load: load, key: load.resourceKey, task: LoadTask(id: load.id, priority: LoadPriority(request.options.priority)),
+      identity: identity)
   }
 
   /// Makes a waiting item as urgent as another load of the same resource.
@@ -266,14 +284,26 @@ final class PrefetchQueue: Sendable {
 
   // MARK: Cancelling
 
-  func cancel(_ isMeant: (URL) -> Bool) {
-    cancelWaiting(isMeant)
-    for item in state.withLock({ $0.items.values.filter { isMeant($0.load.url) } }) { item.task.cancel() }
+  /// Cancels the waiting and the running items of these requests, or all items.
+  func cancel(_ requests: [ResourceRequest]? = nil) {
+    let identities = requests.map { Set($0.map(Identity.init)) }
+    func isMeant(_ item: Item) -> Bool { identities?.contains(item.identity) ?? true }
+    cancelWaiting(where: isMeant)
+    for item in state.withLock({ $0.items.values.filter(isMeant) }) { item.task.cancel() }
   }
 
-  func cancelWaiting(_ isMeant: (URL) -> Bool = { _ in true }) {
+  /// Cancels the waiting items that load a resource, or all waiting items.
+  func cancelWaiting(of resource: CacheKey? = nil) {
+    cancelWaiting { item in
+      guard let resource else { return true }
+      // `String` compares canonically, and a key byte by byte.
+      return item.key.resource == resource.resource && CacheKey(resource: item.key.resource) == resource
+    }
+  }
+
+  private func cancelWaiting(where isMeant: (Item) -> Bool) {
     change { state in
-      for number in state.items.keys.sorted() where state.items[number].map({ isMeant($0.load.url) }) ?? false {
+      for number in state.items.keys.sorted() where state.items[number].map(isMeant) ?? false {
         guard state.waiting.remove(number), let item = state.take(number) else { continue }
         state.fail(number, item.load.url, .cancelled.about(item.load.address))
       }

@@ -47,12 +47,15 @@ public final class Prefetcher: Sendable {
   public var isPaused: Bool { queue.isPaused }
 
   /// Cancels the waiting and the running items. A transfer that another load waits for continues.
-  public func cancel() { queue.cancel { _ in true } }
+  public func cancel() { queue.cancel() }
 
-  /// Cancels the waiting and the running items of these URLs.
-  public func cancel(_ urls: [URL]) {
-    let urls = Set(urls)
-    queue.cancel { urls.contains($0) }
+  /// Cancels the waiting and the running items of these requests. A request equals an appended one if the URL, the method, the
+  /// fields, the `key`, the `partition` and the stores are equal. An interceptor does not affect that.
+  public func cancel(_ requests: [ResourceRequest]) { queue.cancel(requests) }
+
+  /// Cancels the waiting and the running items of URLs that were appended with such options.
+  public func cancel(_ urls: [URL], options: RequestOptions = RequestOptions()) {
+    cancel(urls.map { ResourceRequest($0, options: options) })
   }
 
   /// The current progress.
@@ -200,11 +203,11 @@ extension ResourceManager {
     let queue = PrefetchQueue(core, transform, destination, concurrency: concurrency)
     return await withTaskCancellationHandler {
       queue.append(requests)
-      if Task.isCancelled { queue.cancel { _ in true } }
+      if Task.isCancelled { queue.cancel() }
       // The report includes the cancelled items, so the wait for it does not end with the calling task.
       return await Task { await queue.report() }.value
     } onCancel: {
-      queue.cancel { _ in true }
+      queue.cancel()
     }
   }
 

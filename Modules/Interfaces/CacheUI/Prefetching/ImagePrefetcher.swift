@@ -82,9 +82,13 @@ public final class ImagePrefetcher {
   /// Prefetches the images of URLs in the given order.
   public func prefetch(_ urls: [URL]) { prefetch(urls.map(request)) }
 
-  /// Cancels the prefetches of images, also of requests for these URLs that differ in their fields or key. A transfer that a view
-  /// also waits for continues.
-  public func cancel(_ urls: [URL]) { prefetcher.cancel(urls) }
+  /// Cancels the prefetches of these requests. Requests with other fields, another `key` or another `partition` continue. A
+  /// transfer that a view also waits for continues, too.
+  @_disfavoredOverload  // An empty array literal means URLs.
+  public func cancel(_ requests: [ResourceRequest]) { prefetcher.cancel(requests) }
+
+  /// Cancels the prefetches of URLs, which have the options of the prefetcher.
+  public func cancel(_ urls: [URL]) { cancel(urls.map(request)) }
 
   /// Prefetches the images of the rows after `row`, in the scroll direction. Cancels the prefetches of rows that are
   /// further away.
@@ -114,8 +118,8 @@ public final class ImagePrefetcher {
     let near = (row - distance..<row + distance + 1).clamped(to: 0..<max(0, count))
     let far = window.filter { !near.contains($0.key) }
     for row in far.keys { window[row] = nil }
-    let kept = Set(window.values.map(\.url))
-    cancel(far.values.map(\.url).filter { !kept.contains($0) })
+    let kept = window.values.map(identity)
+    cancel(far.values.filter { !kept.contains(identity($0)) })
 
     let next = isForward ? Array(near.filter { $0 > row }) : near.filter { $0 < row }.reversed()
     var requests: [ResourceRequest] = []

@@ -11,9 +11,8 @@ public import UIKit
 /// ```
 @MainActor
 public final class ListPrefetchSource: NSObject, UICollectionViewDataSourcePrefetching, UITableViewDataSourcePrefetching {
-  private let prefetcher: ImagePrefetcher
   private let prefetch: ([IndexPath]) -> Void
-  private let url: (IndexPath) -> URL?
+  private let cancel: ([IndexPath]) -> Void
 
   /// Creates a source of URLs.
   ///
@@ -22,9 +21,8 @@ public final class ListPrefetchSource: NSObject, UICollectionViewDataSourcePrefe
   ///   - url: A closure that returns the URL of an item's image, or `nil` if the item has no image. The source retains it, so it
   ///     must not capture the view controller that owns the source strongly.
   public init(_ prefetcher: ImagePrefetcher, url: @escaping (IndexPath) -> URL?) {
-    self.prefetcher = prefetcher
-    self.url = url
     prefetch = { prefetcher.prefetch($0.compactMap(url)) }
+    cancel = { prefetcher.cancel($0.compactMap(url)) }
   }
 
   /// Creates a source of requests.
@@ -35,9 +33,8 @@ public final class ListPrefetchSource: NSObject, UICollectionViewDataSourcePrefe
   ///     source retains it, so it must not capture the view controller that owns the source strongly.
   @_disfavoredOverload  // A closure that returns nothing but `nil` means URLs.
   public init(_ prefetcher: ImagePrefetcher, request: @escaping (IndexPath) -> ResourceRequest?) {
-    self.prefetcher = prefetcher
-    url = { request($0)?.url }
     prefetch = { prefetcher.prefetch($0.compactMap(request)) }
+    cancel = { prefetcher.cancel($0.compactMap(request)) }
   }
 
   public func collectionView(_ collectionView: UICollectionView, prefetchItemsAt indexPaths: [IndexPath]) {
@@ -45,7 +42,7 @@ public final class ListPrefetchSource: NSObject, UICollectionViewDataSourcePrefe
   }
 
   public func collectionView(_ collectionView: UICollectionView, cancelPrefetchingForItemsAt indexPaths: [IndexPath]) {
-    prefetcher.cancel(indexPaths.compactMap(url))
+    cancel(indexPaths)
   }
 
   public func tableView(_ tableView: UITableView, prefetchRowsAt indexPaths: [IndexPath]) {
@@ -53,7 +50,7 @@ public final class ListPrefetchSource: NSObject, UICollectionViewDataSourcePrefe
   }
 
   public func tableView(_ tableView: UITableView, cancelPrefetchingForRowsAt indexPaths: [IndexPath]) {
-    prefetcher.cancel(indexPaths.compactMap(url))
+    cancel(indexPaths)
   }
 }
 #endif
