@@ -83,7 +83,8 @@ public enum ResourceSource: String, Hashable, Sendable, CaseIterable {
 ///
 /// Redirects, retries, alternative sources and a revalidation in the background belong to the load that caused them.
 public struct LoadID: Hashable, Sendable, CustomStringConvertible {
-  private let number: UInt64
+  /// The number of the load. Later loads have greater numbers.
+  package let number: UInt64
 
   /// Creates a unique identifier.
   public init() { number = Self.last.wrappingAdd(1, ordering: .relaxed).newValue }

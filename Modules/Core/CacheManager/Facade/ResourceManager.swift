@@ -219,6 +219,30 @@ public final class ResourceManager: Sendable {
 
   // MARK: Ending
 
+  /// Ends the loads of a URL that have begun before the call, with `CacheError.cancelled`. Their transfers stop.
+  ///
+  /// ```swift
+  /// manager.cancel(url)
+  /// ```
+  ///
+  /// It ends loads of every form and with any fields, waiting and running prefetches, and revalidations in the background. The
+  /// next load of the URL begins anew. Does nothing if there are none, or if the URL is invalid.
+  ///
+  /// It does not end ``respond(to:body:options:)``, ``store(_:for:freshFor:headerFields:options:)``, and loads of another URL
+  /// that redirects to this one. A load into a file whose body is complete may return its file.
+  ///
+  /// - Parameters:
+  ///   - url: The URL of the loads, as the callers have passed it.
+  ///   - options: The options that select the resource: `key` and `partition`. Loads with others continue.
+  public func cancel(_ url: URL, options: RequestOptions = RequestOptions()) {
+    // No load begins for a request that cannot be made.
+    guard let load = try? ResolvedRequest(ResourceRequest(url, options: options), core) else { return }
+    core.cancelLoads(of: CacheKey(resource: load.settings.resource))
+  }
+
+  /// Ends all loads that have begun before the call: see ``cancel(_:options:)``. Later loads are not affected.
+  public func cancelAll() { core.cancelLoads(of: nil) }
+
   /// Rejects new loads, cancels background revalidations, and returns when every running load has ended. It also waits for late
   /// writes to the durable store, at most a hundred times as long as ``Configuration/storeWriteTimeout``, or as the longest limit
   /// of their loads if that is `nil`.

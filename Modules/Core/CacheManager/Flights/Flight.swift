@@ -5,6 +5,7 @@ internal import Synchronization
 protocol AnyFlight: AnyObject, Sendable {
   var key: FlightKey? { get }
   var resource: String? { get }
+  var number: Int { get }
   var logPosition: Int { get }
   var hasOtherURLs: Bool { get }
   func retire()
@@ -189,8 +190,7 @@ final class Flight<Output: Shareable>: AnyFlight {
   /// Creates a flight with its first waiter, whose number is 0, or with none if the work does not depend on waiters.
   init(
     _ flights: Flights, _ key: FlightKey?, of resource: String?, id: LoadID, number: Int, logPosition: Int,
-    priority: LoadPriority,
-    representation: RequestedRepresentation? = nil, isRetired: Bool, first needs: WaiterNeeds<Output>?
+    priority: LoadPriority, representation: RequestedRepresentation? = nil, isRetired: Bool, first needs: WaiterNeeds<Output>?
   ) {
     state = Lock(State(first: needs, isRetired: isRetired))
     survives = Atomic(needs == nil)

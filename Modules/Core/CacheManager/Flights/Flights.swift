@@ -1,52 +1,6 @@
 internal import CacheCore
 internal import Synchronization
 
-/// The identity of a flight. Equal work has equal keys. The cases are indirect, because a key is copied often.
-indirect enum FlightKey: Hashable, Sendable {
-  /// The bytes of a request.
-  case bytes(CoalescingKey)
-  /// The value that a transform makes from a request's bytes.
-  case value(CoalescingKey, Transform)
-  /// A load into the durable store alone.
-  case store(CoalescingKey)
-  /// The revalidation of a response that was already delivered.
-  case revalidation(CacheKey, stores: [ComponentID?])
-  /// A step of a transform: the body, and the transform up to this step.
-  case step(Revision, Transform)
-
-  struct Transform: Hashable, Sendable {
-    var id: String
-    var value: ObjectIdentifier
-    /// The executor on which the value is made, if the load names one. The load retains it, so the identifier stays valid.
-    var executor: ObjectIdentifier?
-    /// The storage policy, if the transform's values can be stored. Loads with different policies share the bytes and the steps,
-    /// but not the value.
-    var storagePolicy: StoragePolicy?
-
-    init<Value>(
-      _ id: String, of value: Value.Type, on executor: (any TaskExecutor)?, _ storagePolicy: StoragePolicy? = nil
-    ) {
-      self.id = id
-      self.value = ObjectIdentifier(value)
-      self.executor = executor.map { ObjectIdentifier($0) }
-      self.storagePolicy = storagePolicy
-    }
-  }
-
-  /// The resource that the work requests, or `nil` if it requests none by itself.
-  var resource: String? {
-    switch self {
-    case .bytes(let key), .value(let key, _), .store(let key): key.resource
-    case .revalidation, .step: nil
-    }
-  }
-
-  /// The resource that a revalidation requests, or `nil` for other work.
-  fileprivate var revalidatedResource: String? { if case .revalidation(let key, _) = self { key.resource } else { nil } }
-
-  fileprivate var isStore: Bool { if case .store = self { true } else { false } }
-}
-
 /// The work of a manager that is running, by its identity. This one table knows whether equal work is already running: for bytes,
 /// values, loads into the store, revalidations and steps of transforms.
 final class Flights: Sendable {
@@ -65,6 +19,8 @@ final class Flights: Sendable {
     var last = 0
     /// Whether every load has been ended. A load that was accepted before then cannot join a flight any more.
     var isDismissed = false
+    /// The cancellations of loads, which a load that began before one of them cannot escape by joining later.
+    var cancellations = CancellationLog()
     /// The calls of ``Flights/close()`` that wait until nothing runs.
     var closers: [Resumption<Void>] = []
   }
@@ -83,6 +39,8 @@ final class Flights: Sendable {
   private let isListing = Atomic(false)
   /// Twice the number of running loads, plus 1 if the manager accepts no more.
   private let loads = Atomic<Int>(0)
+  /// The number of the latest cancellation. It changes under the lock.
+  private let lastCancellation = Atomic<UInt64>(0)
 
   init(_ invalidations: InvalidationLog) { self.invalidations = invalidations }
 
@@ -141,13 +99,13 @@ final class Flights: Sendable {
   ///   - key: The key, or `nil` if the waiter needs a flight of its own.
   ///   - load: The load that waits.
   ///   - needs: The needs of the load.
-  /// - Returns: `nil` if every load has been ended.
+  /// - Returns: `nil` if every load has been ended, or this one has been cancelled.
   func join<Output: Shareable>(
     _ key: FlightKey?, _ load: ResolvedRequest, _ needs: WaiterNeeds<Output>
   ) -> (waiter: Waiter<Output>, isNew: Bool)? {
     while true {
       let joined = state.withLock { state -> (Flight<Output>, isNew: Bool)? in
-        guard !state.isDismissed else { return nil }
+        guard !state.isDismissed, !isCancelled(load, in: state) else { return nil }
         if let flight = self.open(key, in: state, as: Output.self) { return (flight, false) }
         let flight = create(
           key, of: load.settings.resource, &state, id: load.id, priority: LoadPriority(load.priority),
@@ -341,6 +299,44 @@ final class Flights: Sendable {
 
   /// Whether the only destination of an open flight is the durable store.
   var isStoring: Bool { storing.load(ordering: .acquiring) > 0 }
+
+  // MARK: Cancelling
+
+  /// Ends the loads of a resource, or all loads, that have begun before, and cancels their work. A load that has not joined a
+  /// flight yet ends when it joins.
+  ///
+  /// A revalidation in the background ends, too, unless a load of another resource waits for it. A response that the caller
+  /// stores is no load.
+  func cancelLoads(of resource: CacheKey?) {
+    let running = state.withLock { state -> [any AnyFlight] in
+      let number = LoadID().number
+      state.cancellations.add(number, resource)
+      lastCancellation.store(number, ordering: .releasing)
+      return state.running.values.filter { flight in
+        guard let name = flight.resource, flight.key?.isFromCaller != true else { return false }
+        return resource.map { $0.resource == name && $0 == CacheKey(resource: name) } ?? true
+      }
+    }
+    // Later flights end first. A flight that waits for an earlier one is then cancelled before that one ends, so it does not
+    // begin the work of that one itself.
+    let loads = running.filter { $0.key?.revalidatedResource == nil }.sorted { $0.number > $1.number }
+    for flight in loads {
+      flight.retire()
+      flight.dismissWaiters(.cancelled)
+    }
+    for flight in running where flight.key?.revalidatedResource != nil { flight.retire() }
+  }
+
+  /// Whether a load has been cancelled since it began.
+  func isCancelled(_ load: ResolvedRequest) -> Bool {
+    guard load.id.number < lastCancellation.load(ordering: .acquiring) else { return false }
+    return state.withLock { isCancelled(load, in: $0) }
+  }
+
+  private func isCancelled(_ load: ResolvedRequest, in state: State) -> Bool {
+    guard load.id.number < lastCancellation.load(ordering: .acquiring), !load.isFromCaller else { return false }
+    return state.cancellations.includes(load.id.number, load.settings.resource)
+  }
 
   // MARK: Ending
 

@@ -148,7 +148,7 @@ final class LoadCoordinator: Sendable {
     let cache = TieredCache(load, resource: resource)
     var found: LookupResult?
     // A lookup throws only if the task is cancelled.
-    if let result = try? await cache.lookUp(load.head), !Task.isCancelled, !cache.isBehindRemovals {
+    if let result = try? await cache.lookUp(load.head), !Task.isCancelled, !cache.isBehindRemovals, !flights.isCancelled(load) {
       if let candidate = cache.immediateHit(in: result),
         let value: Resource<Value> = hitResult(candidate, candidate.data as? Value, "", of: load, startedAt: start)
       {
@@ -320,7 +320,7 @@ final class LoadCoordinator: Sendable {
       let isShared = !alone && load.head.method == .get && load.body == nil
       guard let (waiter, isNew) = flights.join(isShared ? form.key(of: load) : nil, load, needs) else {
         if needs.isCounted { flights.endLoad() }
-        return .failed(load.managerIsClosed)
+        return .failed(flights.isCancelled(load) ? .cancelled : load.managerIsClosed)
       }
       var timer: Task<Void, Never>?
       let ending = await waiter.ending(

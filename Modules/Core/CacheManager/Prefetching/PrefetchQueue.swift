@@ -378,6 +378,13 @@ extension LoadCoordinator {
     let key = load.resourceKey
     for queue in prefetches.withLock({ Array($0.values) }) { queue.raise(key, to: level) }
   }
+
+  /// Cancels the loads of a resource, or all loads: see ``Flights/cancelLoads(of:)``. Waiting prefetches are cancelled first, so
+  /// that none of them starts in the place of a running one.
+  func cancelLoads(of resource: CacheKey?) {
+    for queue in prefetches.withLock({ Array($0.values) }) { queue.cancelWaiting(of: resource) }
+    flights.cancelLoads(of: resource)
+  }
 }
 
 extension TieredCache {

@@ -222,6 +222,9 @@ struct CoalescingKey: Hashable, Sendable {
   /// The resource under which the response is stored, unless the request is redirected.
   var resource: String { load.settings.resource }
 
+  /// Whether the response is one that the caller stores.
+  var isFromCaller: Bool { load.isFromCaller }
+
   /// The part of the request that distinguishes it.
   private var head: HTTPRequest {
     guard let fields else { return load.settings.head }
@@ -281,6 +284,60 @@ struct CoalescingKey: Hashable, Sendable {
   private static func areEquivalent(_ mine: [ResolvedAlternative], _ others: [ResolvedAlternative]) -> Bool {
     mine.elementsEqual(others) { a, b in
       a.alternative == b.alternative && (try? a.source.get().head) == (try? b.source.get().head)
+    }
+  }
+}
+
+/// The identity of a flight. Equal work has equal keys. The cases are indirect, because a key is copied often.
+indirect enum FlightKey: Hashable, Sendable {
+  /// The bytes of a request.
+  case bytes(CoalescingKey)
+  /// The value that a transform makes from a request's bytes.
+  case value(CoalescingKey, Transform)
+  /// A load into the durable store alone.
+  case store(CoalescingKey)
+  /// The revalidation of a response that was already delivered.
+  case revalidation(CacheKey, stores: [ComponentID?])
+  /// A step of a transform: the body, and the transform up to this step.
+  case step(Revision, Transform)
+
+  struct Transform: Hashable, Sendable {
+    var id: String
+    var value: ObjectIdentifier
+    /// The executor on which the value is made, if the load names one. The load retains it, so the identifier stays valid.
+    var executor: ObjectIdentifier?
+    /// The storage policy, if the transform's values can be stored. Loads with different policies share the bytes and the steps,
+    /// but not the value.
+    var storagePolicy: StoragePolicy?
+
+    init<Value>(
+      _ id: String, of value: Value.Type, on executor: (any TaskExecutor)?, _ storagePolicy: StoragePolicy? = nil
+    ) {
+      self.id = id
+      self.value = ObjectIdentifier(value)
+      self.executor = executor.map { ObjectIdentifier($0) }
+      self.storagePolicy = storagePolicy
+    }
+  }
+
+  /// The resource that the work requests, or `nil` if it requests none by itself.
+  var resource: String? {
+    switch self {
+    case .bytes(let key), .value(let key, _), .store(let key): key.resource
+    case .revalidation, .step: nil
+    }
+  }
+
+  /// The resource that a revalidation requests, or `nil` for other work.
+  var revalidatedResource: String? { if case .revalidation(let key, _) = self { key.resource } else { nil } }
+
+  var isStore: Bool { if case .store = self { true } else { false } }
+
+  /// Whether the work stores a response of the caller.
+  var isFromCaller: Bool {
+    switch self {
+    case .bytes(let key), .value(let key, _), .store(let key): key.isFromCaller
+    case .revalidation, .step: false
     }
   }
 }
