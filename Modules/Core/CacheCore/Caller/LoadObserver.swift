@@ -16,7 +16,8 @@ public import Foundation
 /// Work can continue after the result: a revalidation in the background, or a commit to a slow store. Its events have the
 /// identifier of the load.
 public enum CacheEvent: Sendable {
-  /// A load was served from a store without waiting. A fresh response that `cachedInMemory` returns also counts as a load.
+  /// A load was served from a store without waiting. A fresh response that `cachedInMemory` or `cached` returns also counts as a
+  /// load.
   case hit(url: LoadURL, source: ResourceSource, duration: Duration)
   /// A load started and could not be served without waiting. The event is sent in the task of the caller. The load of a prefetch
   /// starts in the task of the load before it.

@@ -47,6 +47,43 @@ extension ResourceManager {
     core.hit(request, transform, isLoad: false) ?? core.cached(request, transform)
   }
 
+  /// Returns the value of a URL if it is in memory or in the durable store: see ``cached(_:as:)``.
+  public func cached<Value: Sendable>(
+    _ url: URL, as transform: ResourceTransform<Value>, options: RequestOptions = RequestOptions()
+  ) async -> Resource<Value>? {
+    await cached(ResourceRequest(url, options: options), as: transform)
+  }
+
+  /// Returns the bytes of a URL if they are in memory or in the durable store: see ``cached(_:as:)``.
+  public func cached(_ url: URL, options: RequestOptions = RequestOptions()) async -> Resource<Data>? {
+    await cached(ResourceRequest(url, options: options), as: .bytes)
+  }
+
+  /// Returns the value of a request if it is in memory or in the durable store, fresh or stale. Sends no request, whatever the
+  /// policy of the options is.
+  ///
+  /// ```swift
+  /// if let resource = await manager.cached(url, as: greeting) { print(resource.value, resource.source) }
+  /// ```
+  ///
+  /// ``Resource/source`` is `memory` or `disk`, and ``Resource/isStale`` states whether a load would revalidate the response. A
+  /// value that is not stored is made from its stored original. What is read or made is put into memory, as by a load.
+  ///
+  /// If the calling task is cancelled or the manager is closed, only memory is read.
+  ///
+  /// - Returns: `nil` if no such response is stored, or if it cannot be used: the store fails or is too slow, the entry is
+  ///   damaged, the transform fails, or the `timeout` of the options has passed. Also `nil` for an invalid request, and for one
+  ///   that the cache never satisfies: with a body, a method other than GET, a condition or a range.
+  public func cached<Value: Sendable>(
+    _ request: ResourceRequest, as transform: ResourceTransform<Value>
+  ) async -> Resource<Value>? {
+    if let hit = core.hit(request, transform, isLoad: false) { return hit }
+    var request = request
+    request.options.policy = .cacheOnly
+    guard let load = try? ResolvedRequest(request, core) else { return nil }
+    return await core.stored(load, transform)
+  }
+
   /// Returns the layer that contains the original of a resource, or `.miss`. Sends no request.
   ///
   /// - Throws: `CacheError.Code.invalidURL`. A store that cannot be read counts as empty.

@@ -89,6 +89,28 @@ extension LoadCoordinator {
     return hit
   }
 
+  /// Returns the stored value of a request that sends no requests, or `nil` if there is none. Reports only a fresh value, and the
+  /// failures of a store.
+  func stored<Value: Sendable>(
+    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>
+  ) async -> Resource<Value>? {
+    guard load.head.method == .get, load.body == nil else { return nil }
+    let start = load.clock.uptime
+    func result<Form: LoadForm>(_ form: Form) async -> Resource<Form.Value>? {
+      guard flights.beginLoad() else { return nil }
+      let needs = WaiterNeeds<Form.Output>(isCounted: true)
+      let load = load.markedIfNested
+      return try? await self.result(of: load, form, needs, nil, startedAt: start, alone: false, nil).get()
+    }
+    var found: Resource<Value>? = memoryHit(load, transform, startedAt: start)
+    if found == nil {
+      let isOfBytes = Value.self == Data.self && transform.id.isEmpty
+      found = isOfBytes ? await result(BytesForm(core: self)) : await result(ValueForm(core: self, transform: transform))
+    }
+    if let found, !found.isStale { load.observe(.hit(url: load.observedURL, source: found.source, duration: found.duration)) }
+    return found
+  }
+
   /// Returns the value of a load that needs no waiting, and reports it. Returns `nil` if the manager is closed.
   ///
   /// - Parameter known: The responses that the lookup found, if it returns no value.

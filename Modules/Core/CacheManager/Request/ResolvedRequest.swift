@@ -438,6 +438,8 @@ final class LoadObservation: Sendable {
 
   func observe(_ event: CacheEvent) {
     if case .started = event { isStarted.store(true, ordering: .releasing) }
+    // A lookup that shares work is no load.
+    if case .joined = event, !isStarted.load(ordering: .acquiring) { return }
     observer.observe(event, of: id)
   }
 
