@@ -160,7 +160,8 @@ public struct RequestOptions: Sendable {
     set { unshared().values.idleTimeout = newValue }
   }
   /// The longest time that the load waits for the durable store to write, at least zero. With `.disabled`, it waits until its
-  /// response is stored, so it never ends if the store hangs and no task cancels it.
+  /// response is stored, so it never ends if the store hangs and no task cancels it. A negative result of `.adapted` counts as
+  /// zero.
   ///
   /// ```swift
   /// let stored = RequestOptions { $0.storeWriteTimeout = .disabled }
@@ -170,7 +171,7 @@ public struct RequestOptions: Sendable {
     set { unshared().values.storeWriteTimeout = newValue }
   }
   /// The longest time that the load waits for one read of the durable store, at least zero. With `.disabled`, it waits until the
-  /// read has ended.
+  /// read has ended. A negative result of `.adapted` counts as zero.
   public var storeReadTimeout: Override<Duration>? {
     get { storage?.values.storeReadTimeout }
     set { unshared().values.storeReadTimeout = newValue }

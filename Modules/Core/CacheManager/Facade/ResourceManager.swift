@@ -11,7 +11,7 @@ public import Foundation
 ///
 /// The manager depends only on the protocols of its components. It has no session, file or decoder of its own. `Etagere` provides
 /// the defaults. Every component can be replaced here for all loads, and most of them in `RequestOptions` for one load:
-/// <doc:CacheManager> lists the others.
+/// <doc:/CacheManager> lists the others.
 ///
 /// ```swift
 /// let resource = try await manager.load(url)
