@@ -79,4 +79,48 @@ extension FileContinuingTests {
     await fixture.manager.close()
     #expect(folder.names.isEmpty)
   }
+
+  @Test("on a system that suspends processes, only files in the container of the process are locked", arguments: [true, false])
+  func container(isOwn: Bool) async throws {
+    // Given
+    let origin = Origin()
+    let other = try DownloadFolder()
+    var calls = FileSystemCalls.system
+    calls.home = isOwn ? folder.url.deletingLastPathComponent().path : other.url.path
+    let old = folder.file(".etagere-0123.part")
+    try Data("x".utf8).write(to: old)
+    let date = Date(timeIntervalSinceNow: -7 * 24 * 3_600 - 60)
+    try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: old.path)
+
+    // When
+    let first = try manager(origin)
+    let load = Task { [calls, folder] in
+      try await first.manager.load(ResourceRequest(first.url), to: folder.file(), calls: calls)
+    }
+    await origin.gate.arrived()
+    origin.gate.letThrough(5)
+    await origin.gate.arrived(6)
+
+    // Then
+    #expect(!folder.names.contains(".etagere-0123.part"))
+    #expect(folder.names.filter(isLocked) == (isOwn ? [".film.mp4.etagere-part"] : []))
+    if !isOwn { #expect(folder.names.count == 1, "a file of its own, without a record") }
+    load.cancel()
+    #expect(await load.result.isCancellation)
+    await first.manager.close()
+    #expect(folder.names == (isOwn ? [".film.mp4.etagere-part", ".film.mp4.etagere-record"] : []))
+
+    let second = try manager(origin)
+    _ = try await second.manager.load(ResourceRequest(second.url), to: folder.file(), calls: calls)
+    #expect(ranges(second) == [isOwn ? "bytes=350000-" : "all"])
+    #expect(folder.content() == Self.bytes && folder.names == ["film.mp4"])
+    await second.manager.close()
+  }
+
+  private func isLocked(_ name: String) -> Bool {
+    let descriptor = open(folder.file(name).path, O_RDWR | O_CLOEXEC)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    return flock(descriptor, LOCK_EX | LOCK_NB) != 0
+  }
 }

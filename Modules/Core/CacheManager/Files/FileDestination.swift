@@ -84,6 +84,8 @@ package struct FileSystemCalls: Sendable {
   package var rename: @Sendable (_ from: String, _ to: String) -> Failure?
   /// Closes the file. It may wait for the disk.
   package var close: @Sendable (Int32) -> Void
+  /// The container of this process, which no other process uses. `nil` on a system that suspends no process on its own.
+  package var home: String?
 
   /// The calls of the system.
   package static let system = FileSystemCalls(
@@ -99,7 +101,21 @@ package struct FileSystemCalls: Sendable {
       return fsync(descriptor) == 0 ? nil : Failure(number: errno)
     },
     rename: { from, to in moveFile(from, to) ? nil : Failure(number: errno) },
-    close: { closeFile($0) })
+    close: { closeFile($0) }, home: systemHome)
+
+  #if canImport(UIKit)
+  private static var systemHome: String? { NSHomeDirectory() }
+  #else
+  private static var systemHome: String? { nil }
+  #endif
+
+  /// Whether files in a folder can be locked for the time of a transfer. If the system suspends a process with a lock on a file
+  /// that other processes can use, such as one in the container of an app group, it ends the process.
+  func canLock(in folder: String) -> Bool {
+    guard let home else { return true }
+    guard let home = resolvedPath(home), let folder = resolvedPath(folder.isEmpty ? "." : folder) else { return false }
+    return folder == home || folder.hasPrefix("\(home)/")
+  }
 
   /// Writes all bytes at an offset.
   func writeAll(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int64) -> Failure? {
@@ -160,6 +176,13 @@ func readFile(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, at o
 
 func closeFile(_ descriptor: Int32) { close(descriptor) }
 
+/// Returns the path without links, `.` and `..`.
+private func resolvedPath(_ path: String) -> String? {
+  guard let result = realpath(path, nil) else { return nil }
+  defer { free(result) }
+  return String(cString: result)
+}
+
 func moveFile(_ from: String, _ to: String) -> Bool { rename(from, to) == 0 }
 
 /// Locks an open file against other loads, in this process and in others. Returns `false` if another load has locked it, or if
@@ -218,37 +241,38 @@ struct PartNames: Sendable {
 
   /// Removes the partial files of this user in the folder that were last changed more than seven days ago.
   ///
+  /// - Parameter locks: Whether a file in use has a lock. Without locks, only its age tells.
   /// - Returns: The number of files in the folder.
-  func removeOldFiles() -> Int {
+  func removeOldFiles(locks: Bool) -> Int {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.isEmpty ? "." : folder)) ?? []
     let limit = time(nil) - Self.longestAge
     for name in names where name.hasPrefix(".") {
       let path = folder + name
       if name.hasSuffix(Self.partSuffix) {
         let record = String(path.dropLast(Self.partSuffix.count)) + Self.recordSuffix
-        Self.removeIfUnused(path, withRecord: record, olderThan: limit)
+        Self.removeIfUnused(path, withRecord: record, olderThan: limit, locks: locks)
       } else if name.hasPrefix(Self.uniquePrefix), name.hasSuffix(Self.uniqueSuffix) {
-        Self.removeIfUnused(path, olderThan: limit)
+        Self.removeIfUnused(path, olderThan: limit, locks: locks)
       } else if name.hasSuffix(Self.recordSuffix) {
         var status = stat()
         // The record of a part is removed together with it.
         guard lstat(String(path.dropLast(Self.recordSuffix.count)) + Self.partSuffix, &status) != 0, errno == ENOENT else {
           continue
         }
-        Self.removeIfUnused(path, olderThan: limit)
+        Self.removeIfUnused(path, olderThan: limit, locks: locks)
       }
     }
     return names.count
   }
 
-  private static func removeIfUnused(_ path: String, withRecord record: String? = nil, olderThan limit: Int) {
+  private static func removeIfUnused(_ path: String, withRecord record: String? = nil, olderThan limit: Int, locks: Bool) {
     // Over NFS, only a file that is open for writing can be locked exclusively.
     let descriptor = openFile(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return }
     defer { closeFile(descriptor) }
-    guard let status = FileStatus.own(descriptor), FileStatus.modified(status) < limit, OpenedPart.takes(descriptor, path) else {
-      return
-    }
+    guard let status = FileStatus.own(descriptor), FileStatus.modified(status) < limit,
+      !locks || OpenedPart.takes(descriptor, path)
+    else { return }
     // Under the lock of the part, and before it: afterwards, the record can be that of a new part.
     if let record { unlink(record) }
     unlink(path)
@@ -299,14 +323,14 @@ final class OpenParts: Sendable {
 
   /// Removes old files beside a destination. Folders with many files are read less often, so that a load pays for at most a
   /// hundred files on average.
-  func removeOldFiles(beside names: PartNames) {
+  func removeOldFiles(beside names: PartNames, locks: Bool) {
     let isDue = state.withLock { state in
       let count = state.untilCleaning[names.folder] ?? 0
       if count > 0 { state.untilCleaning[names.folder] = count - 1 }
       return count == 0
     }
     guard isDue else { return }
-    let next = names.removeOldFiles() / 100
+    let next = names.removeOldFiles(locks: locks) / 100
     state.withLock { state in
       if state.untilCleaning.count > 1_000 { state.untilCleaning = [:] }
       state.untilCleaning[names.folder] = next > 0 ? next : nil
@@ -323,10 +347,10 @@ struct OpenedPart {
   var recorded: RecordedBytes?
 
   /// Creates a file, with the permissions of the file that it replaces. If they cannot be set, it is as private as any new file.
-  init?(unique path: String, _ replaced: mode_t?) {
+  init?(unique path: String, _ replaced: mode_t?, locks: Bool = true) {
     descriptor = Self.create(path)
     guard descriptor >= 0 else { return nil }
-    _ = lockFile(descriptor)
+    if locks { _ = lockFile(descriptor) }
     if let replaced { _ = fchmod(descriptor, replaced) }
   }
 

@@ -18,8 +18,9 @@ internal import Musl
 /// A file that is written beside its destination, and then replaces it in one step.
 ///
 /// Until then, the file at the destination stays unchanged. The partial file has a name that depends only on the destination, so
-/// a later load can continue it: see ``PartRecord``. If another load uses that name, the partial file has a unique name, and
-/// cannot be continued. Only one task at a time uses a partial file, apart from a transfer that has not noticed its end.
+/// a later load can continue it: see ``PartRecord``. If another load uses that name, or if files in the folder cannot be locked,
+/// the partial file has a unique name, and cannot be continued. Only one task at a time uses a partial file, apart from a
+/// transfer that has not noticed its end.
 ///
 /// All writes run in one queue in the order of their offsets.
 final class PartialFile: Sendable {
@@ -136,17 +137,18 @@ final class PartialFile: Sendable {
       var status = stat()
       let permissions = stat(target, &status) == 0 ? status.st_mode & 0o777 : nil
       if permissions != nil, status.st_mode & S_IFMT == S_IFDIR { throw error(EISDIR, "write the file", target) }
+      let locks = destination.calls.canLock(in: names.folder)
       let file: PartialFile
-      if let claim, let opened = OpenedPart(names, permissions) {
+      if locks, let claim, let opened = OpenedPart(names, permissions) {
         file = PartialFile(target, names.part, opened, record: names.record, claim, destination, queue)
       } else {
         let path = PartNames.unique(beside: target)
-        guard let opened = OpenedPart(unique: path, permissions) else {
+        guard let opened = OpenedPart(unique: path, permissions, locks: locks) else {
           throw error(errno, "create a temporary file beside it", target)
         }
         file = PartialFile(target, path, opened, record: nil, nil, destination, queue)
       }
-      parts?.removeOldFiles(beside: names)
+      parts?.removeOldFiles(beside: names, locks: locks)
       return file
     }
   }
