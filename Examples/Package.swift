@@ -84,6 +84,9 @@ let package = Package(
     program("PhotoList", products("CacheUI CacheCore LoopbackOrigin") + httpTypes, features),
     tests("PhotoList", products("CacheUI CacheTesting"), features),
 
+    program("PhotoWidget", products("CacheUI CacheTesting"), features),
+    tests("PhotoWidget", products("CacheUI CacheTesting"), features),
+
     program("Thumbnails", products("Etagere AsyncHTTPNetworking") + argumentParser, features),
     tests("Thumbnails", products("Etagere CacheCore CacheTesting") + argumentParser, features),
 
@@ -118,7 +121,8 @@ let package = Package(
         + products("ExampleBrowser", of: "Browser"), features),
 
     .testTarget(
-      name: "ExamplesTests", dependencies: ["FolderAsNetwork", "JSONClient", "MemoryAlone", "OwnBackend", "SessionClient"],
+      name: "ExamplesTests",
+      dependencies: ["FolderAsNetwork", "JSONClient", "MemoryAlone", "OwnBackend", "PhotoWidget", "SessionClient"],
       path: "Tests/ExamplesTests", packageAccess: false),
   ],
   swiftLanguageModes: [.v6]

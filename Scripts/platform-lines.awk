@@ -16,6 +16,7 @@ BEGIN {
   split("Darwin os CoreGraphics ImageIO Vision Compression Network ObjectiveC QuartzCore Combine SwiftUI", names, " ")
   for (i in names) known["canImport(" names[i] ")"] = apple
   known["canImport(UIKit)"] = apple && platform != "macOS"
+  known["canImport(WidgetKit)"] = apple && platform != "tvOS"
   known["canImport(AppKit)"] = platform == "macOS" || platform == "macCatalyst"
   split("Glibc FoundationEssentials FoundationNetworking", names, " ")
   for (i in names) known["canImport(" names[i] ")"] = !apple

@@ -11,7 +11,7 @@ struct ExampleProgramTests {
 
   @Test(
     "the program ends with status 0", .timeLimit(.minutes(30)),
-    arguments: ["FolderAsNetwork", "JSONClient", "MemoryAlone", "OwnBackend", "SessionClient"])
+    arguments: ["FolderAsNetwork", "JSONClient", "MemoryAlone", "OwnBackend", "PhotoWidget", "SessionClient"])
   func status(_ name: String) async throws {
     let (status, output) = try await run(Self.folder.appending(path: name))
     #expect(status == 0, "\(output)")

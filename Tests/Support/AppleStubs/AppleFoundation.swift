@@ -71,6 +71,10 @@ extension URL {
   public mutating func setResourceValues(_ values: URLResourceValues) throws { fatalError() }
 }
 
+extension FileManager {
+  public func containerURL(forSecurityApplicationGroupIdentifier groupIdentifier: String) -> URL? { fatalError() }
+}
+
 // MARK: Errors
 
 extension URLError {
