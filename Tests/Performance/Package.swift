@@ -59,7 +59,7 @@ let package = Package(
     .executableTarget(
       name: "Benchmarks",
       dependencies: ["CAllocationCount", "CPlainVIPS"]
-        + products("CacheCore CacheManager MemoryStore DiskStore RedisStore StoreComposition ETagValidation ImageCodecs")
+        + products("CacheCore CacheManager MemoryStore DiskStore RedisStore StoreComposition ETagValidation ImageCodecs CacheUI")
         + products("CacheNetworking AsyncHTTPNetworking CacheTransport HTTPServing CacheTelemetry CacheTesting LoopbackOrigin")
         + products("HTTPTypes", of: "swift-http-types")
         + products("Metrics", of: "swift-metrics", trait: "Metrics")

@@ -15,6 +15,7 @@ public final class Telemetry: LoadObserver {
   /// Passes an event to every outlet that receives events. It is a single closure, because iterating over an array
   /// would slow down memory hits.
   private let receiver: (@Sendable (CacheEvent, LoadID) -> Void)?
+  private let viewReceivers: [@Sendable (ViewEvent, LoadID) -> Void]
   private let recorder: LoadRecorder?
 
   /// Creates an observer with outlets, or returns `nil` if none of them has a receiver.
@@ -30,6 +31,7 @@ public final class Telemetry: LoadObserver {
       : { @Sendable event, load in
         for receive in receivers { receive(event, load) }
       }
+    viewReceivers = outlets.compactMap(\.viewEvent)
     let records = outlets.compactMap(\.records)
     recorder = records.isEmpty ? nil : LoadRecorder(records, clock: clock)
     if receivers.isEmpty, records.isEmpty { return nil }
@@ -39,6 +41,11 @@ public final class Telemetry: LoadObserver {
   public func observe(_ event: CacheEvent, of load: LoadID) {
     receiver?(event, load)
     recorder?.receive(event, of: load)
+  }
+
+  /// Passes an event of a view to the outlets. The view calls this method.
+  public func observe(_ event: ViewEvent, of wait: LoadID) {
+    for receive in viewReceivers { receive(event, wait) }
   }
 
   /// Returns when the records of all started loads have been delivered.
@@ -56,6 +63,8 @@ public final class Telemetry: LoadObserver {
 
     /// A closure that receives each event immediately, or `nil` if the outlet needs only records.
     var event: (@Sendable (CacheEvent, LoadID) -> Void)?
+    /// A closure that receives each event of a view immediately, or `nil` if the outlet does not need them.
+    var viewEvent: (@Sendable (ViewEvent, LoadID) -> Void)?
     /// The receiver of records, or `nil` if the outlet needs only events.
     var records: Records?
 

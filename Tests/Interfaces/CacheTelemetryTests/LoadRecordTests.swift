@@ -259,6 +259,18 @@ struct IntervalTableTests {
     #expect(table.count == 0)
   }
 
+  @Test("an interval of a view ends with the source or the error, and those of two views are separate")
+  func views() throws {
+    let url = LoadURL(try #require(URL(string: "https://example.com/")))
+    let table = table()
+    table.receive(.waiting(url: url), first)
+    table.receive(.waiting(url: url), second)
+    table.receive(.notShown(url: url, error: .cancelled, duration: .zero), second)
+    table.receive(.shown(url: url, source: .disk, duration: .zero), first)
+    #expect(told.all == ["view 1 begins", "view 2 begins", "view 2 ends: cancelled", "view 1 ends: disk"])
+    #expect(table.count == 0)
+  }
+
   @Test("the outcome of a stale response is its reason")
   func stale() throws {
     let url = LoadURL(try #require(URL(string: "https://example.com/")))

@@ -318,19 +318,51 @@ struct ImageBindingTests {
     #expect(view.shown == ["nothing", "red", "nothing", "-", "green with a crossfade"])
   }
 
-  @Test("an animation is shown without crossfades, and not at all if motion is reduced", arguments: [true, false])
+  @Test("an animation is shown without crossfades, and with reduced motion only after it is played", arguments: [true, false])
   func animation(animates: Bool) async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.animated(loops: 1)))
     view.setImage(from: fixture.url, animates: animates)
-    if animates {
-      for delay in [100, 200] {
-        await fixture.clock.sleepers(1)
-        fixture.clock.advance(by: .milliseconds(delay))
-      }
-      try await Polling.until { @MainActor in view.shown.count == 3 }
+    let player = view.binding.model.player
+    #expect(player.isPlaying == animates)
+    if !animates {
+      player.seek(to: 0)
+      #expect(view.shown == ["red"])
+      player.play()
     }
-    #expect(view.shown == (animates ? ["red", "green", "blue"] : ["red"]))
+    for delay in [100, 200] { await fixture.clock.advance(pastSleepOf: .milliseconds(delay)) }
+    try await Polling.until { @MainActor in view.shown.count == 3 }
+    #expect(view.shown == ["red", "green", "blue"])
     #expect(view.results == ["memory"])
+  }
+
+  @Test("the frames of another animated image that the model loads are shown")
+  func otherAnimation() async throws {
+    let other = try fixture.url("other")
+    try await fixture.cache(other, .image(ImageFile.animated(delays: [50, 60], loops: 0)))
+    try await fixture.cache(fixture.url, .image(ImageFile.animated(loops: 0)))
+    view.setImage(from: fixture.url)
+    await fixture.clock.advance(pastSleepOf: .milliseconds(100))
+    try await Polling.until { @MainActor in view.shown == ["red", "green"] }
+    view.binding.model.load(other)
+    await fixture.clock.advance(pastSleepOf: .milliseconds(500))
+    try await Polling.until { @MainActor in view.shown == ["red", "green", "red", "green"] }
+  }
+
+  @Test("releasing a view ends its animation, also a paused one", arguments: [true, false])
+  func releasedAnimation(isPlaying: Bool) async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.animated(loops: 0)))
+    var view: View? = View(fixture)
+    view?.setImage(from: fixture.url)
+    await fixture.clock.sleepers(1)
+    weak var model: ImageModel?
+    model = view?.binding.model
+    if !isPlaying {
+      model?.player.pause()
+      try await Polling.until { fixture.clock.pendingSleeps == 0 }
+    }
+    view = nil
+    try await Polling.until { model == nil }
+    try await Polling.until { fixture.clock.pendingSleeps == 0 }
   }
 
   @Test("releasing a view stops its load")

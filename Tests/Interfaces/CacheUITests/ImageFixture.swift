@@ -115,12 +115,21 @@ enum ImageFile {
   }
 
   /// A GIF of one pixel with a red, a green and a blue frame of 100, 200 and 300 ms.
-  static func animated(loops: UInt8) -> Data {
+  static func animated(loops: UInt8) -> Data { animated(delays: [10, 20, 30], loops: loops) }
+
+  /// A GIF of one pixel, whose frames are red, green and blue in turn.
+  ///
+  /// - Parameters:
+  ///   - delays: The delay of each frame in hundredths of a second.
+  ///   - loops: The number of repetitions after the first showing, or 0 for no end.
+  ///   - damaged: The index of a frame with a code that has no meaning.
+  static func animated(delays: [UInt8], loops: UInt8, damaged: Int? = nil) -> Data {
     var file = Data("GIF89a".utf8)
     file += [1, 0, 1, 0, 0x91, 0, 0] + [255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0] as [UInt8]
     file += [0x21, 0xFF, 11] + Data("NETSCAPE2.0".utf8) + [3, 1, loops, 0, 0]
     // One pixel: a clear code, the color's code and the end code, three bits each.
-    for (delay, code) in [(10, 0x44), (20, 0x4C), (30, 0x54)] as [(UInt8, UInt8)] {
+    for (index, delay) in delays.enumerated() {
+      let code: UInt8 = index == damaged ? 0x7C : 0x44 + 8 * UInt8(index % 3)
       file += [0x21, 0xF9, 4, 0, delay, 0, 0, 0, 0x2C, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, code, 1, 0]
     }
     return file + [0x3B]

@@ -586,39 +586,6 @@ struct ImageModelTests {
     try await fixture.ended()
     #expect(fixture.network.requests.count == 1 && fixture.network.cancelledBodies == 0)
   }
-
-  // MARK: Animation
-
-  @Test("the frames of an animated image are shown by the clock for the declared number of loops")
-  func animation() async throws {
-    try await fixture.cache(fixture.url, .image(ImageFile.animated(loops: 1)))
-    model.load(fixture.url)
-    let playing = Task { await model.animate() }
-    var shown: [String] = []
-    for delay in [100, 200, 300, 100, 200] {
-      await fixture.clock.sleepers(1)
-      shown.append(ImageFixture.color(of: model.image))
-      fixture.clock.advance(by: .milliseconds(delay))
-    }
-    await playing.value
-    shown.append(ImageFixture.color(of: model.image))
-    #expect(shown == ["red", "green", "blue", "red", "green", "blue"])
-  }
-
-  @Test("an animation ends with another image, and a still image has none")
-  func animationEnds() async throws {
-    try await fixture.cache(fixture.url, .image(ImageFile.animated(loops: 0)))
-    let still = try fixture.url("still")
-    try await fixture.cache(still, .image(ImageFile.green))
-    model.load(fixture.url)
-    let playing = Task { await model.animate() }
-    await fixture.clock.sleepers(1)
-    model.load(still)
-    fixture.clock.advance(by: .milliseconds(100))
-    await playing.value
-    await model.animate()
-    #expect(fixture.states == ["loaded red", "loaded green"])
-  }
 }
 
 /// A counter of the updates of a view that reads the same properties as `reads`.

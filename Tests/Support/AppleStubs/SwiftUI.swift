@@ -232,6 +232,17 @@ public struct TextField<Label: View>: View {
   public var body: Never { fatalError() }
 }
 
+public struct Slider<Label: View, ValueLabel: View>: View {
+  public var body: Never { fatalError() }
+}
+
+extension Slider where ValueLabel == EmptyView {
+  nonisolated public init<V: BinaryFloatingPoint>(
+    value: Binding<V>, in bounds: ClosedRange<V>, step: V.Stride = 1, @ViewBuilder label: () -> Label,
+    onEditingChanged: @escaping (Bool) -> Void = { _ in }
+  ) where V.Stride: BinaryFloatingPoint { fatalError() }
+}
+
 public enum AsyncImagePhase: Sendable {
   case empty
   case success(Image)

@@ -64,6 +64,30 @@ public protocol LoadObserver: Component {
   ///   - event: The event.
   ///   - load: The load that it belongs to.
   func observe(_ event: CacheEvent, of load: LoadID)
+
+  /// Receives an event of a view. Called on the main thread. Does nothing by default.
+  ///
+  /// - Parameters:
+  ///   - event: The event.
+  ///   - wait: An identifier that the events of one wait share. No load has it.
+  func observe(_ event: ViewEvent, of wait: LoadID)
+}
+
+extension LoadObserver {
+  public func observe(_ event: ViewEvent, of wait: LoadID) {}
+}
+
+/// An event of a view that waits for its image. The views of CacheUI and `ImageModel` send them.
+///
+/// A view that appears without its image has ``waiting(url:)`` and one of the other events. A view whose image is in memory has no
+/// event, and neither has one that shows the image of the same resource in another size.
+public enum ViewEvent: Sendable {
+  /// The view appeared, or was given another request, and does not show the image yet.
+  case waiting(url: LoadURL)
+  /// The view shows the image, which may be stale. `duration` is the time of the wait.
+  case shown(url: LoadURL, source: ResourceSource, duration: Duration)
+  /// The wait ended without the image. The error is a cancellation if the view disappeared or was given another request.
+  case notShown(url: LoadURL, error: CacheError, duration: Duration)
 }
 
 /// The source of a result.

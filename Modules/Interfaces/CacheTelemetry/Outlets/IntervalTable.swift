@@ -1,14 +1,14 @@
 package import CacheCore
 
-/// The open intervals of loads and transfers, which begin and end with events. It is generic over the system's
+/// The open intervals of loads, transfers and views, which begin and end with events. It is generic over the system's
 /// intervals, so that Linux can test what Instruments shows.
 package final class IntervalTable<Interval: Sendable>: Sendable {
   /// The kind of an interval.
-  package enum Kind: Hashable, Sendable { case load, transfer }
+  package enum Kind: Hashable, Sendable { case load, transfer, view }
 
   private struct Key: Hashable {
     var kind: Kind
-    /// The load, or `nil` for a transfer.
+    /// The load or the wait of the view, or `nil` for a transfer.
     var load: LoadID?
     /// The number of the transfer.
     var transfer = 0
@@ -43,6 +43,15 @@ package final class IntervalTable<Interval: Sendable>: Sendable {
     case .hit, .joined, .responseReceived, .stored, .transformed, .storeFailed, .readFailed, .revalidated, .backgroundFailed,
       .workEnded:
       break
+    }
+  }
+
+  package func receive(_ event: ViewEvent, _ wait: LoadID) {
+    let key = Key(kind: .view, load: wait)
+    switch event {
+    case .waiting(let url): begin(.view, url, key)
+    case .shown(_, let source, _): end(key, source.rawValue)
+    case .notShown(_, let error, _): end(key, error.code.rawValue)
     }
   }
 

@@ -4,7 +4,8 @@ public import os
 
 extension Telemetry.Outlet {
   /// Emits signposts for Instruments: an interval `Load` for each load, an interval `Transfer` for each request to the
-  /// origin, and an event `Hit` for each load that a store satisfies without waiting.
+  /// origin, an event `Hit` for each load that a store satisfies without waiting, and an interval `View` for each view that
+  /// appears without its image, until it shows the image.
   ///
   /// - Parameter signposter: The signposter.
   public static func signposts(_ signposter: OSSignposter = OSSignposter(subsystem: "Etagere", category: "Loads")) -> Self {
@@ -16,20 +17,24 @@ extension Telemetry.Outlet {
         return switch kind {
         case .load: signposter.beginInterval("Load", id: id, "\(url.withoutQuery, privacy: .public)")
         case .transfer: signposter.beginInterval("Transfer", id: id, "\(url.withoutQuery, privacy: .public)")
+        case .view: signposter.beginInterval("View", id: id, "\(url.withoutQuery, privacy: .public)")
         }
       },
       end: { kind, interval, outcome in
         switch kind {
         case .load: signposter.endInterval("Load", interval, "\(outcome, privacy: .public)")
         case .transfer: signposter.endInterval("Transfer", interval, "\(outcome, privacy: .public)")
+        case .view: signposter.endInterval("View", interval, "\(outcome, privacy: .public)")
         }
       })
-    return Self(event: { event, load in
-      if case .hit(let url, _, _) = event, signposter.isEnabled {
-        signposter.emitEvent("Hit", "\(url.withoutQuery, privacy: .public)")
-      }
-      intervals.receive(event, load)
-    })
+    return Self(
+      event: { event, load in
+        if case .hit(let url, _, _) = event, signposter.isEnabled {
+          signposter.emitEvent("Hit", "\(url.withoutQuery, privacy: .public)")
+        }
+        intervals.receive(event, load)
+      },
+      viewEvent: { event, wait in intervals.receive(event, wait) })
   }
 }
 #endif

@@ -121,6 +121,9 @@ public struct DisplayImage: Sendable {
     return pixels
   }
 
+  /// The object that holds the pixels, which copies share.
+  package var storage: any AnyObject & Sendable { surface }
+
   /// Whether two images look the same, because they share their pixels.
   package func isSame(as other: DisplayImage?) -> Bool { surface === other?.surface && isTemplate == other?.isTemplate }
 

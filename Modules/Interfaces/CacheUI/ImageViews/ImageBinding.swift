@@ -70,7 +70,6 @@ public final class ImageBinding {
   /// Whether the model is starting a load. An image that is available right after that appears without a crossfade.
   private var isStarting = false
   private var animation: Task<Void, Never>?
-  private var animates = true
   /// The last layout of a caller of ``layOut(width:height:scale:)``.
   private var layout: (size: PixelSize?, scale: Double)?
   /// A load of an image in the size of the view.
@@ -108,7 +107,7 @@ public final class ImageBinding {
   ///
   /// Until the image is available, the placeholder is displayed. The earlier image stays if it is that of the same resource in
   /// another size, or if ``ImageModel/Settings/keepsPreviousImage`` is set. With reduced motion, there is no crossfade, and an
-  /// animated image shows its first frame.
+  /// animated image shows its first frame until ``AnimationPlayer/play()``.
   ///
   /// - Parameters:
   ///   - request: The request of the image, or `nil` to display only the placeholder.
@@ -154,14 +153,15 @@ public final class ImageBinding {
   ///
   /// - Parameters:
   ///   - size: The size of the view in pixels, or `nil` before its layout.
-  ///   - animates: Whether frames of an animation and a crossfade are shown. Not with reduced motion.
+  ///   - animates: Whether animations play by themselves, and a crossfade is shown. Not with reduced motion.
   package func load(
     _ request: ResourceRequest?, as transform: ViewTransform, size: PixelSize?, scale: Double, settings: ImageModel.Settings,
     animates: Bool, crossfade: Duration?, completion: Completion?
   ) {
-    (self.completion, self.animates) = (completion, animates)
+    self.completion = completion
     self.crossfade = animates ? crossfade : nil
     model.settings = settings
+    if !animates { model.settings.autoplays = false }
     sizedLoad = nil
     if transform.isSized, let request {
       sizedLoad = SizedLoad(
@@ -265,7 +265,7 @@ public final class ImageBinding {
     switch model.phase {
     case .loaded(let resource):
       end(.success(resource))
-      animate(resource.value)
+      animate()
     case .failed(let error): end(.failure(error))
     case .empty, .loading, .stale: break
     }
@@ -277,10 +277,11 @@ public final class ImageBinding {
     completion?(result)
   }
 
-  private func animate(_ image: DisplayImage) {
-    guard animates, image.frameCount > 1, animation == nil else { return }
+  private func animate() {
+    guard model.player.frameCount > 1, animation == nil else { return }
     animation = Task { [weak self, weak model] in
-      await model?.animate()
+      // The model may show another animated image without a load of this view.
+      while !Task.isCancelled, (model?.player.frameCount ?? 0) > 1 { await model?.animate() }
       if !Task.isCancelled { self?.animation = nil }
     }
   }

@@ -68,6 +68,10 @@ extension ImageModel {
     /// disappears meanwhile. A load that does not read the disk has none. A placeholder that is shown already stays. A few
     /// frames, such as 50 ms, are enough for a thumbnail on disk.
     public var placeholderDelay = Duration.zero
+    /// Whether an animated image plays when it appears. Otherwise its first frame is shown until ``AnimationPlayer/play()``.
+    ///
+    /// It is also read when ``ImageModel/animate()`` begins. The views do not set it if the user reduces motion.
+    public var autoplays = true
 
     /// Creates settings and applies `change` to the default values.
     public init(_ change: (inout Settings) -> Void = { _ in }) { change(&self) }
@@ -113,9 +117,11 @@ struct ImageTarget {
     self.request.options.policy = request.options.policy ?? manager.imagePolicy
     self.transform = transform
     identity = Identity(
-      resource: RequestIdentity(request, key: manager.key(of: request.url, request.options)), transform: transform.id,
-      policy: self.request.options.policy)
+      resource: manager.identity(of: request), transform: transform.id, policy: self.request.options.policy)
   }
+
+  /// Whether the load revalidates an image in memory. Under other policies, a stale image that is returned needs no revalidation.
+  func revalidates(_ cached: Resource<DisplayImage>) -> Bool { cached.isStale && identity.policy == .staleWhileRevalidate }
 }
 
 /// The identity of the resource that a request loads. Requests with equal identities load the same image.
@@ -139,6 +145,35 @@ struct RequestIdentity: Equatable {
     (headerFields, isPlainGet) = (request.headerFields, request.isPlainGet)
     partition = request.options.partition
     stores = [StoreChoice(request.options.memory) { $0.id }, StoreChoice(request.options.store) { $0.id }]
+  }
+}
+
+/// The wait of a view for its image, which is reported to an observer. Its release ends it as cancelled.
+@MainActor
+final class ViewWait {
+  let resource: RequestIdentity
+  private let id = LoadID()
+  private let url: LoadURL
+  private let observer: any LoadObserver
+  private let clock: any CacheClock
+  private let start: Duration
+  private var isOver = false
+
+  init(_ url: URL, _ resource: RequestIdentity, _ observer: any LoadObserver, _ clock: any CacheClock) {
+    (self.url, self.resource, self.observer, self.clock) = (LoadURL(url), resource, observer, clock)
+    start = clock.uptime
+    observer.observe(ViewEvent.waiting(url: self.url), of: id)
+  }
+
+  deinit { if !isOver { observer.observe(.notShown(url: url, error: .cancelled, duration: clock.uptime - start), of: id) } }
+
+  func end(_ result: Result<ResourceSource, CacheError>) {
+    isOver = true
+    let duration = clock.uptime - start
+    switch result {
+    case .success(let source): observer.observe(.shown(url: url, source: source, duration: duration), of: id)
+    case .failure(let error): observer.observe(.notShown(url: url, error: error, duration: duration), of: id)
+    }
   }
 }
 
@@ -166,6 +201,10 @@ extension ResourceRequest {
 extension ResourceManager {
   /// The policy for images in views, unless their options set one.
   var imagePolicy: LoadPolicy { configuration.policy == .standard ? .staleWhileRevalidate : configuration.policy }
+
+  func identity(of request: ResourceRequest) -> RequestIdentity {
+    RequestIdentity(request, key: key(of: request.url, request.options))
+  }
 
   /// Whether the load of a view may read the durable store.
   func readsDisk(_ request: ResourceRequest) -> Bool {

@@ -19,14 +19,11 @@ public import Observation
 /// ```
 ///
 /// - An image in memory is shown when ``load(_:as:)`` returns, so no placeholder flashes.
-/// - A stale cached image is shown immediately and revalidated. The image changes only if the origin returns a
-///   different one.
-/// - After a call of ``load(_:as:)``, no result of an earlier load is shown. A list can therefore reuse
-///   its rows. The exception is the image that ``Settings/keepsPreviousImage`` keeps.
-/// - Releasing the model cancels its load.
+/// - A stale cached image is shown immediately and revalidated. The image changes only if the origin returns another one.
+/// - After a call of ``load(_:as:)``, no result of an earlier load is shown, so a list can reuse its rows.
+///   ``Settings/keepsPreviousImage`` keeps an earlier image. Releasing the model cancels its load.
 ///
-/// Views observe each property separately (Observation). A view that reads only ``image`` is not updated by
-/// ``progress``.
+/// Views observe each property separately (Observation). A view that reads only ``image`` is not updated by ``progress``.
 @MainActor @Observable
 public final class ImageModel {
   /// The state of the load.
@@ -35,8 +32,7 @@ public final class ImageModel {
   ///
   /// While an image is loaded in a different size, the previous size stays. The image of another URL is removed before its
   /// successor is loaded, unless ``Settings/keepsPreviousImage`` is set. After an error, a stale or previous image stays, unless
-  /// the origin refused the request with a permanent 4xx status such as 404. The statuses 408, 425 and 429 are
-  /// temporary.
+  /// the origin refused the request with a permanent 4xx status such as 404. The statuses 408, 425 and 429 are temporary.
   public private(set) var image: DisplayImage?
   /// Whether ``image`` is a preview of an image that is arriving: see ``Settings/previews``.
   public private(set) var isPreview = false
@@ -44,6 +40,8 @@ public final class ImageModel {
   public private(set) var hidesPlaceholder = false
   /// The progress of the transfer, or `nil` if no bytes are being received.
   public private(set) var progress: LoadProgress?
+  /// The controls of an animated image.
+  public let player = AnimationPlayer()
 
   /// The settings of the loads that begin after a change.
   @ObservationIgnored public var settings = Settings()
@@ -52,13 +50,13 @@ public final class ImageModel {
   @ObservationIgnored private var task: Task<Void, Never>?
   /// A number that changes at each start and end of a load. A task with another number delivers nothing.
   @ObservationIgnored private var generation = 0
-  /// The resource that ``image`` is from. It changes only with the image, so a view that reads it is not updated by a
-  /// 304.
+  /// The resource that ``image`` is from. It changes only with the image, so a view that reads it is not updated by a 304.
   package private(set) var shown: (revision: Revision, key: CacheKey)?
   /// The identity of the request that ``image`` is from. The load may be one of another request, which has failed.
   @ObservationIgnored private var shownRequest: RequestIdentity?
-  /// The wait until the placeholder is shown.
   @ObservationIgnored private var placeholderWait: Task<Void, Never>?
+  /// The wait of the view for its image, for the observer. Without an owner, it ends as cancelled.
+  @ObservationIgnored private var wait: ViewWait?
   /// Whether the load was cancelled or slowed down because the view disappeared, or waits for the view to appear.
   @ObservationIgnored private var isSuspended = false
   /// The uptime at which the image of the first load was shown before that load.
@@ -67,7 +65,7 @@ public final class ImageModel {
   @ObservationIgnored private var hasLoaded = false
   /// The number of calls of ``cancel()``.
   @ObservationIgnored package private(set) var cancellations = 0
-  /// The size of the last load in the size of a view, and its resource.
+  /// The last load in the size of a view.
   @ObservationIgnored private var viewLoad: (resource: RequestIdentity, size: PixelSize)?
   /// A function that makes the changes of an event, such as a new image. It calls its argument once, immediately. Changes in
   /// ``load(_:as:)``, previews, progress and frames of an animation are made without it.
@@ -103,6 +101,7 @@ public final class ImageModel {
   public func load(_ request: ResourceRequest?, as transform: ResourceTransform<DisplayImage>) {
     let delaysPlaceholder = !isPlaceholderShown
     hasLoaded = true
+    if request == nil { wait = nil }
     guard let request else { return clear() }
     let former = target?.identity
     let next = ImageTarget(request, transform, manager)
@@ -117,8 +116,7 @@ public final class ImageModel {
   /// The time after which a load looks up the image that was shown before it. A view may appear long after its first evaluation.
   private static let preparedTime = Duration.seconds(1)
 
-  /// Shows the image of the first load before it, if the image is in memory. Otherwise the call only hides the placeholder, if
-  /// that is delayed.
+  /// Shows the image of the first load before it, if it is in memory. Otherwise, only hides a placeholder that is delayed.
   ///
   /// A view calls it in its body, so that the image is in its first frame. It starts no load, because the view may never appear.
   /// A call of ``load(_:as:size:scale:)`` that follows within a second does not look up the image again.
@@ -130,7 +128,7 @@ public final class ImageModel {
       return
     }
     target = next
-    isSuspended = isRevalidated(cached, next)
+    isSuspended = next.revalidates(cached)
     preparedAt = isSuspended ? nil : manager.configuration.clock.uptime
     show(cached, isStale: isSuspended)
   }
@@ -150,7 +148,7 @@ public final class ImageModel {
       if let request { awaitLayout(request) } else { load(nil) }
       return
     }
-    let resource = RequestIdentity(request, key: manager.key(of: request.url, request.options))
+    let resource = manager.identity(of: request)
     let former = viewLoad.flatMap { $0.resource == resource ? $0.size : nil }
     let next = former.map(size.resized) ?? size
     viewLoad = (resource, next)
@@ -176,6 +174,7 @@ public final class ImageModel {
     guard task != nil || isSuspended else { return }
     stop()
     isSuspended = false
+    wait = nil
     showPlaceholder()
     if isPreview { removeImage() }
     if case .stale(let resource) = phase { phase = .loaded(resource) } else { phase = .failed(.cancelled) }
@@ -193,6 +192,7 @@ public final class ImageModel {
     // The delay of the placeholder begins again with the view.
     placeholderWait?.cancel()
     placeholderWait = nil
+    wait = nil
     guard task != nil, !isSuspended, !(keepsLoading && progress != nil) else { return }
     isSuspended = true
     stop()
@@ -202,6 +202,7 @@ public final class ImageModel {
   /// Continues the load that ``disappear(keepsLoading:)`` cancelled or slowed down.
   private func resume() {
     if hidesPlaceholder, placeholderWait == nil { delayPlaceholder() }
+    if case .loading = phase, let target { beginWait(target.request) }
     guard isSuspended else { return }
     isSuspended = false
     let slow = task
@@ -210,10 +211,9 @@ public final class ImageModel {
     if let slow { Task { slow.cancel() } }
   }
 
-  /// Removes the image of another request from a view that has disappeared, unless the settings keep it. The model can then be
-  /// prepared again.
+  /// Removes the image of another request from a view that has disappeared, unless the settings keep it, for `prepare`.
   package func reset(for request: ResourceRequest?) {
-    let resource = request.map { RequestIdentity($0, key: manager.key(of: $0.url, $0.options)) }
+    let resource = request.map(manager.identity)
     guard !settings.keepsPreviousImage, let target, target.identity.resource != resource else { return }
     clear()
     (hasLoaded, viewLoad) = (false, nil)
@@ -221,32 +221,16 @@ public final class ImageModel {
 
   // MARK: Animation
 
-  /// Shows the frames of an animated image in ``image``, timed by the manager's clock. Returns immediately for a still
-  /// image.
+  /// Shows the frames of an animated image in ``image``, timed by the manager's clock and controlled by ``player``. For a still
+  /// image, returns immediately.
   ///
-  /// The animation ends after the last loop, with another image, or when the calling task is cancelled. Run it while
-  /// the view is visible.
+  /// Run it while the view is visible: it ends with another image, or when the calling task is cancelled. A later call continues
+  /// from the current frame. Of several calls at the same time, for several views of the model, one shows the frames, and the
+  /// next one continues when its task is cancelled. The task retains the model, so cancel it with the view.
   public func animate() async {
-    guard let animated = phase.resource?.value, animated.frameCount > 1, let origin = shown else { return }
-    let clock = manager.configuration.clock
-    var deadline = clock.uptime
-    var loops = 0
-    while true {
-      for index in 0..<animated.frameCount {
-        // A frame that cannot be decoded ends the animation. The previous frame stays.
-        guard let frame = try? await animated.frame(index) else { return }
-        let wait = deadline - clock.uptime
-        if wait > .zero { guard (try? await clock.sleep(for: wait)) != nil else { return } }
-        guard !Task.isCancelled, shown?.revision == origin.revision, shown?.key == origin.key else { return }
-        if index > 0 || loops > 0 {
-          image = frame
-          onChange?()
-        }
-        // A late frame delays the following frames, so that none is skipped.
-        deadline = max(deadline, clock.uptime) + animated.delays[index]
-      }
-      loops += 1
-      if let limit = animated.loopCount, loops >= limit { return }
+    await player.run(manager.configuration.clock, autoplays: settings.autoplays) { frame in
+      image = frame
+      onChange?()
     }
   }
 
@@ -257,6 +241,22 @@ public final class ImageModel {
     let delaysPlaceholder = !isPlaceholderShown && manager.readsDisk(request)
     hasLoaded = true
     clear(keepingImage: settings.keepsPreviousImage && !isPreview, delayingPlaceholder: delaysPlaceholder)
+    beginWait(request)
+  }
+
+  /// Begins the wait for an image, unless the view already waits for it or shows it in another size.
+  private func beginWait(_ request: ResourceRequest) {
+    guard let observer = request.options.observer.resolved(manager.configuration.observer) else { return }
+    let resource = manager.identity(of: request)
+    guard shownRequest != resource || isPreview, wait?.resource != resource else { return }
+    wait = nil
+    wait = ViewWait(request.url, resource, observer, manager.configuration.clock)
+  }
+
+  private func endWait(_ result: Result<ResourceSource, CacheError>) {
+    let ended = wait
+    wait = nil
+    ended?.end(result)
   }
 
   private func clear(keepingImage: Bool = false, delayingPlaceholder: Bool = false) {
@@ -274,6 +274,7 @@ public final class ImageModel {
   private func removeImage() {
     (shown, shownRequest) = (nil, nil)
     if image != nil { image = nil }
+    player.reset(nil, autoplays: false)
     if isPreview { isPreview = false }
   }
 
@@ -307,7 +308,7 @@ public final class ImageModel {
       return show(CacheError(.misuse, reason: "a view loads only GET requests without a body").about(target.request.url.address))
     }
     if let cached = manager.cachedInMemory(target.request, as: target.transform) {
-      let isRevalidated = isRevalidated(cached, target)
+      let isRevalidated = target.revalidates(cached)
       if case .loaded = phase, !isRevalidated, isShown(cached) { return shownRequest = target.identity.resource }
       show(cached, isStale: isRevalidated)
       if !isRevalidated { return }
@@ -316,15 +317,11 @@ public final class ImageModel {
     } else {
       removeFormerImage(target)
       phase = .loading
+      beginWait(target.request)
       if delayingPlaceholder, manager.readsDisk(target.request) { delayPlaceholder() } else { showPlaceholder() }
       onChange?()
     }
     run(priority: nil)
-  }
-
-  /// Whether a load revalidates an image in memory. Under other policies, a stale image that is returned needs no revalidation.
-  private func isRevalidated(_ cached: Resource<DisplayImage>, _ target: ImageTarget) -> Bool {
-    cached.isStale && target.identity.policy == .staleWhileRevalidate
   }
 
   /// Starts a load of the target.
@@ -422,11 +419,14 @@ public final class ImageModel {
     phase = isStale ? .stale(resource) : .loaded(resource)
     shownRequest = target?.identity.resource
     if !isSame || image == nil {
+      let continues = shown?.revision == resource.revision
       shown = (resource.revision, resource.key)
       image = resource.value
+      player.reset(resource.value, autoplays: settings.autoplays, continues: continues)
     }
     showPlaceholder()
     if isPreview { isPreview = false }
+    endWait(.success(resource.source))
     onChange?()
   }
 
@@ -444,6 +444,7 @@ public final class ImageModel {
     showPlaceholder()
     if error.isRefusal || isPreview { removeImage() }
     phase = .failed(error)
+    endWait(.failure(error))
     onChange?()
   }
 }

@@ -217,6 +217,10 @@ public struct CachedImage<Content: View>: View {
   /// ``ImageModel/hidesPlaceholder``. See ``ImageModel/Settings/placeholderDelay``.
   public func placeholderDelay(_ delay: Duration) -> Self { changed { $0.settings.placeholderDelay = delay } }
 
+  /// Sets whether an animated image plays when it appears. It never does if the user reduces motion. ``ImageModel/player`` has the
+  /// controls.
+  public func autoplays(_ autoplays: Bool = true) -> Self { changed { $0.settings.autoplays = autoplays } }
+
   /// Sets the options of the load, in place of those of the request.
   public func requestOptions(_ options: RequestOptions) -> Self { changed { $0.request?.options = options } }
 
@@ -296,23 +300,29 @@ private struct ModelView<Content: View>: View {
       .onChange(of: load) { if isVisible { start() } else { model.reset(for: request) } }
       .onChange(of: size) { if isVisible, transform.isSized, !model.covers(size) { start() } }
       .task(id: Playback(revision: model.shown?.revision, key: model.shown?.key, reducesMotion: reducesMotion)) {
-        if !reducesMotion { await model.animate() }
+        await model.animate()
       }
   }
 
+  private var currentSettings: ImageModel.Settings {
+    var settings = settings
+    if reducesMotion { settings.autoplays = false }
+    return settings
+  }
+
   private func prepare() {
-    model.settings = settings
+    model.settings = currentSettings
     model.prepare(request, as: transform, size: size, scale: scale)
   }
 
   private func start() {
     model.transition = { [transaction] change in withTransaction(transaction, change) }
-    model.settings = settings
+    model.settings = currentSettings
     model.load(request, as: transform, size: size, scale: scale)
   }
 }
 
-/// The values whose change starts or ends an animation.
+/// The values whose change starts the frames of another image, or plays or pauses the image.
 private struct Playback: Equatable {
   var revision: Revision?
   var key: CacheKey?

@@ -9,6 +9,7 @@ public final class RecordingObserver: LoadObserver {
 
   private struct State {
     var records: [(load: LoadID, event: CacheEvent)] = []
+    var viewEvents: [(wait: LoadID, event: ViewEvent)] = []
     var watchers: [Watcher] = []
   }
 
@@ -33,6 +34,12 @@ public final class RecordingObserver: LoadObserver {
   public func events(of load: LoadID) -> [CacheEvent] {
     state.withLock { $0.records.filter { $0.load == load }.map(\.event) }
   }
+
+  /// The events of views with the identifiers of their waits, in the order in which they were received.
+  public var viewEvents: [(wait: LoadID, event: ViewEvent)] { state.withLock { $0.viewEvents } }
+
+  /// Records an event of a view.
+  public func observe(_ event: ViewEvent, of wait: LoadID) { state.withLock { $0.viewEvents.append((wait, event)) } }
 
   /// Records an event.
   public func observe(_ event: CacheEvent, of load: LoadID) {

@@ -3,15 +3,16 @@ import CacheCore
 import CacheManager
 import CacheTelemetry
 import CacheTesting
+import CacheUI
 import ETagValidation
 import Foundation
 import MemoryStore
 import Metrics
 import Synchronization
 
-/// Hits in memory with or without an observer of the manager.
+/// Loads with or without an observer of the manager.
 ///
-/// The difference between a run with few and one with many hits is the cost of the additional hits.
+/// The difference between a run with few and one with many loads is the cost of the additional loads.
 struct TelemetryJob: Job {
   static let name = "telemetry"
 
@@ -21,9 +22,18 @@ struct TelemetryJob: Job {
     case metrics = "metrics with a backend"
   }
 
+  /// The kind of a load.
+  enum Form: String, Codable, Hashable, Sendable, CaseIterable {
+    case cachedInMemory, load
+    /// A view that shows another image, which is in memory.
+    case viewHit = "view, hit"
+    /// A view that shows another image, which a scripted network returns.
+    case viewCold = "view, cold"
+  }
+
   let observer: Observer
-  let isAsync: Bool
-  let hits: Int
+  let form: Form
+  let loads: Int
 
   func run() async throws -> Measurement {
     if observer == .metrics { MetricsSystem.bootstrap(AtomicMetrics()) }
@@ -41,20 +51,56 @@ struct TelemetryJob: Job {
     let request = ResourceRequest(url)
     _ = try await manager.load(request)
     var measurement = Measurement()
-    let found = isAsync ? try await load(request, manager) : look(request, manager)
-    measurement.check("hits", found, is: hits)
+    let found =
+      switch form {
+      case .cachedInMemory: look(request, manager)
+      case .load: try await load(request, manager)
+      case .viewHit: try await show(request, manager, isCold: false)
+      case .viewCold: try await show(request, manager, isCold: true)
+      }
+    measurement.check("loads", found, is: loads)
     return measurement
   }
 
   private func look(_ request: ResourceRequest, _ manager: ResourceManager) -> Int {
-    (0..<hits).count { _ in manager.cachedInMemory(request, as: .bytes) != nil }
+    (0..<loads).count { _ in manager.cachedInMemory(request, as: .bytes) != nil }
   }
 
   // On the cooperative pool, as in a server, and not on the main thread.
   @concurrent private func load(_ request: ResourceRequest, _ manager: ResourceManager) async throws -> Int {
     var found = 0
-    for _ in 0..<hits { if try await manager.load(request).source == .memory { found += 1 } }
+    for _ in 0..<loads { if try await manager.load(request).source == .memory { found += 1 } }
     return found
+  }
+}
+
+extension TelemetryJob {
+  /// Shows an image and no image in turns, and returns how many times it was shown.
+  @MainActor private func show(_ request: ResourceRequest, _ manager: ResourceManager, isCold: Bool) async throws -> Int {
+    var request = request
+    if isCold { (request.options.memory, request.options.policy) = (.disabled, .standard) }
+    let pixel = ResourceTransform<DisplayImage>(id: "pixel", cost: { _ in 4 }) { body, _ throws(CacheError) in
+      _ = try await body.collect()
+      guard let pixels = PixelBuffer(size: PixelSize(1, 1), fill: { _ in }) else { throw CacheError(.decodingFailed) }
+      return try DisplayImage(DecodedImage(pixels))
+    }
+    _ = try await manager.load(request, as: pixel)
+    let model = ImageModel(manager: manager)
+    var shown = 0
+    for _ in 0..<loads {
+      model.load(nil)
+      model.load(request, as: pixel)
+      while model.phase.isLoading {
+        await withCheckedContinuation { continuation in
+          model.onChange = {
+            model.onChange = nil
+            continuation.resume()
+          }
+        }
+      }
+      if model.image != nil { shown += 1 }
+    }
+    return shown
   }
 }
 

@@ -7,6 +7,7 @@ import SwiftUI
 struct PhotoListView: View {
   @Bindable var session: ListSession
   @State private var loader = ListSession.Loader.asyncImage
+  @State private var animation = ""
 
   var body: some View {
     NavigationStack {
@@ -31,6 +32,8 @@ struct PhotoListView: View {
         } else {
           Text("Reload starts the first pass.")
         }
+        TextField("URL of an animated image", text: $animation)
+        if let url = URL(string: animation) { AnimatedImageView(url: url) }
         ScrollView(.horizontal) {
           Text(session.table).font(.system(.caption, design: .monospaced))
         }

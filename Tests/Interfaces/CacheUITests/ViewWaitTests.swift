@@ -1,0 +1,138 @@
+#if canImport(ImageIO) || VIPS
+import CacheTesting
+import CacheUI
+import Foundation
+import Testing
+
+@MainActor
+@Suite("The waits of views for their images, as an observer sees them")
+struct ViewWaitTests {
+  private let observer = RecordingObserver()
+  private let fixture: ImageFixture
+  private var model: ImageModel { fixture.model }
+
+  init() throws { fixture = try ImageFixture { [observer] in $0.observer = observer } }
+
+  /// The events, with a number for each wait.
+  private var waits: [String] {
+    var numbers: [LoadID: Int] = [:]
+    return observer.viewEvents.map { wait, event in
+      let number = numbers[wait] ?? numbers.count + 1
+      numbers[wait] = number
+      return switch event {
+      case .waiting(let url): "\(number) waits for \(URL(string: url.description)?.lastPathComponent ?? "-")"
+      case .shown(_, let source, let duration): "\(number) shows \(source) after \(duration / .seconds(1)) s"
+      case .notShown(_, let error, _): "\(number) ends: \(error.code.rawValue)"
+      }
+    }
+  }
+
+  @Test("a view without its image waits until it shows it, and the event has the time of the wait")
+  func cold() async throws {
+    let gate = Gate()
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red).held(by: gate))
+    model.load(fixture.url)
+    await gate.arrived()
+    fixture.clock.advance(by: .seconds(2))
+    gate.open()
+    try await fixture.ended()
+    #expect(waits == ["1 waits for image.png", "1 shows network after 2.0 s"])
+    // The load does not end twice, and a hit is no wait.
+    model.load(fixture.url)
+    #expect(waits.count == 2)
+  }
+
+  @Test("a view whose image is in memory has no wait, whether it is fresh or stale", arguments: [0, 120])
+  func memory(age: Int) async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.red))
+    fixture.clock.advance(by: .seconds(age))
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red))
+    model.load(fixture.url)
+    try await fixture.ended()
+    #expect(model.image != nil && waits.isEmpty)
+  }
+
+  @Test("an image in another size is no wait while the former one is shown")
+  func resized() async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.red))
+    model.load(fixture.url)
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red))
+    model.load(fixture.url, .resize(.fill(2, 2)))
+    try await fixture.ended()
+    #expect(model.image?.size == PixelSize(2, 2) && waits.isEmpty)
+  }
+
+  @Test("the wait begins before the layout, and layouts without a size do not begin another one")
+  func layout() async throws {
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red))
+    for size in [nil, nil, PixelSize(4, 4)] { model.load(fixture.url, covering: size, scale: 1, options: RequestOptions()) }
+    try await fixture.ended()
+    #expect(waits == ["1 waits for image.png", "1 shows network after 0.0 s"])
+  }
+
+  @Test("another request ends the wait, also if the previous image is kept", arguments: [false, true])
+  func replaced(keepsPrevious: Bool) async throws {
+    let names = try (fixture.url("first"), fixture.url("second"))
+    fixture.network.respond(to: names.0, with: .image(ImageFile.red).held(by: Gate()))
+    fixture.network.respond(to: names.1, with: .image(ImageFile.green))
+    try await fixture.cache(fixture.url, .image(ImageFile.red))
+    model.settings.keepsPreviousImage = keepsPrevious
+    model.load(fixture.url)
+    model.load(names.0)
+    model.load(names.1)
+    try await fixture.ended()
+    #expect(
+      waits == ["1 waits for first.png", "1 ends: cancelled", "2 waits for second.png", "2 shows network after 0.0 s"])
+  }
+
+  @Test("a view that disappears ends its wait, and begins another one when it appears again", arguments: [false, true])
+  func disappearing(keepsLoading: Bool) async throws {
+    let gate = Gate()
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red).held(by: gate), .image(ImageFile.red))
+    model.load(fixture.url)
+    model.disappear(keepsLoading: keepsLoading)
+    #expect(waits == ["1 waits for image.png", "1 ends: cancelled"])
+    model.load(fixture.url)
+    model.load(fixture.url)
+    gate.open()
+    try await fixture.ended()
+    #expect(waits.dropFirst(2) == ["2 waits for image.png", "2 shows network after 0.0 s"])
+  }
+
+  @Test("an error, a cancellation, no request and the release of the model end the wait")
+  func ends() async throws {
+    let urls = try ["a", "b", "c", "d"].map(fixture.url)
+    fixture.network.respond(to: urls[0], with: .failure(.offline))
+    for url in urls.dropFirst() { fixture.network.respond(to: url, with: .image(ImageFile.red).held(by: Gate())) }
+    model.load(urls[0])
+    try await fixture.ended()
+    model.load(urls[1])
+    model.cancel()
+    model.load(urls[2])
+    model.load(nil)
+    do {
+      let released = ImageModel(manager: fixture.manager)
+      released.load(urls[3])
+    }
+    #expect(
+      waits == [
+        "1 waits for a.png", "1 ends: offline", "2 waits for b.png", "2 ends: cancelled",
+        "3 waits for c.png", "3 ends: cancelled", "4 waits for d.png", "4 ends: cancelled",
+      ])
+  }
+
+  @Test("the observer of the request's options receives the wait in place of the manager's")
+  func options() async throws {
+    let own = RecordingObserver()
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red))
+    model.load(fixture.url, options: RequestOptions { $0.observer = .use(own) })
+    try await fixture.ended()
+    #expect(own.viewEvents.count == 2 && observer.viewEvents.isEmpty)
+    let other = try fixture.url("other")
+    fixture.network.respond(to: other, with: .image(ImageFile.green))
+    model.load(other, options: RequestOptions { $0.observer = .disabled })
+    try await fixture.ended()
+    #expect(model.image != nil && observer.viewEvents.isEmpty)
+  }
+}
+#endif
