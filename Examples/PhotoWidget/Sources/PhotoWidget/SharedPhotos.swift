@@ -74,7 +74,7 @@ struct SharedPhotos: Sendable {
   func storedImage(of photo: Photo) async -> DisplayImage? { await stored(photo.image, as: Self.widgetImage) }
 
   private func stored<Value>(_ url: URL, as transform: ResourceTransform<Value>) async -> Value? {
-    try? await manager.load(url, as: transform, options: RequestOptions { $0.policy = .cacheOnly }).value
+    await manager.cached(ResourceRequest(url), as: transform)?.value
   }
 }
 
