@@ -60,6 +60,16 @@ final class PhotoTimelineTests: Sendable {
     #expect(await self.timeline().entries.count == 2, "also after the app has ended")
   }
 
+  @Test("the image of the widget is decoded from the file in its own size, and not from the photograph")
+  func storedSize() async throws {
+    await (try await app(1)).close()
+    let widget = try SharedPhotos(container: container, url: url, downloader: widgetNetwork)
+    let options = RequestOptions { $0.policy = .cacheOnly }
+    let image = try await widget.manager.load(photo(0).image, as: SharedPhotos.widgetImage, options: options)
+    #expect(image.valueOrigin == .disk && image.isStale)
+    await widget.close()
+  }
+
   @Test("a timeline has at most four images")
   func length() async throws {
     let app = try await app(6)
