@@ -7,7 +7,7 @@ import SwiftUI
 struct PhotoListView: View {
   @Bindable var session: ListSession
   @State private var loader = ListSession.Loader.asyncImage
-  @State private var animation = ""
+  @State private var showsFeatures = false
 
   var body: some View {
     NavigationStack {
@@ -23,17 +23,18 @@ struct PhotoListView: View {
           Button("Finish Pass") { Task { await session.finish() } }
           Button("Change Images") { Task { await session.changeServer() } }
           Button("Clear Caches") { Task { await session.clearCaches() } }
+          Button(showsFeatures ? "List" : "Features") { showsFeatures.toggle() }
         }
         if let problem = session.problem { Text(problem) }
-        if session.generation > 0 {
+        if showsFeatures {
+          FeaturesView(session: session)
+        } else if session.generation > 0 {
           let pass = session.generation
           List(ListRow.all) { PhotoRowView(row: $0, pass: pass, session: session) }
             .id(pass)
         } else {
           Text("Reload starts the first pass.")
         }
-        TextField("URL of an animated image", text: $animation)
-        if let url = URL(string: animation) { AnimatedImageView(url: url) }
         ScrollView(.horizontal) {
           Text(session.table).font(.system(.caption, design: .monospaced))
         }
