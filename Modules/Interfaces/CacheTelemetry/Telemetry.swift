@@ -15,7 +15,7 @@ public final class Telemetry: LoadObserver {
   /// Passes an event to every outlet that receives events. It is a single closure, because iterating over an array
   /// would slow down memory hits.
   private let receiver: (@Sendable (CacheEvent, LoadID) -> Void)?
-  private let viewReceivers: [@Sendable (ViewEvent, LoadID) -> Void]
+  private let waitReceivers: [Outlet.Waits]
   private let recorder: LoadRecorder?
 
   /// Creates an observer with outlets, or returns `nil` if none of them has a receiver.
@@ -31,7 +31,7 @@ public final class Telemetry: LoadObserver {
       : { @Sendable event, load in
         for receive in receivers { receive(event, load) }
       }
-    viewReceivers = outlets.compactMap(\.viewEvent)
+    waitReceivers = outlets.compactMap(\.waits)
     let records = outlets.compactMap(\.records)
     recorder = records.isEmpty ? nil : LoadRecorder(records, clock: clock)
     if receivers.isEmpty, records.isEmpty { return nil }
@@ -43,9 +43,16 @@ public final class Telemetry: LoadObserver {
     recorder?.receive(event, of: load)
   }
 
-  /// Passes an event of a view to the outlets. The view calls this method.
-  public func observe(_ event: ViewEvent, of wait: LoadID) {
-    for receive in viewReceivers { receive(event, wait) }
+  /// Passes the begin of a view's wait to the outlets. The view calls this method.
+  public func viewWaits(_ wait: LoadID, for url: LoadURL) {
+    for receive in waitReceivers { receive(wait, url, nil) }
+  }
+
+  /// Passes the end of a view's wait to the outlets. The view calls this method.
+  public func viewEndsWait(
+    _ wait: LoadID, for url: LoadURL, with result: Result<ResourceSource, CacheError>, after duration: Duration
+  ) {
+    for receive in waitReceivers { receive(wait, url, result) }
   }
 
   /// Returns when the records of all started loads have been delivered.
@@ -63,8 +70,11 @@ public final class Telemetry: LoadObserver {
 
     /// A closure that receives each event immediately, or `nil` if the outlet needs only records.
     var event: (@Sendable (CacheEvent, LoadID) -> Void)?
-    /// A closure that receives each event of a view immediately, or `nil` if the outlet does not need them.
-    var viewEvent: (@Sendable (ViewEvent, LoadID) -> Void)?
+    /// A receiver of the begin of a view's wait, without a result, and of its end.
+    typealias Waits = @Sendable (_ wait: LoadID, _ url: LoadURL, _ result: Result<ResourceSource, CacheError>?) -> Void
+
+    /// A closure that receives the waits of views immediately, or `nil` if the outlet does not need them.
+    var waits: Waits?
     /// The receiver of records, or `nil` if the outlet needs only events.
     var records: Records?
 

@@ -263,10 +263,10 @@ struct IntervalTableTests {
   func views() throws {
     let url = LoadURL(try #require(URL(string: "https://example.com/")))
     let table = table()
-    table.receive(.waiting(url: url), first)
-    table.receive(.waiting(url: url), second)
-    table.receive(.notShown(url: url, error: .cancelled, duration: .zero), second)
-    table.receive(.shown(url: url, source: .disk, duration: .zero), first)
+    table.receive(first, url, nil)
+    table.receive(second, url, nil)
+    table.receive(second, url, .failure(.cancelled))
+    table.receive(first, url, .success(.disk))
     #expect(told.all == ["view 1 begins", "view 2 begins", "view 2 ends: cancelled", "view 1 ends: disk"])
     #expect(table.count == 0)
   }

@@ -65,29 +65,32 @@ public protocol LoadObserver: Component {
   ///   - load: The load that it belongs to.
   func observe(_ event: CacheEvent, of load: LoadID)
 
-  /// Receives an event of a view. Called on the main thread. Does nothing by default.
+  /// Receives the begin of a view's wait for its image. Called on the main thread. Does nothing by default.
+  ///
+  /// The views of CacheUI and `ImageModel` call it for a view that appears without its image, or is given another request. A view
+  /// whose image is in memory does not wait, and neither does one that shows the image of the same resource in another size.
   ///
   /// - Parameters:
-  ///   - event: The event.
-  ///   - wait: An identifier that the events of one wait share. No load has it.
-  func observe(_ event: ViewEvent, of wait: LoadID)
+  ///   - wait: The identifier of the wait. No load has it.
+  ///   - url: The URL of the image.
+  func viewWaits(_ wait: LoadID, for url: LoadURL)
+
+  /// Receives the end of a wait, once for each call of ``viewWaits(_:for:)``. Called on any thread. Does nothing by default.
+  ///
+  /// - Parameters:
+  ///   - wait: The identifier of the wait.
+  ///   - url: The URL of the image.
+  ///   - result: The source of the image that is shown, which may be stale, or an error. The error is a cancellation if the view
+  ///     disappeared or was given another request.
+  ///   - duration: The time of the wait.
+  func viewEndsWait(_ wait: LoadID, for url: LoadURL, with result: Result<ResourceSource, CacheError>, after duration: Duration)
 }
 
 extension LoadObserver {
-  public func observe(_ event: ViewEvent, of wait: LoadID) {}
-}
-
-/// An event of a view that waits for its image. The views of CacheUI and `ImageModel` send them.
-///
-/// A view that appears without its image has ``waiting(url:)`` and one of the other events. A view whose image is in memory has no
-/// event, and neither has one that shows the image of the same resource in another size.
-public enum ViewEvent: Sendable {
-  /// The view appeared, or was given another request, and does not show the image yet.
-  case waiting(url: LoadURL)
-  /// The view shows the image, which may be stale. `duration` is the time of the wait.
-  case shown(url: LoadURL, source: ResourceSource, duration: Duration)
-  /// The wait ended without the image. The error is a cancellation if the view disappeared or was given another request.
-  case notShown(url: LoadURL, error: CacheError, duration: Duration)
+  public func viewWaits(_ wait: LoadID, for url: LoadURL) {}
+  public func viewEndsWait(
+    _ wait: LoadID, for url: LoadURL, with result: Result<ResourceSource, CacheError>, after duration: Duration
+  ) {}
 }
 
 /// The source of a result.

@@ -46,12 +46,13 @@ package final class IntervalTable<Interval: Sendable>: Sendable {
     }
   }
 
-  package func receive(_ event: ViewEvent, _ wait: LoadID) {
+  /// Receives the begin of a view's wait, without a result, or its end.
+  package func receive(_ wait: LoadID, _ url: LoadURL, _ result: Result<ResourceSource, CacheError>?) {
     let key = Key(kind: .view, load: wait)
-    switch event {
-    case .waiting(let url): begin(.view, url, key)
-    case .shown(_, let source, _): end(key, source.rawValue)
-    case .notShown(_, let error, _): end(key, error.code.rawValue)
+    switch result {
+    case nil: begin(.view, url, key)
+    case .success(let source)?: end(key, source.rawValue)
+    case .failure(let error)?: end(key, error.code.rawValue)
     }
   }
 

@@ -34,7 +34,7 @@ extension Telemetry.Outlet {
         }
         intervals.receive(event, load)
       },
-      viewEvent: { event, wait in intervals.receive(event, wait) })
+      waits: { wait, url, result in intervals.receive(wait, url, result) })
   }
 }
 #endif

@@ -162,18 +162,14 @@ final class ViewWait {
   init(_ url: URL, _ resource: RequestIdentity, _ observer: any LoadObserver, _ clock: any CacheClock) {
     (self.url, self.resource, self.observer, self.clock) = (LoadURL(url), resource, observer, clock)
     start = clock.uptime
-    observer.observe(ViewEvent.waiting(url: self.url), of: id)
+    observer.viewWaits(id, for: self.url)
   }
 
-  deinit { if !isOver { observer.observe(.notShown(url: url, error: .cancelled, duration: clock.uptime - start), of: id) } }
+  deinit { if !isOver { observer.viewEndsWait(id, for: url, with: .failure(.cancelled), after: clock.uptime - start) } }
 
   func end(_ result: Result<ResourceSource, CacheError>) {
     isOver = true
-    let duration = clock.uptime - start
-    switch result {
-    case .success(let source): observer.observe(.shown(url: url, source: source, duration: duration), of: id)
-    case .failure(let error): observer.observe(.notShown(url: url, error: error, duration: duration), of: id)
-    }
+    observer.viewEndsWait(id, for: url, with: result, after: clock.uptime - start)
   }
 }
 

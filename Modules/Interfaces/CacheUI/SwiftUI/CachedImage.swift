@@ -217,8 +217,8 @@ public struct CachedImage<Content: View>: View {
   /// ``ImageModel/hidesPlaceholder``. See ``ImageModel/Settings/placeholderDelay``.
   public func placeholderDelay(_ delay: Duration) -> Self { changed { $0.settings.placeholderDelay = delay } }
 
-  /// Sets whether an animated image plays when it appears. It never does if the user reduces motion. ``ImageModel/player`` has the
-  /// controls.
+  /// Sets whether an animated image plays when it appears. It never does if the user reduces motion. The controls are in
+  /// ``ImageModel/player``.
   public func autoplays(_ autoplays: Bool = true) -> Self { changed { $0.settings.autoplays = autoplays } }
 
   /// Sets the options of the load, in place of those of the request.

@@ -7,9 +7,21 @@ public final class RecordingObserver: LoadObserver {
     var continuation: Resumption<CacheEvent>
   }
 
+  /// A view's wait for its image.
+  public struct Wait: Sendable {
+    /// The identifier of the wait.
+    public let id: LoadID
+    /// The URL of the image.
+    public let url: LoadURL
+    /// The source of the image or the error, or `nil` if the view still waits.
+    public internal(set) var result: Result<ResourceSource, CacheError>?
+    /// The time of the wait, or zero if the view still waits.
+    public internal(set) var duration = Duration.zero
+  }
+
   private struct State {
     var records: [(load: LoadID, event: CacheEvent)] = []
-    var viewEvents: [(wait: LoadID, event: ViewEvent)] = []
+    var waits: [Wait] = []
     var watchers: [Watcher] = []
   }
 
@@ -35,11 +47,21 @@ public final class RecordingObserver: LoadObserver {
     state.withLock { $0.records.filter { $0.load == load }.map(\.event) }
   }
 
-  /// The events of views with the identifiers of their waits, in the order in which they were received.
-  public var viewEvents: [(wait: LoadID, event: ViewEvent)] { state.withLock { $0.viewEvents } }
+  /// The waits of views for their images, in the order in which they began.
+  public var waits: [Wait] { state.withLock { $0.waits } }
 
-  /// Records an event of a view.
-  public func observe(_ event: ViewEvent, of wait: LoadID) { state.withLock { $0.viewEvents.append((wait, event)) } }
+  /// Records the begin of a view's wait.
+  public func viewWaits(_ wait: LoadID, for url: LoadURL) { state.withLock { $0.waits.append(Wait(id: wait, url: url)) } }
+
+  /// Records the end of a view's wait.
+  public func viewEndsWait(
+    _ wait: LoadID, for url: LoadURL, with result: Result<ResourceSource, CacheError>, after duration: Duration
+  ) {
+    state.withLock { state in
+      guard let index = state.waits.firstIndex(where: { $0.id == wait }) else { return }
+      (state.waits[index].result, state.waits[index].duration) = (result, duration)
+    }
+  }
 
   /// Records an event.
   public func observe(_ event: CacheEvent, of load: LoadID) {

@@ -1,5 +1,5 @@
 #if Metrics
-/// The instructions that telemetry adds to a hit in memory and to a view. Their number does not depend on the load of the machine.
+/// The instructions that telemetry adds to a hit in memory and to a view. They do not depend on the load of the machine.
 struct TelemetryScenario {
   let bench: Bench
 
