@@ -256,11 +256,14 @@ struct AnimationPlayerTests {
     try await animation.stopped()
     player.seek(to: 1)
     try await animation.shows(1)
-    #expect(!player.isPlaying)
+    await animation.disappear(view)
+    let next = animation.appear()
+    try await animation.stopped()
+    #expect(!player.isPlaying && player.frame == 1)
     player.play()
     for (delay, frame) in [(200, 2), (300, 2)] { try await animation.pass(delay, then: frame) }
     try await animation.stopped()
-    await animation.disappear(view)
+    await animation.disappear(next)
   }
 }
 #endif

@@ -18,7 +18,7 @@ struct ImageBindingTests {
       binding = ImageBinding(manager: fixture.manager) { _, _ in }
       binding = ImageBinding(manager: fixture.manager) { [weak self] content, crossfade in
         let image: (DisplayImage) -> String? = { ImageFixture.color(of: $0) + ($0.isTemplate ? " template" : "") }
-        let name = content.image(image, placeholder: "-") ?? "nothing"
+        let name = content.platformImage(image, placeholder: "-") ?? "nothing"
         self?.shown.append(name + (crossfade == nil ? "" : " with a crossfade"))
       }
     }
@@ -172,6 +172,37 @@ struct ImageBindingTests {
     view.binding.layOut(PixelSize(32, 32), scale: 1)
     #expect(!view.binding.model.phase.isLoading)
     #expect(fixture.network.requests.count == (isWaiting ? 0 : 1))
+    #expect(view.results == [isWaiting ? "cancelled" : "network"])
+  }
+
+  @Test("a layout does not bring back the image of the view after the model was given another one", arguments: [true, false])
+  func layoutAfterOtherLoad(isWaiting: Bool) async throws {
+    fixture.network.respond(to: fixture.url, with: large, large)
+    let other = try fixture.url("other")
+    try await fixture.cache(other, .image(ImageFile.green))
+    view.setImage(from: fixture.url, nil, size: isWaiting ? nil : PixelSize(16, 16))
+    if !isWaiting { try await view.ended() }
+    view.binding.model.load(other)
+    view.binding.layOut(PixelSize(32, 32), scale: 1)
+    #expect(view.shown.last == "green with a crossfade" && !view.binding.model.phase.isLoading)
+  }
+
+  @Test("a closure that learns of a retry can cancel it, or load another image", arguments: [true, false])
+  func reentrance(cancels: Bool) async throws {
+    let other = try fixture.url("other")
+    fixture.network.respond(to: fixture.url, with: .failure(.offline), .image(ImageFile.red))
+    fixture.network.respond(to: other, with: .image(ImageFile.green))
+    view.setImage(from: fixture.url)
+    try await view.ended()
+    view.binding.loadingIndicator = { [view] isVisible in
+      guard isVisible else { return }
+      view.binding.loadingIndicator = nil
+      if cancels { view.binding.model.cancel() } else { view.setImage(from: other) }
+    }
+    view.binding.model.retry()
+    try await view.ended()
+    #expect(view.shown.last == (cancels ? "-" : "green with a crossfade"))
+    #expect(fixture.network.requests.count == (cancels ? 1 : 2))
   }
 
   @Test("a layout in the same size starts no load, also after the memory was emptied, and a larger size does")
@@ -277,7 +308,7 @@ struct ImageBindingTests {
   func noPlaceholder() throws {
     let image = try DisplayImage(ImageDecoder().decode(ImageFile.red))
     for content in [ImageBinding.Content.nothing, .placeholder, .image(image)] {
-      #expect(content.image({ _ in nil as String? }, placeholder: nil) == nil)
+      #expect(content.platformImage({ _ in nil as String? }, placeholder: nil) == nil)
     }
   }
 
@@ -335,6 +366,38 @@ struct ImageBindingTests {
     #expect(view.results == ["memory"])
   }
 
+  @Test("an animation goes on during a revalidation and after its failure")
+  func revalidatedAnimation() async throws {
+    let gate = Gate()
+    try await fixture.cache(fixture.url, .image(ImageFile.animated(loops: 0)))
+    fixture.network.respond(to: fixture.url, with: .response(.init(code: 500)).held(by: gate))
+    fixture.clock.advance(by: .seconds(120))
+    view.setImage(from: fixture.url)
+    await gate.arrived()
+    await fixture.clock.advance(pastSleepOf: .milliseconds(100))
+    try await Polling.until { @MainActor in view.shown == ["red", "green"] }
+    gate.open()
+    try await view.ended()
+    #expect(view.binding.model.phase.error != nil)
+    await fixture.clock.advance(pastSleepOf: .milliseconds(200))
+    try await Polling.until { @MainActor in view.shown == ["red", "green", "blue"] }
+  }
+
+  @Test("an animation stands still while its view is not visible, and then continues")
+  func invisibleAnimation() async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.animated(loops: 0)))
+    view.setImage(from: fixture.url)
+    await fixture.clock.advance(pastSleepOf: .milliseconds(100))
+    try await Polling.until { @MainActor in view.shown == ["red", "green"] }
+    view.binding.isVisible = false
+    try await Polling.until { fixture.clock.pendingSleeps == 0 }
+    fixture.clock.advance(by: .seconds(60))
+    #expect(view.shown == ["red", "green"])
+    view.binding.isVisible = true
+    await fixture.clock.advance(pastSleepOf: .milliseconds(200))
+    try await Polling.until { @MainActor in view.shown == ["red", "green", "blue"] }
+  }
+
   @Test("the frames of another animated image that the model loads are shown")
   func otherAnimation() async throws {
     let other = try fixture.url("other")
@@ -345,7 +408,7 @@ struct ImageBindingTests {
     try await Polling.until { @MainActor in view.shown == ["red", "green"] }
     view.binding.model.load(other)
     await fixture.clock.advance(pastSleepOf: .milliseconds(500))
-    try await Polling.until { @MainActor in view.shown == ["red", "green", "red", "green"] }
+    try await Polling.until { @MainActor in view.shown == ["red", "green", "red with a crossfade", "green"] }
   }
 
   @Test("releasing a view ends its animation, also a paused one", arguments: [true, false])

@@ -4,6 +4,22 @@ import CacheUI
 import Foundation
 import Testing
 
+/// An observer that calls the main actor's code when a wait ends.
+private final class ReentrantObserver: LoadObserver {
+  let id = ComponentID.unique(ReentrantObserver.self)
+  @MainActor var action: (() -> Void)?
+
+  init() {}
+
+  func observe(_ event: CacheEvent, of load: LoadID) {}
+
+  func viewEndsWait(
+    _ wait: LoadID, for url: LoadURL, with result: Result<ResourceSource, CacheError>, after duration: Duration
+  ) {
+    MainActor.assumeIsolated { action?() }
+  }
+}
+
 @MainActor
 @Suite("The waits of views for their images, as an observer sees them")
 struct ViewWaitTests {
@@ -113,6 +129,40 @@ struct ViewWaitTests {
       released.load(urls[3])
     }
     #expect(waits == ["a.png offline", "b.png cancelled", "c.png cancelled", "d.png cancelled"])
+  }
+
+  @Test("a wait does not end with the image of another request", arguments: ["memory", "misuse"])
+  func otherResult(_ other: String) async throws {
+    try await fixture.cache(fixture.url, .image(ImageFile.red))
+    let missing = try fixture.url("missing")
+    fixture.network.respond(to: missing, with: .image(ImageFile.green).held(by: Gate()))
+    model.load(missing)
+    if other == "memory" {
+      model.load(fixture.url)
+    } else {
+      model.load(ResourceRequest(fixture.url, method: .post), as: .displayImage())
+    }
+    #expect(waits == ["missing.png cancelled"])
+  }
+
+  @Test("a cancellation before the layout ends the wait and the load")
+  func cancelledBeforeLayout() {
+    model.load(fixture.url, covering: nil, scale: 1, options: RequestOptions())
+    model.cancel()
+    #expect(waits == ["image.png cancelled"] && model.phase.error?.isCancellation == true)
+  }
+
+  @Test("an observer may load another image when a wait ends", arguments: [true, false])
+  func reentrance(cancels: Bool) async throws {
+    let other = try fixture.url("other")
+    try await fixture.cache(other, .image(ImageFile.green))
+    let observer = ReentrantObserver()
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red).held(by: Gate()))
+    model.load(fixture.url, options: RequestOptions { $0.observer = .use(observer) })
+    observer.action = { [model] in model.load(other) }
+    if cancels { model.cancel() } else { model.load(nil) }
+    try await fixture.ended()
+    #expect(fixture.states.last == "loaded green")
   }
 
   @Test("the observer of the request's options receives the wait in place of the manager's")

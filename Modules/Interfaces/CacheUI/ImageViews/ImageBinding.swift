@@ -36,7 +36,7 @@ public final class ImageBinding {
     /// - Parameters:
     ///   - make: A function that makes the system's image, such as `\.uiImage` or `\.nsImage`.
     ///   - placeholder: The system's image of the placeholder, or `nil` for no placeholder.
-    public func image<Image>(_ make: (DisplayImage) -> Image?, placeholder: Image? = nil) -> Image? {
+    public func platformImage<Image>(_ make: (DisplayImage) -> Image?, placeholder: Image? = nil) -> Image? {
       switch self {
       case .nothing: nil
       case .placeholder: placeholder
@@ -61,12 +61,26 @@ public final class ImageBinding {
     didSet { if isIndicating { loadingIndicator?(true) } }
   }
 
+  /// Whether the object is visible, which is the default. While it is not, an animation stands still and holds only the frame
+  /// shown. A load continues.
+  public var isVisible = true {
+    didSet {
+      if !isVisible {
+        animation?.cancel()
+        animation = nil
+      }
+      animate()
+    }
+  }
+
   let manager: ResourceManager
   private let display: Display
   private var isIndicating = false
   private var crossfade: Duration?
   private var completion: Completion?
   private var displayed = Content.nothing
+  /// The image of the model that is displayed.
+  private var shown: (revision: Revision, key: CacheKey)?
   /// Whether the model is starting a load. An image that is available right after that appears without a crossfade.
   private var isStarting = false
   private var animation: Task<Void, Never>?
@@ -80,8 +94,8 @@ public final class ImageBinding {
     let request: ResourceRequest
     let transform: ViewTransform
     var scale: Double
-    /// The number of cancellations of the model. A cancelled load does not continue after a layout.
-    let cancellations: Int
+    /// The number of calls of the model's `load` and `cancel`. After another call, the load does not continue after a layout.
+    var calls: Int
     var extent: Extent
   }
 
@@ -163,12 +177,11 @@ public final class ImageBinding {
     model.settings = settings
     if !animates { model.settings.autoplays = false }
     sizedLoad = nil
+    start { model.load(request, as: transform, size: size, scale: scale) }
     if transform.isSized, let request {
       sizedLoad = SizedLoad(
-        request: request, transform: transform, scale: scale, cancellations: model.cancellations,
-        extent: size == nil ? .none : .view)
+        request: request, transform: transform, scale: scale, calls: model.calls, extent: size == nil ? .none : .view)
     }
-    start { model.load(request, as: transform, size: size, scale: scale) }
     // The new load may have another placeholder.
     if model.image == nil { show(content, crossfade: nil) }
     update(crossfade: nil)
@@ -181,8 +194,6 @@ public final class ImageBinding {
   }
 
   private func start(_ load: () -> Void) {
-    animation?.cancel()
-    animation = nil
     isStarting = true
     load()
     isStarting = false
@@ -214,7 +225,7 @@ public final class ImageBinding {
   ///   - size: The size of the view in pixels, or `nil` if it is empty.
   ///   - scale: The number of pixels per point.
   package func layOut(_ size: PixelSize?, scale: Double) {
-    guard var load = sizedLoad, load.cancellations == model.cancellations else { return }
+    guard var load = sizedLoad, load.calls == model.calls else { return }
     switch load.extent {
     case .none: break
     case .view: guard !model.covers(size) else { return }
@@ -229,6 +240,7 @@ public final class ImageBinding {
       if size == nil { return model.load(load.request, as: load.transform.resolved(nil, scale: scale)) }
       model.load(load.request, as: load.transform, size: size, scale: scale)
     }
+    sizedLoad?.calls = model.calls
     update(crossfade: nil)
   }
 
@@ -237,7 +249,8 @@ public final class ImageBinding {
   private func modelChanged() {
     guard !isStarting else { return }
     // Frames of an animation change without a crossfade.
-    update(crossfade: animation == nil ? crossfade : nil)
+    let isSame = model.shown.map { $0.revision == shown?.revision && $0.key == shown?.key } ?? false
+    update(crossfade: isSame && model.player.frameCount > 1 ? nil : crossfade)
   }
 
   private var content: Content {
@@ -245,7 +258,7 @@ public final class ImageBinding {
   }
 
   private func show(_ content: Content, crossfade: Duration?) {
-    displayed = content
+    (displayed, shown) = (content, model.shown)
     display(content, crossfade)
   }
 
@@ -263,12 +276,11 @@ public final class ImageBinding {
       loadingIndicator?(isIndicating)
     }
     switch model.phase {
-    case .loaded(let resource):
-      end(.success(resource))
-      animate()
+    case .loaded(let resource): end(.success(resource))
     case .failed(let error): end(.failure(error))
     case .empty, .loading, .stale: break
     }
+    animate()
   }
 
   private func end(_ result: Result<Resource<DisplayImage>, CacheError>) {
@@ -278,7 +290,7 @@ public final class ImageBinding {
   }
 
   private func animate() {
-    guard model.player.frameCount > 1, animation == nil else { return }
+    guard isVisible, model.player.frameCount > 1, animation == nil else { return }
     animation = Task { [weak self, weak model] in
       // The model may show another animated image without a load of this view.
       while !Task.isCancelled, (model?.player.frameCount ?? 0) > 1 { await model?.animate() }

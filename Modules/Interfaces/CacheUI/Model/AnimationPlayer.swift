@@ -4,6 +4,8 @@ public import Observation
 /// The controls of the animated image that an ``ImageModel`` shows.
 ///
 /// ```swift
+/// let model = ImageModel()
+/// model.load(url)
 /// let player = model.player
 /// if player.isPlaying { player.pause() } else { player.play() }
 /// player.seek(to: player.frameCount / 2)
@@ -11,17 +13,18 @@ public import Observation
 /// player.repetition = .times(3)
 /// ```
 ///
-/// Without an image, and for a still image, the controls have no effect. The frames are shown while ``ImageModel/animate()`` runs,
-/// which the views do while they are visible. A control that is used meanwhile takes effect when the view appears again.
+/// Without an image, and for a still image, the controls have no effect. The frames are shown while
+/// ``ImageModel/animate()`` runs, which the views do while they are visible. A control that is used at another time takes
+/// effect when the view appears again.
 ///
-/// Another image begins at its first frame, and plays if ``ImageModel/Settings/autoplays`` is set. ``speed``, ``repetition``
-/// and ``memoryLimit`` stay. The same image in another size continues at its frame.
+/// Another image begins at its first frame, and plays if ``ImageModel/Settings/autoplays`` is set. The same image in another
+/// size continues at its frame. ``speed``, ``repetition`` and ``memoryLimit`` stay.
 ///
 /// ### Memory
 ///
 /// The image that was loaded holds its first frame and the bytes of the file. Besides, the player holds at most ``memoryLimit``
-/// bytes of pixels, or two frames if these are larger: the one shown and the next. The decoder needs the memory of a
-/// few frames, whatever their number. When ``ImageModel/animate()`` ends, only the frame shown is held.
+/// bytes of pixels, or two frames if these are larger: the one shown and the next. The decoder needs the memory of a few
+/// frames, whatever their number. When ``ImageModel/animate()`` ends, only the frame shown is held.
 ///
 /// Views observe each property separately (Observation). A view that reads only ``isPlaying`` is not updated by each frame.
 @MainActor @Observable
@@ -70,8 +73,8 @@ public final class AnimationPlayer {
 
   /// The limit on the memory of the decoded frames in bytes, by default 16 MiB.
   ///
-  /// If all frames fit, they are decoded once and kept for later repetitions. Otherwise, only the frame shown and the next one are
-  /// held, and each repetition decodes all frames. A frame has four bytes per pixel, in rows of a multiple of 64 bytes.
+  /// If all frames fit, they are decoded once and kept for later repetitions. Otherwise, only the frame shown and the next
+  /// one are held, and each repetition decodes all frames. A frame has four bytes per pixel, in rows of a multiple of 64 bytes.
   public var memoryLimit: Int {
     get { memory }
     set {
@@ -96,6 +99,8 @@ public final class AnimationPlayer {
   @ObservationIgnored private var shownAt: Duration?
   /// Whether the last repetition has ended.
   @ObservationIgnored private var hasEnded = false
+  /// Whether the frame that is shown is one of the former image, which is the same in another form.
+  @ObservationIgnored private var isOutdated = false
   /// Whether the user, and not ``ImageModel/Settings/autoplays``, decides whether the image plays.
   @ObservationIgnored private var isControlled = false
   /// Whether a task shows the frames.
@@ -142,14 +147,16 @@ public final class AnimationPlayer {
 
   /// Shows another frame, also while the image does not play.
   ///
-  /// It decodes the frames up to the requested one if the format requires it. Of several requests during that time, the last one is
-  /// decoded next. The repetitions that have ended still count. After the last one, ``play()`` continues from the frame.
+  /// It decodes the frames up to the requested one if the format requires it. Of several requests during that time, the last
+  /// one is decoded next. The repetitions that have ended still count. After the last one, ``play()`` continues from the frame.
   ///
   /// - Parameter index: The index of the frame, which is clamped to the frames of the image.
   public func seek(to index: Int) {
     guard frameCount > 1 else { return }
     target = min(max(index, 0), frameCount - 1)
     hasEnded = false
+    // Otherwise the image would play by itself when the view appears again.
+    if !isPlaying { isControlled = true }
     signal()
   }
 
@@ -181,8 +188,10 @@ public final class AnimationPlayer {
   /// - Parameters:
   ///   - autoplays: Whether the image plays.
   ///   - continues: Whether it is the same image in another form, such as another size. It continues at the current frame.
-  func reset(_ image: DisplayImage?, autoplays: Bool, continues: Bool = false) {
-    guard frameCount > 0 || image != nil else { return }
+  /// - Returns: Whether the frame that is shown stays until the player shows it in its new form.
+  @discardableResult
+  func reset(_ image: DisplayImage?, autoplays: Bool, continues: Bool = false) -> Bool {
+    guard frameCount > 0 || image != nil else { return false }
     let count = image?.frameCount ?? 0
     let isSame = continues && count == frameCount
     generation += 1
@@ -193,11 +202,13 @@ public final class AnimationPlayer {
     } else {
       (target, loops, hasEnded, isControlled) = (nil, 0, false, false)
     }
-    if frame != 0 { frame = 0 }
+    isOutdated = isSame && frame != 0
+    if !isOutdated, frame != 0 { frame = 0 }
     if frameCount != count { frameCount = count }
     if error != nil { error = nil }
     if !isSame { autoplay(autoplays) }
     signal()
+    return isOutdated
   }
 
   // MARK: Frames
@@ -221,7 +232,7 @@ public final class AnimationPlayer {
   private func drive(_ first: DisplayImage, _ generation: Int, _ clock: any CacheClock, _ show: (DisplayImage) -> Void) async {
     while !isOver(generation) {
       if let wanted = target {
-        let isThere = wanted == frame ? true : await load(wanted, of: first, generation)
+        let isThere = wanted == frame && !isOutdated ? true : await load(wanted, of: first, generation)
         guard !isOver(generation) else { return }
         // The frame of an earlier seek is also shown, so that the image follows a slider.
         if target == wanted { target = nil }
@@ -290,9 +301,10 @@ public final class AnimationPlayer {
 
   private func display(_ index: Int, of first: DisplayImage, _ show: (DisplayImage) -> Void) {
     if error != nil { error = nil }
-    guard index != frame, let image = index == 0 ? first : frames[index] else { return }
+    guard index != frame || isOutdated, let image = index == 0 ? first : frames[index] else { return }
     if !keepsFrames { frames = [:] }
-    frame = index
+    isOutdated = false
+    if frame != index { frame = index }
     show(image)
   }
 

@@ -149,26 +149,61 @@ struct RequestIdentity: Equatable {
 }
 
 /// The wait of a view for its image, which is reported to an observer. Its release ends it as cancelled.
+///
+/// The observer may call the model, so the model must be in its new state when a wait begins or ends.
 @MainActor
-final class ViewWait {
+final class ViewWaits {
+  private var wait: ViewWait?
+
+  /// Begins the wait for an image, unless it is shown or has a wait. Another wait ends as cancelled.
+  func begin(_ request: ResourceRequest, _ manager: ResourceManager, shown: RequestIdentity?) {
+    guard let observer = request.options.observer.resolved(manager.configuration.observer) else { return }
+    let resource = manager.identity(of: request)
+    guard shown != resource, wait?.resource != resource else { return }
+    let next = ViewWait(request.url, resource, observer, manager.configuration.clock)
+    end(.failure(.cancelled), of: nil)
+    wait = next
+    next.begin()
+  }
+
+  /// Ends the wait, with the result if it is that of the resource, or else as cancelled.
+  func end(_ result: Result<ResourceSource, CacheError>, of resource: RequestIdentity?) {
+    guard let ended = wait else { return }
+    wait = nil
+    ended.end(ended.resource == resource ? result : .failure(.cancelled))
+  }
+}
+
+/// One wait. It ends at most once, and only after it has begun.
+@MainActor
+private final class ViewWait {
   let resource: RequestIdentity
   private let id = LoadID()
   private let url: LoadURL
   private let observer: any LoadObserver
   private let clock: any CacheClock
   private let start: Duration
-  private var isOver = false
+  private var (hasBegun, isOver) = (false, false)
 
   init(_ url: URL, _ resource: RequestIdentity, _ observer: any LoadObserver, _ clock: any CacheClock) {
     (self.url, self.resource, self.observer, self.clock) = (LoadURL(url), resource, observer, clock)
     start = clock.uptime
-    observer.viewWaits(id, for: self.url)
   }
 
-  deinit { if !isOver { observer.viewEndsWait(id, for: url, with: .failure(.cancelled), after: clock.uptime - start) } }
+  deinit {
+    guard hasBegun, !isOver else { return }
+    observer.viewEndsWait(id, for: url, with: .failure(.cancelled), after: clock.uptime - start)
+  }
+
+  func begin() {
+    guard !isOver else { return }
+    hasBegun = true
+    observer.viewWaits(id, for: url)
+  }
 
   func end(_ result: Result<ResourceSource, CacheError>) {
     isOver = true
+    guard hasBegun else { return }
     observer.viewEndsWait(id, for: url, with: result, after: clock.uptime - start)
   }
 }

@@ -55,16 +55,17 @@ public final class ImageModel {
   /// The identity of the request that ``image`` is from. The load may be one of another request, which has failed.
   @ObservationIgnored private var shownRequest: RequestIdentity?
   @ObservationIgnored private var placeholderWait: Task<Void, Never>?
-  /// The wait of the view for its image, for the observer. Without an owner, it ends as cancelled.
-  @ObservationIgnored private var wait: ViewWait?
+  @ObservationIgnored private let waits = ViewWaits()
   /// Whether the load was cancelled or slowed down because the view disappeared, or waits for the view to appear.
   @ObservationIgnored private var isSuspended = false
   /// The uptime at which the image of the first load was shown before that load.
   @ObservationIgnored private var preparedAt: Duration?
   /// Whether the first load, or a load of no image, was requested.
   @ObservationIgnored private var hasLoaded = false
-  /// The number of calls of ``cancel()``.
-  @ObservationIgnored package private(set) var cancellations = 0
+  /// The number of calls of ``load(_:as:)`` and ``cancel()``.
+  @ObservationIgnored package private(set) var calls = 0
+  /// Whether the load of a request begins when the view has a size.
+  @ObservationIgnored private var awaitsLayout = false
   /// The last load in the size of a view.
   @ObservationIgnored private var viewLoad: (resource: RequestIdentity, size: PixelSize)?
   /// A function that makes the changes of an event, such as a new image. It calls its argument once, immediately. Changes in
@@ -100,8 +101,8 @@ public final class ImageModel {
   ///   - transform: The transform that makes the image, such as `displayImage(_:decoder:scale:storedAs:)`.
   public func load(_ request: ResourceRequest?, as transform: ResourceTransform<DisplayImage>) {
     let delaysPlaceholder = !isPlaceholderShown
-    hasLoaded = true
-    if request == nil { wait = nil }
+    (hasLoaded, awaitsLayout) = (true, false)
+    calls += 1
     guard let request else { return clear() }
     let former = target?.identity
     let next = ImageTarget(request, transform, manager)
@@ -170,14 +171,14 @@ public final class ImageModel {
   /// Ends the load. The current image stays, unless it is a preview. Without an image, the phase becomes `failed` with
   /// `CacheError.cancelled`.
   public func cancel() {
-    cancellations += 1
-    guard task != nil || isSuspended else { return }
+    calls += 1
+    guard task != nil || isSuspended || awaitsLayout else { return }
     stop()
-    isSuspended = false
-    wait = nil
+    (isSuspended, awaitsLayout) = (false, false)
     showPlaceholder()
     if isPreview { removeImage() }
     if case .stale(let resource) = phase { phase = .loaded(resource) } else { phase = .failed(.cancelled) }
+    endWait(.failure(.cancelled))
     onChange?()
   }
 
@@ -192,7 +193,7 @@ public final class ImageModel {
     // The delay of the placeholder begins again with the view.
     placeholderWait?.cancel()
     placeholderWait = nil
-    wait = nil
+    defer { endWait(.failure(.cancelled)) }
     guard task != nil, !isSuspended, !(keepsLoading && progress != nil) else { return }
     isSuspended = true
     stop()
@@ -202,13 +203,14 @@ public final class ImageModel {
   /// Continues the load that ``disappear(keepsLoading:)`` cancelled or slowed down.
   private func resume() {
     if hidesPlaceholder, placeholderWait == nil { delayPlaceholder() }
+    if isSuspended {
+      isSuspended = false
+      let slow = task
+      run(priority: nil)
+      // The new task starts first, so both share one transfer, which gets the higher priority.
+      if let slow { Task { slow.cancel() } }
+    }
     if case .loading = phase, let target { beginWait(target.request) }
-    guard isSuspended else { return }
-    isSuspended = false
-    let slow = task
-    run(priority: nil)
-    // The new task starts first, so both share one transfer, which gets the higher priority.
-    if let slow { Task { slow.cancel() } }
   }
 
   /// Removes the image of another request from a view that has disappeared, unless the settings keep it, for `prepare`.
@@ -239,25 +241,15 @@ public final class ImageModel {
   /// Shows no image, or the previous one, until the view has a size.
   private func awaitLayout(_ request: ResourceRequest) {
     let delaysPlaceholder = !isPlaceholderShown && manager.readsDisk(request)
-    hasLoaded = true
+    (hasLoaded, awaitsLayout) = (true, true)
     clear(keepingImage: settings.keepsPreviousImage && !isPreview, delayingPlaceholder: delaysPlaceholder)
     beginWait(request)
   }
 
   /// Begins the wait for an image, unless the view already waits for it or shows it in another size.
-  private func beginWait(_ request: ResourceRequest) {
-    guard let observer = request.options.observer.resolved(manager.configuration.observer) else { return }
-    let resource = manager.identity(of: request)
-    guard shownRequest != resource || isPreview, wait?.resource != resource else { return }
-    wait = nil
-    wait = ViewWait(request.url, resource, observer, manager.configuration.clock)
-  }
+  private func beginWait(_ request: ResourceRequest) { waits.begin(request, manager, shown: isPreview ? nil : shownRequest) }
 
-  private func endWait(_ result: Result<ResourceSource, CacheError>) {
-    let ended = wait
-    wait = nil
-    ended?.end(result)
-  }
+  private func endWait(_ result: Result<ResourceSource, CacheError>) { waits.end(result, of: target?.identity.resource) }
 
   private func clear(keepingImage: Bool = false, delayingPlaceholder: Bool = false) {
     stop()
@@ -266,9 +258,10 @@ public final class ImageModel {
     target = nil
     if !keepingImage { removeImage() }
     if delayingPlaceholder { delayPlaceholder() } else { showPlaceholder() }
-    guard !wasEmpty || hidesPlaceholder != wasHidden else { return }
-    phase = .empty
-    onChange?()
+    let isChanged = !wasEmpty || hidesPlaceholder != wasHidden
+    if isChanged { phase = .empty }
+    if !awaitsLayout { endWait(.failure(.cancelled)) }
+    if isChanged { onChange?() }
   }
 
   private func removeImage() {
@@ -310,18 +303,20 @@ public final class ImageModel {
     if let cached = manager.cachedInMemory(target.request, as: target.transform) {
       let isRevalidated = target.revalidates(cached)
       if case .loaded = phase, !isRevalidated, isShown(cached) { return shownRequest = target.identity.resource }
+      // The load begins first, because the closures that learn of a change may cancel it.
+      if isRevalidated { run(priority: nil) }
       show(cached, isStale: isRevalidated)
-      if !isRevalidated { return }
     } else if keepingPhase, let resource = phase.resource {
+      run(priority: nil)
       show(resource, isStale: true)
     } else {
       removeFormerImage(target)
       phase = .loading
-      beginWait(target.request)
       if delayingPlaceholder, manager.readsDisk(target.request) { delayPlaceholder() } else { showPlaceholder() }
+      run(priority: nil)
+      beginWait(target.request)
       onChange?()
     }
-    run(priority: nil)
   }
 
   /// Starts a load of the target.
@@ -421,8 +416,8 @@ public final class ImageModel {
     if !isSame || image == nil {
       let continues = shown?.revision == resource.revision
       shown = (resource.revision, resource.key)
-      image = resource.value
-      player.reset(resource.value, autoplays: settings.autoplays, continues: continues)
+      let keepsFrame = player.reset(resource.value, autoplays: settings.autoplays, continues: continues)
+      if !keepsFrame { image = resource.value }
     }
     showPlaceholder()
     if isPreview { isPreview = false }

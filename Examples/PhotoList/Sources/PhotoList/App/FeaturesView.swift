@@ -63,10 +63,10 @@ private struct AnimationControls: View {
   }
 
   private var position: Binding<Double> {
-    Binding {
+    Binding { @MainActor in
       Double(player.frame)
-    } set: {
-      player.seek(to: Int($0))
+    } set: { @MainActor position in
+      player.seek(to: Int(position))
     }
   }
 }
