@@ -160,7 +160,7 @@ public actor Keychain {
 
 @MainActor
 public final class FakeImageView: ImageLoadingView {
-  public var loadedImage: ViewImage<DisplayImage> { given() }
+  public var viewImageLoader: ViewImageLoader<DisplayImage> { given() }
 }
 
 @MainActor public var imageView: FakeImageView { given() }

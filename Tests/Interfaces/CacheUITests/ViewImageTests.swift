@@ -18,7 +18,7 @@ private final class Item {
 
   init(_ manager: ResourceManager) {
     let binding = ImageBinding(manager: manager) { [weak self] content, crossfade in
-      let image = content.image({ $0.name }, placeholder: "placeholder")
+      let image = content.platformImage({ $0.name }, placeholder: "placeholder")
       self?.images.append((image ?? "nothing") + (crossfade.map { ", \($0)" } ?? ""))
     }
     binding.loadingIndicator = { [weak self] in self?.indicate($0) }
@@ -223,17 +223,27 @@ struct AppBindingTests {
 private final class FakeView: ImageLoadingView {
   private(set) var images: [String] = []
   private(set) var indicator: [Bool] = []
-  var size: PixelSize?
-  private var report: @MainActor () -> Void = {}
-  private(set) lazy var loadedImage = ViewImage<String>(
+  private var state = ViewState(isVisible: true)
+  private var changed: @MainActor (ViewChange) -> Void = { _ in }
+  private(set) lazy var viewImageLoader = ViewImageLoader<String>(
     make: { $0.name },
     show: { [weak self] image, _ in self?.images.append(image ?? "nothing") },
-    showIndicator: { [weak self] in self?.indicator.append($0) }, layout: { [weak self] in (self?.size, 1) },
-    reportLayouts: { [weak self] in self?.report = $0 })
+    showIndicator: { [weak self] in self?.indicator.append($0) }, state: { [weak self] in self?.state ?? ViewState() },
+    report: { [weak self] in self?.changed = $0 })
+
+  var size: PixelSize? {
+    get { state.size }
+    set { state.size = newValue }
+  }
 
   func layOut(_ size: PixelSize?) {
     self.size = size
-    report()
+    changed(.layout)
+  }
+
+  func moveToWindow(_ isVisible: Bool) {
+    state.isVisible = isVisible
+    changed(.visibility(isVisible))
   }
 }
 
@@ -249,7 +259,7 @@ struct ViewImageTests {
   }
 
   private func ended() async throws {
-    let model = try #require(view.loadedImage.model)
+    let model = try #require(view.viewImageLoader.model)
     try await Polling.until { @MainActor in !model.phase.isLoading }
   }
 
@@ -314,13 +324,13 @@ struct ViewImageTests {
   @Test("a view without a size loads after its layout, and a view with a processor before it")
   func layout() async throws {
     setImage(.url)
-    #expect(view.loadedImage.model?.phase.isLoading == false)
+    #expect(view.viewImageLoader.model?.phase.isLoading == false)
     view.layOut(PixelSize(16, 16))
     try await ended()
     setImage(.processor)
     try await ended()
     view.layOut(PixelSize(32, 32))
-    #expect(view.loadedImage.model?.phase.isLoading == false)
+    #expect(view.viewImageLoader.model?.phase.isLoading == false)
     #expect(view.images == ["placeholder", "red 16x16", "red 8x8"])
   }
 
@@ -339,6 +349,63 @@ struct ViewImageTests {
     #expect(view.indicator == [true, false])
   }
 
+  @Test("a load that a completion begins keeps its indicator")
+  func indicatorOfCompletion() async throws {
+    let gate = Gate()
+    let (thumbnail, full) = (try fixture.url("thumbnail"), try fixture.url("full"))
+    try await fixture.cache(thumbnail, .image(ImageFile.green))
+    fixture.network.respond(to: full, with: .image(ImageFile.red).held(by: gate))
+    view.setImage(from: thumbnail, ImageProcessor.none, manager: fixture.manager) { [view, fixture] _ in
+      view.setImage(from: full, ImageProcessor.none, showsIndicator: true, manager: fixture.manager)
+    }
+    await gate.arrived()
+    #expect(view.images == ["green 4x4", "nothing"] && view.indicator == [true])
+    gate.open()
+    try await ended()
+    #expect(view.images.last == "red 4x4" && view.indicator == [true, false])
+  }
+
+  /// Shows an animated image of a red, a green and a blue frame of 100, 200 and 300 ms.
+  private func setAnimation() async throws {
+    let animation = try fixture.url("animation")
+    try await fixture.cache(animation, .image(ImageFile.animated(loops: 0)))
+    // It plays, whatever the setting of the system for motion.
+    view.setImage(from: animation, ImageProcessor.none, manager: fixture.manager).player.play()
+    #expect(view.images == ["red 1x1"])
+  }
+
+  private func shows(_ image: String) async throws {
+    try await Polling.until { @MainActor in view.images.last == image }
+  }
+
+  @Test("an animation stops while the view has no window, and continues at its frame")
+  func animation() async throws {
+    try await setAnimation()
+    await fixture.clock.advance(pastSleepOf: .milliseconds(100))
+    try await shows("green 1x1")
+    await fixture.clock.sleepers(1)
+    view.moveToWindow(false)
+    try await Polling.until { fixture.clock.pendingSleeps == 0 }
+    let images = view.images
+    fixture.clock.advance(by: .seconds(60))
+    view.layOut(PixelSize(16, 16))
+    #expect(view.images == images && view.viewImageLoader.model?.player.frame == 1)
+    view.moveToWindow(true)
+    await fixture.clock.advance(pastSleepOf: .milliseconds(200))
+    try await shows("blue 1x1")
+  }
+
+  @Test("an animation that is set before the view has a window begins when it has one")
+  func animationBeforeWindow() async throws {
+    view.moveToWindow(false)
+    try await setAnimation()
+    fixture.clock.advance(by: .seconds(60))
+    #expect(view.images == ["red 1x1"] && fixture.clock.pendingSleeps == 0)
+    view.moveToWindow(true)
+    await fixture.clock.advance(pastSleepOf: .milliseconds(100))
+    try await shows("green 1x1")
+  }
+
   @Test("a load with another manager has another model, and ends the load of the former one without its completion")
   func managers() async throws {
     let gate = Gate()
@@ -351,7 +418,7 @@ struct ViewImageTests {
       from: held, ImageProcessor.none, showsIndicator: true, manager: fixture.manager, completion: results.add)
     await gate.arrived()
     let model = view.setImage(from: other.url, ImageProcessor.none, manager: other.manager)
-    #expect(model !== former && model === view.loadedImage.model && !former.phase.isLoading)
+    #expect(model !== former && model === view.viewImageLoader.model && !former.phase.isLoading)
     #expect(view.images == ["nothing", "green 4x4"] && view.indicator == [true, false] && results.values == [])
     try await Polling.until { fixture.network.cancelledBodies == 1 }
     gate.open()

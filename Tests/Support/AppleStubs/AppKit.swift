@@ -110,6 +110,7 @@ open class NSView: NSResponder {
     get { fatalError() }
     set { fatalError() }
   }
+  open func viewDidMoveToWindow() { fatalError() }
   open var window: NSWindow? { fatalError() }
 }
 

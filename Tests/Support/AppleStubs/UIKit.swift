@@ -102,12 +102,14 @@ open class UIView: UIResponder {
     set { fatalError() }
   }
   open var layer: CALayer { fatalError() }
+  open func didMoveToWindow() { fatalError() }
   open func layoutSubviews() { fatalError() }
   open func removeFromSuperview() { fatalError() }
   open func setNeedsDisplay() { fatalError() }
   open func setNeedsLayout() { fatalError() }
   open var subviews: [UIView] { fatalError() }
   open var superview: UIView? { fatalError() }
+  open var window: UIWindow? { fatalError() }
   open class func transition(
     with view: UIView, duration: TimeInterval, options: AnimationOptions = [], animations: (() -> Void)?,
     completion: ((Bool) -> Void)? = nil
@@ -118,6 +120,9 @@ open class UIView: UIResponder {
   }
   open var traitCollection: UITraitCollection { fatalError() }
 }
+
+@MainActor
+open class UIWindow: UIView {}
 
 @MainActor
 open class UIImageView: UIView {

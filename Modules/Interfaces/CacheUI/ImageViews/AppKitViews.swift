@@ -4,25 +4,14 @@ public import Etagere
 internal import QuartzCore
 
 extension NSImageView: ImageLoadingView {
-  /// The image that `setImage(from:)` loads.
-  public var loadedImage: ViewImage<NSImage> {
+  /// The loader of the image that `setImage(from:)` shows.
+  public var viewImageLoader: ViewImageLoader<NSImage> {
     .owned(by: self, for: "image") {
-      ViewImage(
+      ViewImageLoader(
         make: \.nsImage, show: { [weak self] image, duration in self?.crossfade(duration) { self?.image = image } },
-        showIndicator: { [weak self] in self?.showIndicator($0) }, layout: { [weak self] in self?.pixelLayout ?? (nil, 1) },
-        reportLayouts: { [weak self] in self?.reportLayouts($0) })
+        showIndicator: { [weak self] in self?.showIndicator($0) }, state: { [weak self] in self?.loadState ?? ViewState() },
+        report: { [weak self] in self?.report("image", to: $0) })
     }
-  }
-
-  private func reportLayouts(_ report: @escaping @MainActor () -> Void) {
-    // A category cannot override `layout`.
-    let reporter = subviews.lazy.compactMap { $0 as? LayoutReporter }.first ?? LayoutReporter(frame: bounds)
-    reporter.report = report
-    if reporter.superview == nil {
-      reporter.autoresizingMask = [.width, .height]
-      addSubview(reporter)
-    }
-    reporter.needsLayout = true
   }
 
   private func showIndicator(_ isVisible: Bool) {
@@ -48,7 +37,7 @@ extension NSButton {
   /// ```
   ///
   /// The image and the alternate image each have a load of their own. Another load for the same one cancels the earlier one. The
-  /// loads end with the button.
+  /// loads end with the button. Animated images play while the button is in a window.
   ///
   /// - Parameters:
   ///   - request: The request of the image, or `nil` to show only the placeholder.
@@ -65,7 +54,7 @@ extension NSButton {
     crossfade: Duration? = nil, settings: ImageModel.Settings = ImageModel.Settings(), manager: ResourceManager = .shared,
     completion: ImageBinding.Completion? = nil
   ) -> ImageModel {
-    loadedImage("image") { $0.image = $1 }
+    viewImageLoader("image") { $0.image = $1 }
       .load(request, .fixed(transform ?? whole), placeholder, crossfade, false, settings, manager, completion)
   }
 
@@ -76,11 +65,12 @@ extension NSButton {
     crossfade: Duration? = nil, settings: ImageModel.Settings = ImageModel.Settings(), manager: ResourceManager = .shared,
     completion: ImageBinding.Completion? = nil
   ) -> ImageModel {
-    loadedImage("alternateImage") { $0.alternateImage = $1 }
+    viewImageLoader("alternateImage") { $0.alternateImage = $1 }
       .load(request, .fixed(transform ?? whole), placeholder, crossfade, false, settings, manager, completion)
   }
 
-  /// Loads the image of a URL and shows it as the image of the button: see `setImage(from:as:)` for a request.
+  /// Loads the image of a URL and shows it as the image of the button: see `setImage(from:as:)` for a request. To set options of
+  /// the load, pass a request.
   @_disfavoredOverload @discardableResult
   public func setImage(
     from url: URL?, as transform: ResourceTransform<DisplayImage>? = nil, placeholder: NSImage? = nil, crossfade: Duration? = nil,
@@ -92,7 +82,8 @@ extension NSButton {
       manager: manager, completion: completion)
   }
 
-  /// Loads the image of a URL and shows it as the alternate image of the button: see `setImage(from:as:)` for a request.
+  /// Loads the image of a URL and shows it as the alternate image of the button: see `setImage(from:as:)` for a request. To set
+  /// options of the load, pass a request.
   @_disfavoredOverload @discardableResult
   public func setAlternateImage(
     from url: URL?, as transform: ResourceTransform<DisplayImage>? = nil, placeholder: NSImage? = nil, crossfade: Duration? = nil,
@@ -106,14 +97,14 @@ extension NSButton {
 
   private var whole: ResourceTransform<DisplayImage> { .displayImage(scale: pixelsPerPoint) }
 
-  private func loadedImage(
+  private func viewImageLoader(
     _ place: String, _ set: @escaping @MainActor (NSButton, NSImage?) -> Void
-  ) -> ViewImage<NSImage> {
+  ) -> ViewImageLoader<NSImage> {
     .owned(by: self, for: place) {
-      ViewImage(
+      ViewImageLoader(
         make: \.nsImage,
         show: { [weak self] image, duration in self?.crossfade(duration) { if let self { set(self, image) } } },
-        layout: { [weak self] in self?.pixelLayout ?? (nil, 1) })
+        state: { [weak self] in self?.loadState ?? ViewState() }, report: { [weak self] in self?.report(place, to: $0) })
     }
   }
 }
@@ -123,10 +114,27 @@ extension NSView {
     firstDisplayScale(of: Double(window?.backingScaleFactor ?? 0), Double(NSScreen.main?.backingScaleFactor ?? 0))
   }
 
-  /// The size of the view in pixels, or `nil` if it is empty, and the number of pixels per point.
-  fileprivate var pixelLayout: (size: PixelSize?, scale: Double) {
+  /// The state of the view on which a load depends.
+  fileprivate var loadState: ViewState {
     let scale = pixelsPerPoint
-    return (PixelSize(viewWidth: Double(bounds.width), height: Double(bounds.height), scale: scale), scale)
+    let size = PixelSize(viewWidth: Double(bounds.width), height: Double(bounds.height), scale: scale)
+    return ViewState(size: size, scale: scale, isVisible: window != nil)
+  }
+
+  /// Reports each layout and each change of the window from now on.
+  ///
+  /// - Parameters:
+  ///   - place: The name of the property that shows the image. A later call for it replaces the closure.
+  ///   - changed: A closure that receives the changes.
+  fileprivate func report(_ place: String, to changed: @escaping @MainActor (ViewChange) -> Void) {
+    // An extension cannot override `layout`.
+    let reporter = subviews.lazy.compactMap { $0 as? LayoutReporter }.first ?? LayoutReporter(frame: bounds)
+    reporter.places[place] = changed
+    if reporter.superview == nil {
+      reporter.autoresizingMask = [.width, .height]
+      addSubview(reporter)
+    }
+    reporter.needsLayout = true
   }
 
   /// Makes a change, with a crossfade if there is a duration.
@@ -142,23 +150,34 @@ extension NSView {
   }
 }
 
-/// An invisible subview that fills an image view and reports each of its layouts and sizes.
+/// An invisible subview that fills an image view or a button and reports each of its layouts and windows.
 private final class LayoutReporter: NSView {
-  var report: @MainActor () -> Void = {}
+  /// The closures that receive the changes, by the property that shows the image.
+  var places: [String: @MainActor (ViewChange) -> Void] = [:]
 
   override func layout() {
     super.layout()
-    report()
+    report(.layout)
   }
 
   override func setFrameSize(_ size: NSSize) {
     super.setFrameSize(size)
     // Before the first layout, a view without a size waits.
-    if size.width > 0, size.height > 0 { report() }
+    if size.width > 0, size.height > 0 { report(.layout) }
   }
 
-  // Clicks go to the image view.
+  override func viewDidMoveToWindow() {
+    super.viewDidMoveToWindow()
+    // An app that removes all subviews does not hide the view.
+    if superview != nil { report(.visibility(window != nil)) }
+  }
+
+  // Clicks go to the view.
   override func hitTest(_ point: NSPoint) -> NSView? { nil }
+
+  private func report(_ change: ViewChange) {
+    for changed in places.values { changed(change) }
+  }
 }
 
 /// The activity indicator of a load, which is told from those of the app by its type.

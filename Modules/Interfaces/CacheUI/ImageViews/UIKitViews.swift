@@ -15,26 +15,14 @@ extension DisplayImage {
 public import Etagere
 
 extension UIImageView: ImageLoadingView {
-  /// The image that `setImage(from:)` loads.
-  public var loadedImage: ViewImage<UIImage> {
+  /// The loader of the image that `setImage(from:)` shows.
+  public var viewImageLoader: ViewImageLoader<UIImage> {
     .owned(by: self, for: "image") {
-      ViewImage(
+      ViewImageLoader(
         make: \.uiImage, show: { [weak self] image, duration in self?.crossfade(duration) { self?.image = image } },
-        showIndicator: { [weak self] in self?.showIndicator($0) }, layout: { [weak self] in self?.pixelLayout ?? (nil, 1) },
-        reportLayouts: { [weak self] in self?.reportLayouts($0) })
+        showIndicator: { [weak self] in self?.showIndicator($0) }, state: { [weak self] in self?.loadState ?? ViewState() },
+        report: { [weak self] in self?.report("image", to: $0) })
     }
-  }
-
-  private func reportLayouts(_ report: @escaping @MainActor () -> Void) {
-    // A category cannot override `layoutSubviews`, and the bounds of a view cannot be observed.
-    let reporter = subviews.lazy.compactMap { $0 as? LayoutReporter }.first ?? LayoutReporter(frame: bounds)
-    reporter.report = report
-    if reporter.superview == nil {
-      reporter.autoresizingMask = [.flexibleWidth, .flexibleHeight]
-      reporter.isUserInteractionEnabled = false
-      addSubview(reporter)
-    }
-    reporter.setNeedsLayout()
   }
 
   private func showIndicator(_ isVisible: Bool) {
@@ -56,7 +44,8 @@ extension UIButton {
   /// ```
   ///
   /// Each state, and each background image, has a load of its own. Another load for the same state cancels the earlier one.
-  /// `setImage(from: nil, for: .normal)` removes the image. The loads end with the button.
+  /// `setImage(from: nil, for: .normal)` removes the image. The loads end with the button. Animated images play while the button
+  /// is in a window.
   ///
   /// - Parameters:
   ///   - request: The request of the image, or `nil` to show only the placeholder.
@@ -74,7 +63,7 @@ extension UIButton {
     placeholder: UIImage? = nil, crossfade: Duration? = nil, settings: ImageModel.Settings = ImageModel.Settings(),
     manager: ResourceManager = .shared, completion: ImageBinding.Completion? = nil
   ) -> ImageModel {
-    loadedImage("image", state) { $0.setImage($1, for: state) }
+    viewImageLoader("image", state) { $0.setImage($1, for: state) }
       .load(request, .fixed(transform ?? whole), placeholder, crossfade, false, settings, manager, completion)
   }
 
@@ -85,11 +74,12 @@ extension UIButton {
     placeholder: UIImage? = nil, crossfade: Duration? = nil, settings: ImageModel.Settings = ImageModel.Settings(),
     manager: ResourceManager = .shared, completion: ImageBinding.Completion? = nil
   ) -> ImageModel {
-    loadedImage("backgroundImage", state) { $0.setBackgroundImage($1, for: state) }
+    viewImageLoader("backgroundImage", state) { $0.setBackgroundImage($1, for: state) }
       .load(request, .fixed(transform ?? whole), placeholder, crossfade, false, settings, manager, completion)
   }
 
-  /// Loads the image of a URL and shows it in a state of the button: see `setImage(from:as:for:)` for a request.
+  /// Loads the image of a URL and shows it in a state of the button: see `setImage(from:as:for:)` for a request. To set options,
+  /// pass a request.
   @_disfavoredOverload @discardableResult
   public func setImage(
     from url: URL?, as transform: ResourceTransform<DisplayImage>? = nil, for state: UIControl.State,
@@ -101,7 +91,8 @@ extension UIButton {
       settings: settings, manager: manager, completion: completion)
   }
 
-  /// Loads the background image of a URL and shows it in a state of the button: see `setImage(from:as:for:)` for a request.
+  /// Loads the background image of a URL and shows it in a state of the button: see `setImage(from:as:for:)` for a request. To
+  /// set options, pass a request.
   @_disfavoredOverload @discardableResult
   public func setBackgroundImage(
     from url: URL?, as transform: ResourceTransform<DisplayImage>? = nil, for state: UIControl.State,
@@ -115,14 +106,15 @@ extension UIButton {
 
   private var whole: ResourceTransform<DisplayImage> { .displayImage(scale: pixelsPerPoint) }
 
-  private func loadedImage(
+  private func viewImageLoader(
     _ kind: String, _ state: UIControl.State, _ set: @escaping @MainActor (UIButton, UIImage?) -> Void
-  ) -> ViewImage<UIImage> {
-    .owned(by: self, for: "\(kind) \(state.rawValue)") {
-      ViewImage(
+  ) -> ViewImageLoader<UIImage> {
+    let place = "\(kind) \(state.rawValue)"
+    return .owned(by: self, for: place) {
+      ViewImageLoader(
         make: \.uiImage,
         show: { [weak self] image, duration in self?.crossfade(duration) { if let self { set(self, image) } } },
-        layout: { [weak self] in self?.pixelLayout ?? (nil, 1) })
+        state: { [weak self] in self?.loadState ?? ViewState() }, report: { [weak self] in self?.report(place, to: $0) })
     }
   }
 }
@@ -132,10 +124,28 @@ extension UIView {
     firstDisplayScale(of: Double(traitCollection.displayScale), Double(UITraitCollection.current.displayScale))
   }
 
-  /// The size of the view in pixels, or `nil` if it is empty, and the number of pixels per point.
-  fileprivate var pixelLayout: (size: PixelSize?, scale: Double) {
+  /// The state of the view on which a load depends.
+  fileprivate var loadState: ViewState {
     let scale = pixelsPerPoint
-    return (PixelSize(viewWidth: Double(bounds.width), height: Double(bounds.height), scale: scale), scale)
+    let size = PixelSize(viewWidth: Double(bounds.width), height: Double(bounds.height), scale: scale)
+    return ViewState(size: size, scale: scale, isVisible: window != nil)
+  }
+
+  /// Reports each layout and each change of the window from now on.
+  ///
+  /// - Parameters:
+  ///   - place: The name of the property that shows the image. A later call for it replaces the closure.
+  ///   - changed: A closure that receives the changes.
+  fileprivate func report(_ place: String, to changed: @escaping @MainActor (ViewChange) -> Void) {
+    // An extension cannot override `layoutSubviews`, and the bounds of a view cannot be observed.
+    let reporter = subviews.lazy.compactMap { $0 as? LayoutReporter }.first ?? LayoutReporter(frame: bounds)
+    reporter.places[place] = changed
+    if reporter.superview == nil {
+      reporter.autoresizingMask = [.flexibleWidth, .flexibleHeight]
+      reporter.isUserInteractionEnabled = false
+      addSubview(reporter)
+    }
+    reporter.setNeedsLayout()
   }
 
   /// Makes a change, with a crossfade if there is a duration.
@@ -147,13 +157,24 @@ extension UIView {
   }
 }
 
-/// An invisible subview that fills an image view and reports each of its layouts.
+/// An invisible subview that fills an image view or a button and reports each of its layouts and windows.
 private final class LayoutReporter: UIView {
-  var report: @MainActor () -> Void = {}
+  /// The closures that receive the changes, by the property that shows the image.
+  var places: [String: @MainActor (ViewChange) -> Void] = [:]
 
   override func layoutSubviews() {
     super.layoutSubviews()
-    report()
+    report(.layout)
+  }
+
+  override func didMoveToWindow() {
+    super.didMoveToWindow()
+    // An app that removes all subviews does not hide the view.
+    if superview != nil { report(.visibility(window != nil)) }
+  }
+
+  private func report(_ change: ViewChange) {
+    for changed in places.values { changed(change) }
   }
 }
 

@@ -12,8 +12,8 @@ public import Foundation
 public protocol ImageLoadingView: AnyObject {
   /// The type of the images of the framework: `UIImage` or `NSImage`.
   associatedtype PlatformImage
-  /// The image that `setImage(from:)` loads.
-  var loadedImage: ViewImage<PlatformImage> { get }
+  /// The loader of the image that `setImage(from:)` shows.
+  var viewImageLoader: ViewImageLoader<PlatformImage> { get }
 }
 
 extension ImageLoadingView {
@@ -26,7 +26,7 @@ extension ImageLoadingView {
   /// ```
   ///
   /// Call this method again when a cell or row is reused: it cancels the earlier load, whose image no longer appears. The load
-  /// ends with the view.
+  /// ends with the view. An animated image plays while the view is in a window.
   ///
   /// - Parameters:
   ///   - url: The URL of the image, or `nil` to show only the placeholder.
@@ -49,9 +49,9 @@ extension ImageLoadingView {
     settings: ImageModel.Settings = ImageModel.Settings(), manager: ResourceManager = .shared,
     completion: ImageBinding.Completion? = nil
   ) -> ImageModel {
-    let (request, loaded) = (url.map { ResourceRequest($0, options: options) }, loadedImage)
-    let transform = processor.map { ViewTransform.fixed(.displayImage($0, scale: loaded.layout().scale)) } ?? .covering()
-    return loaded.load(request, transform, placeholder, crossfade, showsIndicator, settings, manager, completion)
+    let (request, loader) = (url.map { ResourceRequest($0, options: options) }, viewImageLoader)
+    let transform = processor.map { ViewTransform.fixed(.displayImage($0, scale: loader.state().scale)) } ?? .covering()
+    return loader.load(request, transform, placeholder, crossfade, showsIndicator, settings, manager, completion)
   }
 
   /// Loads the image of a request with a transform and shows it, as `setImage(from:)` does for a URL.
@@ -76,7 +76,7 @@ extension ImageLoadingView {
     crossfade: Duration? = nil, showsIndicator: Bool = false, settings: ImageModel.Settings = ImageModel.Settings(),
     manager: ResourceManager = .shared, completion: ImageBinding.Completion? = nil
   ) -> ImageModel {
-    loadedImage.load(request, .fixed(transform), placeholder, crossfade, showsIndicator, settings, manager, completion)
+    viewImageLoader.load(request, .fixed(transform), placeholder, crossfade, showsIndicator, settings, manager, completion)
   }
 
   /// Loads the image of a request with a transform for the size of the view and shows it.
@@ -107,12 +107,13 @@ extension ImageLoadingView {
     settings: ImageModel.Settings = ImageModel.Settings(), manager: ResourceManager = .shared,
     completion: ImageBinding.Completion? = nil
   ) -> ImageModel {
-    loadedImage.load(request, .sized(transform), placeholder, crossfade, showsIndicator, settings, manager, completion)
+    viewImageLoader.load(request, .sized(transform), placeholder, crossfade, showsIndicator, settings, manager, completion)
   }
 
   // The literal `nil` selects the forms above, because these are disfavored.
 
-  /// Loads the image of a URL with a transform and shows it: see `setImage(from:as:)` for a request.
+  /// Loads the image of a URL with a transform and shows it: see `setImage(from:as:)` for a request. To set options of the load,
+  /// pass a request.
   @_disfavoredOverload @discardableResult
   public func setImage(
     from url: URL?, as transform: ResourceTransform<DisplayImage>, placeholder: PlatformImage? = nil,
@@ -124,7 +125,8 @@ extension ImageLoadingView {
       showsIndicator: showsIndicator, settings: settings, manager: manager, completion: completion)
   }
 
-  /// Loads the image of a URL with a transform for the size of the view and shows it: see `setImage(from:as:)` for a request.
+  /// Loads the image of a URL with a transform for the size of the view and shows it: see `setImage(from:as:)` for a request. To
+  /// set options of the load, pass a request.
   @_disfavoredOverload @discardableResult
   public func setImage(
     from url: URL?,
@@ -139,32 +141,52 @@ extension ImageLoadingView {
   }
 }
 
-/// An image of a view that `setImage(from:)` has loaded. The view owns it.
+/// The state of a view on which a load depends.
+package struct ViewState {
+  /// The size in pixels, or `nil` if the view is empty.
+  package var size: PixelSize?
+  /// The number of pixels per point.
+  package var scale: Double
+  /// Whether the view is in a window.
+  package var isVisible: Bool
+
+  package init(size: PixelSize? = nil, scale: Double = 1, isVisible: Bool = false) {
+    (self.size, self.scale, self.isVisible) = (size, scale, isVisible)
+  }
+}
+
+/// A change of a view that affects its load.
+package enum ViewChange: Sendable {
+  /// The view was laid out.
+  case layout
+  /// The view was added to a window, or removed from it.
+  case visibility(Bool)
+}
+
+/// The loader of an image that `setImage(from:)` shows. The view owns it.
 @MainActor
-public final class ViewImage<PlatformImage> {
+public final class ViewImageLoader<PlatformImage> {
   /// The model of the last load, or `nil` before the first one.
   public var model: ImageModel? { binding?.model }
-  /// A function that returns the size of the view in pixels, or `nil` if it is empty, and the number of pixels per point.
-  let layout: @MainActor () -> (size: PixelSize?, scale: Double)
+  /// A function that returns the state of the view.
+  let state: @MainActor () -> ViewState
   private let make: (DisplayImage) -> PlatformImage?
   private let show: @MainActor (_ image: PlatformImage?, _ crossfade: Duration?) -> Void
   private let showIndicator: @MainActor (_ isVisible: Bool) -> Void
-  private let reportLayouts: @MainActor (_ report: @escaping @MainActor () -> Void) -> Void
+  private let report: @MainActor (_ changed: @escaping @MainActor (ViewChange) -> Void) -> Void
   private var binding: ImageBinding?
   private var placeholder: PlatformImage?
 
-  /// Creates the image of a view. The closures reference the view weakly.
+  /// Creates the loader of an image of a view. The closures reference the view weakly.
   ///
   /// - Parameters:
-  ///   - reportLayouts: A function that calls its argument after each layout from now on. It replaces the former argument.
+  ///   - report: A function that calls its argument after each change of the view from now on. It replaces the former argument.
   package init(
     make: @escaping (DisplayImage) -> PlatformImage?, show: @escaping @MainActor (PlatformImage?, Duration?) -> Void,
-    showIndicator: @escaping @MainActor (Bool) -> Void = { _ in },
-    layout: @escaping @MainActor () -> (size: PixelSize?, scale: Double),
-    reportLayouts: @escaping @MainActor (@escaping @MainActor () -> Void) -> Void = { _ in }
+    showIndicator: @escaping @MainActor (Bool) -> Void = { _ in }, state: @escaping @MainActor () -> ViewState,
+    report: @escaping @MainActor (@escaping @MainActor (ViewChange) -> Void) -> Void
   ) {
-    (self.make, self.show, self.showIndicator, self.layout) = (make, show, showIndicator, layout)
-    self.reportLayouts = reportLayouts
+    (self.make, self.show, self.showIndicator, self.state, self.report) = (make, show, showIndicator, state, report)
   }
 
   func load(
@@ -173,20 +195,27 @@ public final class ViewImage<PlatformImage> {
   ) -> ImageModel {
     self.placeholder = placeholder
     let binding = binding(manager)
-    if transform.isSized {
-      reportLayouts { [weak binding, layout] in
-        let (size, scale) = layout()
-        binding?.layOut(size, scale: scale)
-      }
-    }
-    let (size, scale) = layout()
-    binding.load(
-      request, as: transform, size: size, scale: scale, settings: settings, animates: !ImageBinding.reducesMotion,
-      crossfade: crossfade, completion: completion)
+    // In each load, because the app may have removed the subview that reports.
+    report { [weak self] in self?.changed($0) }
+    let state = state()
+    binding.isVisible = state.isVisible
+    // Before the load, whose completion may begin another one with its own indicator.
     if showsIndicator != (binding.loadingIndicator != nil) {
       binding.loadingIndicator = showsIndicator ? showIndicator : nil
     }
+    binding.load(
+      request, as: transform, size: state.size, scale: state.scale, settings: settings, animates: !ImageBinding.reducesMotion,
+      crossfade: crossfade, completion: completion)
     return binding.model
+  }
+
+  private func changed(_ change: ViewChange) {
+    switch change {
+    case .layout:
+      let state = state()
+      binding?.layOut(state.size, scale: state.scale)
+    case .visibility(let isVisible): binding?.isVisible = isVisible
+    }
   }
 
   /// Returns the binding, or another one after a load with another manager.
@@ -195,7 +224,7 @@ public final class ViewImage<PlatformImage> {
     binding?.end()
     let binding = ImageBinding(manager: manager) { [weak self] content, crossfade in
       guard let self else { return }
-      self.show(content.image(self.make, placeholder: self.placeholder), crossfade)
+      self.show(content.platformImage(self.make, placeholder: self.placeholder), crossfade)
     }
     self.binding = binding
     return binding
@@ -205,32 +234,32 @@ public final class ViewImage<PlatformImage> {
 #if canImport(ObjectiveC)
 internal import ObjectiveC
 
-extension ViewImage {
-  /// Returns the image of a place in an object, which owns it from the first call on.
+extension ViewImageLoader {
+  /// Returns the loader for a place in an object, which owns it from the first call on.
   ///
   /// - Parameters:
   ///   - place: The name of the property that shows the image, with the state of a button.
-  ///   - create: A function that creates the image.
-  static func owned(by object: AnyObject, for place: String, _ create: () -> ViewImage) -> ViewImage {
-    let images = objc_getAssociatedObject(object, ownedImagesKey) as? OwnedImages ?? OwnedImages()
-    if let image = images.places[place] as? ViewImage { return image }
-    let image = create()
-    images.places[place] = image
-    objc_setAssociatedObject(object, ownedImagesKey, images, .OBJC_ASSOCIATION_RETAIN_NONATOMIC)
-    return image
+  ///   - create: A function that creates the loader.
+  static func owned(by object: AnyObject, for place: String, _ create: () -> ViewImageLoader) -> ViewImageLoader {
+    let owned = objc_getAssociatedObject(object, ownedLoadersKey) as? OwnedLoaders ?? OwnedLoaders()
+    if let loader = owned.places[place] as? ViewImageLoader { return loader }
+    let loader = create()
+    owned.places[place] = loader
+    objc_setAssociatedObject(object, ownedLoadersKey, owned, .OBJC_ASSOCIATION_RETAIN_NONATOMIC)
+    return loader
   }
 }
 
-/// The images that a view or a button owns.
+/// The loaders that a view or a button owns.
 @MainActor
-private final class OwnedImages {
+private final class OwnedLoaders {
   var places: [String: AnyObject] = [:]
 }
 
-/// The key of the images that an object owns. The shared object has one address in the whole process.
-@MainActor private let ownedImagesKey = UnsafeRawPointer(Unmanaged.passUnretained(OwnedImagesKey.shared).toOpaque())
+/// The key of the loaders that an object owns. The shared object has one address in the whole process.
+@MainActor private let ownedLoadersKey = UnsafeRawPointer(Unmanaged.passUnretained(OwnedLoadersKey.shared).toOpaque())
 
-private final class OwnedImagesKey: Sendable {
-  static let shared = OwnedImagesKey()
+private final class OwnedLoadersKey: Sendable {
+  static let shared = OwnedLoadersKey()
 }
 #endif
