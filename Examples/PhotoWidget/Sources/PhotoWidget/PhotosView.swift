@@ -5,7 +5,10 @@ import WidgetKit
 
 /// The view of the app: `PhotosView(photos: try SharedPhotos.open())`.
 ///
-/// In Xcode, this file belongs to the target of the app, `PhotoWidget.swift` to that of the extension, and the others to both.
+/// In Xcode, this file belongs to the target of the app, and `PhotoWidget.swift` to that of the extension. `PhotoTimeline.swift`
+/// and `SharedPhotos.swift` belong to both. `main.swift` belongs to neither: it is the program of the Swift package, and a target
+/// with a `main.swift` has no `@main`. In the app, write `@main` before the `App` whose window shows this view. In the extension,
+/// write it before `PhotoWidget`.
 struct PhotosView: View {
   let photos: SharedPhotos
   @State private var list: [Photo] = []
