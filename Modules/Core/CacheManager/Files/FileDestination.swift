@@ -103,7 +103,8 @@ package struct FileSystemCalls: Sendable {
     rename: { from, to in moveFile(from, to) ? nil : Failure(number: errno) },
     close: { closeFile($0) }, home: systemHome)
 
-  #if canImport(UIKit)
+  // Mac Catalyst has UIKit, but macOS does not suspend a process on its own.
+  #if canImport(UIKit) && !targetEnvironment(macCatalyst)
   private static var systemHome: String? { NSHomeDirectory() }
   #else
   private static var systemHome: String? { nil }

@@ -1,4 +1,4 @@
-#if canImport(UIKit)
+#if canImport(UIKit) && !targetEnvironment(macCatalyst)
 internal import Foundation
 internal import UIKit
 #endif
@@ -33,7 +33,7 @@ package struct SuspensionSystem: Sendable {
   }
 }
 
-#if canImport(UIKit)
+#if canImport(UIKit) && !targetEnvironment(macCatalyst)
 extension SuspensionSystem {
   /// The system of this process. Its calls are also allowed in an app extension.
   static let current: SuspensionSystem? = SuspensionSystem(
@@ -87,7 +87,7 @@ private final class AppObserver: Sendable {
 }
 #else
 extension SuspensionSystem {
-  /// There is no such system: Linux and macOS do not suspend a process on their own.
+  /// There is no such system: Linux and macOS do not suspend a process on their own, also not one of Mac Catalyst.
   static var current: SuspensionSystem? { nil }
 }
 #endif
