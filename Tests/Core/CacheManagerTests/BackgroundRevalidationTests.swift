@@ -102,7 +102,8 @@ struct BackgroundRevalidationTests {
 
     leader.cancel()
     await second.arrived()
-    let key = FlightKey.revalidation(CacheKey(resource: url.absoluteString), stores: [fixture.memory.id, fixture.disk.id])
+    let load = try ResolvedRequest(ResourceRequest(url), manager.core)
+    let key = TieredCache(load, resource: url.absoluteString).revalidationKey
     let probe = try #require(manager.core.flights.joinOpen(key, before: .max, WaiterNeeds<Flights.Done>()))
     try await Polling.until { probe.flight.awaiting == waiters.count }
     second.open()

@@ -1,9 +1,10 @@
 import CacheCore
-import CacheManager
 import CacheTesting
 import Foundation
 import HTTPTypes
 import Testing
+
+@testable import CacheManager
 
 @Suite("A cached value with its source")
 struct CachedLookupTests {
@@ -38,12 +39,12 @@ struct CachedLookupTests {
     fixture.restart()
     let disk = try await events { await fixture.manager.cached(fixture.url) }
     #expect(disk.resource?.text == "chair" && disk.resource?.source == .disk && disk.resource?.isStale == false)
-    #expect(disk.events == ["stored", "hit"])
+    #expect(disk.events == ["started", "stored", "finished"])
     #expect(await fixture.manager.cached(fixture.url)?.source == .memory)
   }
 
   @Test(
-    "a stale response is a result under every policy, and has no event",
+    "a stale response is a result under every policy, and is not reported as a hit",
     arguments: [
       LoadPolicy.standard, .reload, .memoryElseReload, .cacheFirst, .revalidate(), .cacheOnly, .staleWhileRevalidate,
     ])
@@ -52,10 +53,51 @@ struct CachedLookupTests {
     fixture.clock.advance(by: .seconds(90))
 
     let memory = try await events { await fixture.manager.cached(fixture.url, options: .policy(policy)) }
-    #expect(memory.resource?.isStale == true && memory.resource?.source == .memory && memory.events.isEmpty)
+    #expect(memory.resource?.isStale == true && memory.resource?.source == .memory)
+    #expect(memory.events == ["started", "finished"])
     fixture.restart()
     let disk = try await events { await fixture.manager.cached(fixture.url, options: .policy(policy)) }
-    #expect(disk.resource?.isStale == true && disk.resource?.source == .disk && disk.events == ["stored"])
+    #expect(disk.resource?.isStale == true && disk.resource?.source == .disk)
+    #expect(disk.events == ["started", "stored", "finished"])
+  }
+
+  @Test("a response that must be revalidated before its use is a result, and is not reported as a hit")
+  func noCache() async throws {
+    fixture.network.respond(to: fixture.url, with: .ok("chair", etag: "\"1\"", cacheControl: "max-age=60, no-cache"))
+    _ = try await fixture.manager.load(fixture.url)
+    let memory = try await events { await fixture.manager.cached(fixture.url) }
+    #expect(memory.resource?.text == "chair" && memory.resource?.isStale == false)
+    #expect(memory.events == ["started", "finished"])
+    let options = RequestOptions.policy(.cacheOnly)
+    let shown = try await events { fixture.manager.cachedInMemory(fixture.url, options: options) }
+    #expect(shown.resource?.text == "chair" && shown.events.isEmpty)
+  }
+
+  @Test("a value that was not a hit is reported as one load, with the end of its work", arguments: [true, false])
+  func contract(isInMemory: Bool) async throws {
+    try await store()
+    await fixture.manager.close()
+    let observer = RecordingObserver()
+    let fixture = try ManagerFixture { [former = fixture] in
+      ($0.memory, $0.store, $0.clock, $0.observer) = (former.memory, former.disk, former.clock, observer)
+    }
+    if isInMemory { self.fixture.clock.advance(by: .seconds(90)) } else { self.fixture.restart() }
+    #expect(await fixture.manager.cached(fixture.url)?.text == "chair")
+    try await Polling.until { observer.events.contains { if case .workEnded = $0 { true } else { false } } }
+    let names = observer.events.map { String("\($0)".prefix { $0 != "(" }) }
+    #expect(names.filter { $0 != "stored" } == ["started", "finished", "workEnded"])
+    #expect(Set(observer.loads).count == 1)
+  }
+
+  @Test("a value that is made from a stored original is not written to the durable store")
+  func writesNoStore() async throws {
+    try await store()
+    fixture.restart()
+    let made = await fixture.manager.cached(fixture.url, as: text.short(), options: .keeping(.all))
+    #expect(made?.value == "CH" && made?.origins == "disk transformed")
+    await fixture.manager.close()
+    #expect(fixture.stored() == [""] && text.encoded.value == 0)
+    #expect(fixture.inMemory() == ["", text.short().id])
   }
 
   @Test("a value is made from its stored original once, or decoded from its stored variant")
@@ -66,7 +108,7 @@ struct CachedLookupTests {
 
     let made = try await events { await fixture.manager.cached(fixture.url, as: text.plain()) }
     #expect(made.resource?.value == "CH" && made.resource?.origins == "disk transformed")
-    #expect(made.events == ["stored", "transformed", "hit"])
+    #expect(made.events == ["started", "stored", "transformed", "finished"])
     #expect(await fixture.manager.cached(fixture.url, as: text.plain())?.origins == "memory memory")
     #expect(text.decoded.value == 1)
 
@@ -75,21 +117,26 @@ struct CachedLookupTests {
     #expect(await fixture.manager.cached(fixture.url, as: text.short())?.origins == "disk disk")
   }
 
-  @Test("simultaneous calls share their work, without an event for it")
+  @Test("simultaneous calls read the stored body once")
   func shared() async throws {
     let (fixture, store) = try ManagerFixture.held { $0.waitForStores() }
     fixture.network.respond(to: fixture.url, with: .ok("chair", cacheControl: "max-age=60"))
     _ = try await fixture.manager.load(fixture.url)
     fixture.restart()
-    let before = fixture.observer.namesOfResults.count
-    let open = store.hold(.open)
+    let open = store.hold(.open, all: true)
     let calls = (0..<2).map { _ in Task { await fixture.manager.cached(fixture.url)?.text } }
     await open.arrived()
-    for _ in 0..<100 { await Task.yield() }
+    let core = fixture.manager.core
+    let options = RequestOptions { ($0.policy, $0.writes) = (.cacheOnly, .memory) }
+    let load = try ResolvedRequest(ResourceRequest(fixture.url, options: options), core)
+    let key = FlightKey.bytes(CoalescingKey(load))
+    let probe = try #require(core.flights.joinOpen(key, before: .max, WaiterNeeds<Exchange>()))
+    try await Polling.until { probe.flight.awaiting == 3 }
+    #expect(open.arrivals == 1)
+    probe.leave(.cancelled)
     open.open()
     for call in calls { #expect(await call.value == "chair") }
-    let names = fixture.observer.namesOfResults.dropFirst(before)
-    #expect(!names.contains("joined") && !names.contains("started"))
+    #expect(open.arrivals == 1 && fixture.observer.joins == 1)
   }
 
   @Test("a damaged entry, a store that fails and a transform that fails are nil")

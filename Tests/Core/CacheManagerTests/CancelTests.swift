@@ -364,4 +364,40 @@ struct CancelTests {
     #expect(try await fixture.manager.load(fixture.url, as: transform).value == "body")
     await fixture.manager.close()
   }
+
+  @Test("a load that begins while the flights of its URL end joins none of them")
+  func atomic() async throws {
+    let (held, url) = (Gate(), fixture.url)
+    let core = Lock<LoadCoordinator?>(nil)
+    let joins = Lock<[Bool]>([])
+    let network = ClosureDownloader { seen throws(CacheError) in
+      await withTaskCancellationHandler {
+        await held.pass()
+      } onCancel: {
+        // The flight of this request began later, so it is cancelled before the one without the field.
+        guard seen.head.headerFields[.acceptLanguage] != nil, let core = core.withLock({ $0 }),
+          let load = try? ResolvedRequest(ResourceRequest(url), core)
+        else { return }
+        let key = FlightKey.bytes(CoalescingKey(load))
+        let waiter = core.flights.joinOpen(key, before: .max, WaiterNeeds<Exchange>())
+        joins.withLock { $0.append(waiter != nil) }
+        waiter?.leave(.cancelled)
+      }
+      throw .cancelled
+    }
+    let fixture = try ManagerFixture { $0.downloader = network }
+    core.withLock { $0 = fixture.manager.core }
+    let first = load(in: fixture)
+    await held.arrived()
+    let second = Task { try await fixture.manager.load(ResourceRequest(url, headerFields: [.acceptLanguage: "de"])) }
+    await held.arrived(2)
+
+    fixture.manager.cancel(url)
+
+    #expect(await first.result.isCancellation)
+    #expect(await second.result.isCancellation)
+    #expect(joins.withLock { $0 } == [false])
+    held.open()
+    await fixture.manager.close()
+  }
 }

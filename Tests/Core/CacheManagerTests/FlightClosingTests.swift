@@ -12,7 +12,7 @@ struct FlightClosingTests {
     let flights = Flights(InvalidationLog())
     let executor = SteppedExecutor()
     let isClosed = Lock(false)
-    let key = FlightKey.revalidation(CacheKey(resource: "a"), stores: [])
+    let key = FlightKey.revalidation(CacheKey(resource: "a"), stores: [], limits: StoreLimits())
     let gate = Gate()
     let leading = Task {
       try await flights.output(of: key, for: LoadID(), LoadPriority()) { () async throws(CacheError) -> Flights.Done in
@@ -60,10 +60,10 @@ struct FlightClosingTests {
 struct FlightTableTests {
   private let flights = Flights(InvalidationLog())
 
-  private func key(_ name: String) -> FlightKey { .revalidation(CacheKey(resource: name), stores: []) }
+  private func key(_ name: String) -> FlightKey { .revalidation(CacheKey(resource: name), stores: [], limits: StoreLimits()) }
 
   private func start(_ name: String, at host: String, _ work: @escaping @Sendable () async -> Void) {
-    flights.startRevalidation(key(name), at: host, id: LoadID(), LoadPriority(), work)
+    flights.startRevalidation(key(name), of: CacheKey(resource: name), at: host, id: LoadID(), LoadPriority(), work)
   }
 
   @Test("at most 64 revalidations ask one host, other hosts are asked meanwhile, and a later one starts when one has ended")
@@ -116,6 +116,34 @@ struct FlightTableTests {
     await flights.close()
     start("a", at: "origin.test") { started.increment() }
     #expect(started.value == 1)
+  }
+
+  @Test("after a cancellation, another revalidation of the resource starts at once, and ended ones make room for others")
+  func cancelledRevalidations() async throws {
+    let (gate, started) = (Gate(), Counter())
+    func startAll() {
+      for number in 0..<Flights.maximumRevalidationsOfHost {
+        start("\(number)", at: "silent.test") {
+          started.increment()
+          await Task.detached { await gate.pass() }.value
+        }
+      }
+    }
+    start("a", at: "origin.test") { await Task.detached { await gate.pass() }.value }
+    await gate.arrived()
+    flights.cancelLoads(of: CacheKey(resource: "a"))
+    start("a", at: "origin.test") { started.increment() }
+    try await Polling.until { started.value == 1 }
+
+    startAll()
+    try await Polling.until { started.value == 1 + Flights.maximumRevalidationsOfHost }
+    flights.cancelLoads(of: nil)
+    gate.open()
+    try await Polling.until {
+      start("late", at: "silent.test") { started.increment() }
+      return started.value > 1 + Flights.maximumRevalidationsOfHost
+    }
+    await flights.close()
   }
 
   @Test("a lookup is invalid after the end of a flight that a later one has replaced")

@@ -179,6 +179,46 @@ struct PlainWaiterTests {
     #expect(try await fixture.failure(url).code == .closed)
   }
 
+  @Test("a cancellation by the manager ends all loads, and the next one begins anew", arguments: [true, false])
+  func cancelledByManager(isOfAll: Bool) async throws {
+    fixture.network.respond(to: url, with: .ok("old").held(by: gate), .ok("new", cacheControl: "max-age=60"))
+    let (loads, flight) = try await listed()
+    let all = loads + (try await join(flight, 5))
+
+    if isOfAll { fixture.manager.cancelAll() } else { fixture.manager.cancel(url) }
+
+    for load in all { #expect(await load.result.isCancellation) }
+    #expect(!flights.hasListed && flights.listed(key) == nil)
+    #expect(try await fixture.manager.load(url).text == "new")
+    await fixture.manager.close()
+  }
+
+  @Test("a load that leaves its flight for one of its own does not escape a cancellation in between", arguments: [true, false])
+  func cancelledBetween(isAlone: Bool) async throws {
+    fixture.network.serve(url) { [gate] _ in .ok("text", cacheControl: "max-age=60").held(by: gate) }
+    let (first, flight) = try await listed()
+    var loads = first
+    let core = fixture.manager.core
+    // A change in another test can end the listing. The next load lists the flight again.
+    var joined = core.joinable(url)
+    for _ in 0..<1_000 where joined == nil {
+      loads += try await join(flight, 1)
+      joined = core.joinable(url)
+    }
+    let (_, start, id) = try #require(joined)
+
+    fixture.manager.cancel(url)
+
+    let error = await #expect(throws: CacheError.self) {
+      try await core.resource(of: url, id, after: isAlone ? .alone : nil, startedAt: start)
+    }
+    #expect(error?.isCancellation == true)
+    for load in loads { #expect(await load.result.isCancellation) }
+    #expect(fixture.network.requests.count == 1)
+    gate.open()
+    await fixture.manager.close()
+  }
+
   @Test("a stale output ends the waiters of a flight for which it is enough, also those that join later")
   func stale() async throws {
     let load = try ResolvedRequest(ResourceRequest(url), fixture.manager.core)

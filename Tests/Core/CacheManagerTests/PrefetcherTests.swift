@@ -159,6 +159,25 @@ struct PrefetcherTests {
     #expect(report.loaded == 1 && report.failed.count == 3 && report.failed.allSatisfy { $0.error.isCancellation })
   }
 
+  @Test("requests of one URL are cancelled by their stores, and requests with a key whatever their URL is")
+  func cancelByStoreOrKey() async throws {
+    func options(_ store: Override<any CacheStore>?) -> RequestOptions { RequestOptions { $0.store = store } }
+    let key = RequestOptions { $0.key = "key" }
+    let prefetcher = fixture.manager.prefetcher()
+    prefetcher.pause()
+    prefetcher.append([ResourceRequest(urls[0]), ResourceRequest(urls[0], options: options(.disabled))])
+    prefetcher.append([urls[1]], options: key)
+
+    prefetcher.cancel([urls[0]], options: options(.use(VolatileStore())))
+    #expect(prefetcher.progress.failed == 0)
+    prefetcher.cancel([urls[0]], options: options(.disabled))
+    #expect(prefetcher.progress.failed == 1)
+    prefetcher.cancel([urls[0]], options: options(.adapted { $0 }))
+    #expect(prefetcher.progress.failed == 2)
+    prefetcher.cancel([urls[2]], options: key)
+    #expect(prefetcher.progress.failed == 3)
+  }
+
   @Test("an interceptor that rewrites requests does not prevent their cancellation")
   func cancelIntercepted() async throws {
     let counter = Counter()

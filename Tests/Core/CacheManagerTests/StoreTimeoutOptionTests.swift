@@ -171,4 +171,75 @@ struct StoreTimeoutOptionTests {
       })
     look.open()
   }
+
+  @Test("a load does not wait for a prefetch whose commit has no limit")
+  func unlimitedPrefetch() async throws {
+    let (fixture, store) = try fixture(write: .milliseconds(100), read: nil)
+    let commit = store.hold(.commit, all: true)
+    let prefetcher = fixture.manager.prefetcher(into: .disk)
+    prefetcher.append([fixture.url], options: write(.disabled))
+    await commit.arrived()
+    #expect(try await fixture.whileTimePasses { try await fixture.manager.load(fixture.url).text } == "body")
+    commit.open()
+    #expect(await prefetcher.report().failed.isEmpty)
+    await fixture.manager.close()
+  }
+
+  @Test("a load does not wait for a revalidation whose commit has no limit")
+  func unlimitedRevalidation() async throws {
+    let (fixture, store) = try fixture(write: .milliseconds(100), read: nil)
+    fixture.network.serve(fixture.url) { request in
+      request.headerFields[.ifNoneMatch] == nil
+        ? .ok("old", etag: "\"1\"", cacheControl: "max-age=1, stale-while-revalidate=60") : .ok("new", cacheControl: "max-age=60")
+    }
+    _ = try await fixture.manager.load(fixture.url)
+    fixture.clock.advance(by: .seconds(2))
+    let commit = store.hold(.commit, all: true)
+    @Sendable func texts(_ options: RequestOptions) async throws -> [String] {
+      var texts: [String] = []
+      for try await event in fixture.manager.events(for: fixture.url, options: options) {
+        switch event {
+        case .progress: break
+        case .stale(let old): texts.append(old.text)
+        case .final(let new): texts.append(new.text)
+        }
+      }
+      return texts
+    }
+    let leader = Task { try await texts(write(.disabled)) }
+    await commit.arrived()
+    #expect(try await fixture.whileTimePasses { try await texts(RequestOptions()) } == ["old", "new"])
+    commit.open()
+    #expect(try await leader.value == ["old", "new"])
+    #expect(fixture.network.requests.count == 3)
+    await fixture.manager.close()
+  }
+
+  @Test("a load without a limit does not wait for the write of another load, whose response is in memory")
+  func writeOfAnother() async throws {
+    let (fixture, store) = try fixture(write: .milliseconds(100), read: nil)
+    let commit = store.hold(.commit)
+    _ = try await fixture.whileTimePasses { try await fixture.manager.load(fixture.url) }
+    #expect(try await fixture.manager.load(fixture.url, options: write(.disabled)).source == .memory)
+    #expect(store.base.keys.isEmpty)
+    commit.open()
+    await fixture.manager.close()
+    #expect(store.base.keys.count == 1)
+  }
+
+  @Test("closing waits for the write of a load without a limit, and closing within a limit does not")
+  func closingUnlimited() async throws {
+    let (fixture, store) = try fixture(write: .milliseconds(100), read: nil)
+    let commit = store.hold(.commit)
+    let load = Task { try await fixture.manager.load(fixture.url, options: write(.disabled)).text }
+    await commit.arrived()
+    let closing = Task {
+      await fixture.manager.close()
+      return store.base.keys.count
+    }
+    #expect(await fixture.manager.close(within: .zero) == false)
+    #expect((await load.result.failure as? CacheError)?.code == .closed)
+    commit.open()
+    #expect(await closing.value == 1)
+  }
 }

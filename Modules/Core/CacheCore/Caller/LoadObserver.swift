@@ -11,13 +11,13 @@ public import Foundation
 /// A load that is served from memory, or from a store that can be read without waiting, has one event:
 /// ``hit(url:source:duration:)``. Every other load sends ``started(url:)``,
 /// ``finished(url:source:fallbackReason:error:duration:)`` and ``workEnded`` exactly once each. A load whose request is invalid,
-/// for example because of its URL, has no event.
+/// for example because of its URL, has no event. A lookup with `cached` is a load only if it finds a response.
 ///
 /// Work can continue after the result: a revalidation in the background, or a commit to a slow store. Its events have the
 /// identifier of the load.
 public enum CacheEvent: Sendable {
-  /// A load was served from a store without waiting. A fresh response that `cachedInMemory` or `cached` returns also counts as a
-  /// load.
+  /// A load was served from a store without waiting. A fresh response in memory that `cachedInMemory` or `cached` returns also
+  /// counts as a load.
   case hit(url: LoadURL, source: ResourceSource, duration: Duration)
   /// A load started and could not be served without waiting. The event is sent in the task of the caller. The load of a prefetch
   /// starts in the task of the load before it.

@@ -160,8 +160,8 @@ public struct RequestOptions: Sendable {
     set { unshared().values.idleTimeout = newValue }
   }
   /// The longest time that the load waits for the durable store to write, at least zero. With `.disabled`, it waits until its
-  /// response is stored, so it never ends if the store hangs and no task cancels it. A negative result of `.adapted` counts as
-  /// zero.
+  /// own writes have ended, so it never ends if the store hangs and no task cancels it. It does not wait for the writes of
+  /// another load, whose response it may find in memory. A negative result of `.adapted` counts as zero.
   ///
   /// ```swift
   /// let stored = RequestOptions { $0.storeWriteTimeout = .disabled }

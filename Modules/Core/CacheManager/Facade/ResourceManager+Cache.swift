@@ -66,8 +66,12 @@ extension ResourceManager {
   /// if let resource = await manager.cached(url, as: greeting) { print(resource.value, resource.source) }
   /// ```
   ///
-  /// ``Resource/source`` is `memory` or `disk`, and ``Resource/isStale`` states whether a load would revalidate the response. A
-  /// value that is not stored is made from its stored original. What is read or made is put into memory, as by a load.
+  /// ``Resource/source`` is `memory` or `disk`, and ``Resource/isStale`` states whether the freshness lifetime of the response
+  /// has passed. A value that is not stored is made from its stored original. What is read or made is put into memory, if the
+  /// `writes` of the options permit it. The durable store is not written.
+  ///
+  /// A fresh value in memory is a `CacheEvent.hit`, and every other value is a load with all of its events. A miss has no events
+  /// of a load. A store that fails is reported (`CacheEvent.readFailed`).
   ///
   /// If the calling task is cancelled or the manager is closed, only memory is read.
   ///
@@ -80,6 +84,7 @@ extension ResourceManager {
     if let hit = core.hit(request, transform, isLoad: false) { return hit }
     var request = request
     request.options.policy = .cacheOnly
+    request.options.writes.formIntersection(.memory)
     guard let load = try? ResolvedRequest(request, core) else { return nil }
     return await core.stored(load, transform)
   }

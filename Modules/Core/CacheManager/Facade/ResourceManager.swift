@@ -56,8 +56,10 @@ public final class ResourceManager: Sendable {
     /// It applies wherever a URL or a request names a resource: to loads, prefetches, lookups, removals, purges by URL,
     /// ``ResourceManager/respond(to:body:options:)``, and the targets of redirects. The request is still sent to its own URL.
     ///
-    /// The function receives the request after the stage `willLookUp` of a `RequestInterceptor`, always with the method GET. A
-    /// purge by URL and the invalidation by an unsafe request have no fields, so they do not find a key that depends on fields.
+    /// The function receives the request after the stage `willLookUp` of a `RequestInterceptor`, always with the method GET. If
+    /// that stage or the caller's fields could change the key, it also receives the caller's URL alone, because
+    /// ``ResourceManager/cancel(_:options:)`` finds a load by that. A purge by URL and the invalidation by an unsafe request have
+    /// no fields, so they do not find a key that depends on fields.
     ///
     /// It must return the same key for the same resource each time. It runs on the caller's thread, so it must return quickly. A
     /// result of `nil` or an empty text means the URL. The manager retains the function and everything that it captures. See
@@ -168,10 +170,10 @@ public final class ResourceManager: Sendable {
   ///   throws `CancellationError`.
   public func load(_ url: URL, options: RequestOptions = RequestOptions()) async throws(CacheError) -> Resource<Data> {
     if let hit: Resource<Data> = core.hit(url, options, "") { return hit }
-    if options.storage == nil, core.flights.hasListed, let (flight, start) = core.joinable(url) {
+    if options.storage == nil, core.flights.hasListed, let (flight, start, id) = core.joinable(url) {
       let ending = await flight.ending(WaiterNeeds(isCounted: true))
       if case .output(let exchange)? = ending, !exchange.isBodyLeft { return core.resource(exchange, startedAt: start) }
-      return try await core.resource(of: url, after: ending, startedAt: start)
+      return try await core.resource(of: url, id, after: ending, startedAt: start)
     }
     return try await loadMissed(url, options)
   }
@@ -225,19 +227,23 @@ public final class ResourceManager: Sendable {
   /// manager.cancel(url)
   /// ```
   ///
-  /// It ends loads of every form and with any fields, waiting and running prefetches, and revalidations in the background. The
-  /// next load of the URL begins anew. Does nothing if there are none, or if the URL is invalid.
+  /// It ends loads of every form, with any method and fields, also a POST or a HEAD. It ends waiting and running prefetches, and
+  /// revalidations in the background. The next load of the URL begins anew. Does nothing if there are none, or if the URL is
+  /// invalid.
+  ///
+  /// It calls no interceptor, and the other options have no effect. If an interceptor changes requests for several URLs to one
+  /// request, their loads share a transfer and end together. A `cacheKey` that depends on fields gets a request without any.
   ///
   /// It does not end ``respond(to:body:options:)``, ``store(_:for:freshFor:headerFields:options:)``, and loads of another URL
   /// that redirects to this one. A load into a file whose body is complete may return its file.
   ///
   /// - Parameters:
   ///   - url: The URL of the loads, as the callers have passed it.
-  ///   - options: The options that select the resource: `key` and `partition`. Loads with others continue.
+  ///   - options: The options that select the resource: `key` and `partition`. Loads with another key or partition continue.
   public func cancel(_ url: URL, options: RequestOptions = RequestOptions()) {
+    let name = RequestSettings.name(of: url, key: options.key, options.partition, configuration.cacheKey)
     // No load begins for a request that cannot be made.
-    guard let load = try? ResolvedRequest(ResourceRequest(url, options: options), core) else { return }
-    core.cancelLoads(of: CacheKey(resource: load.settings.resource))
+    if let name { core.cancelLoads(of: CacheKey(resource: name)) }
   }
 
   /// Ends all loads that have begun before the call: see ``cancel(_:options:)``. Later loads are not affected.
@@ -245,7 +251,8 @@ public final class ResourceManager: Sendable {
 
   /// Rejects new loads, cancels background revalidations, and returns when every running load has ended. It also waits for late
   /// writes to the durable store, at most a hundred times as long as ``Configuration/storeWriteTimeout``, or as the longest limit
-  /// of their loads if that is `nil`.
+  /// of their loads if that is `nil`. A load without a limit of its own runs until its writes have ended, so the call waits for
+  /// them however long they take. ``close(within:)`` does not.
   ///
   /// Bodies of ``respond(to:body:options:)`` that are still being read continue. Bodies that are read to the end are stored.
   ///

@@ -129,7 +129,8 @@ struct ResponseOperation: Sendable {
     (revalidation.candidates, revalidation.reason, revalidation.selectsStored) = (fetch.candidates, .stale, true)
     let key = fetch.cache.revalidationKey
     let host = sent.authority ?? ""
-    core.flights.startRevalidation(key, at: host, id: request.id, LoadPriority(request.priority)) { [revalidation] in
+    let name = CacheKey(resource: request.settings.name)
+    core.flights.startRevalidation(key, of: name, at: host, id: request.id, LoadPriority(request.priority)) { [revalidation] in
       do throws(CacheError) {
         let response = try await revalidation.send(sent)
         // The caller needs no bytes, so the body is read only if it is stored.

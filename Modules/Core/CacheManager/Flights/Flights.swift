@@ -11,8 +11,10 @@ final class Flights: Sendable {
     var listed: [CacheKey: (flight: Flight<Exchange>, position: UInt64)] = [:]
     /// All flights whose work has not ended.
     var running: [ObjectIdentifier: any AnyFlight] = [:]
-    /// The numbers of running revalidations in the background, by the host that they ask.
-    var revalidations: [String: Int] = [:]
+    /// The names by which callers cancel a running flight, if they are not only its resource.
+    var names: [ObjectIdentifier: Set<CacheKey>] = [:]
+    /// The hosts that the running revalidations in the background ask.
+    var revalidations: [ObjectIdentifier: String] = [:]
     /// The resources that callers are looking up, and whether work for the resource has ended in the meantime.
     var lookups: [String: Bool] = [:]
     /// The number of the latest flight.
@@ -106,10 +108,14 @@ final class Flights: Sendable {
     while true {
       let joined = state.withLock { state -> (Flight<Output>, isNew: Bool)? in
         guard !state.isDismissed, !isCancelled(load, in: state) else { return nil }
-        if let flight = self.open(key, in: state, as: Output.self) { return (flight, false) }
+        if let flight = self.open(key, in: state, as: Output.self) {
+          addName(of: load, to: flight, &state)
+          return (flight, false)
+        }
         let flight = create(
           key, of: load.settings.resource, &state, id: load.id, priority: LoadPriority(load.priority),
           representation: load.representation, first: needs)
+        if load.statedName != nil { state.names[ObjectIdentifier(flight)] = [CacheKey(resource: load.settings.name)] }
         return (flight, true)
       }
       guard let (flight, isNew) = joined else { return nil }
@@ -125,6 +131,13 @@ final class Flights: Sendable {
       if needs.priority == nil { flight.raise(to: load.priority) }
       return (waiter, false)
     }
+  }
+
+  /// Notes the name of a load that joins a flight, if an interceptor may have changed the request of either.
+  private func addName(of load: ResolvedRequest, to flight: any AnyFlight, _ state: inout State) {
+    let id = ObjectIdentifier(flight)
+    guard let resource = flight.resource, load.statedName != nil || state.names[id] != nil else { return }
+    state.names[id, default: [CacheKey(resource: resource)]].insert(CacheKey(resource: load.settings.name))
   }
 
   // MARK: Plain loads
@@ -226,24 +239,23 @@ final class Flights: Sendable {
   }
 
   /// Starts a revalidation in the background, unless one is running for the same resource, too many are running, or the manager
-  /// is closed.
+  /// is closed. A caller cancels it by its name.
   func startRevalidation(
-    _ key: FlightKey, at host: String, id: LoadID, _ priority: LoadPriority, _ work: @escaping @Sendable () async -> Void
+    _ key: FlightKey, of name: CacheKey, at host: String, id: LoadID, _ priority: LoadPriority,
+    _ work: @escaping @Sendable () async -> Void
   ) {
     let flight: Flight<Done>? = state.withLock { state in
-      guard !isClosed, state.open[key] == nil, state.revalidations.values.reduce(0, +) < Self.maximumRevalidations,
-        state.revalidations[host, default: 0] < Self.maximumRevalidationsOfHost
+      guard !isClosed, state.open[key] == nil, state.revalidations.count < Self.maximumRevalidations,
+        state.revalidations.values.lazy.filter({ $0 == host }).count < Self.maximumRevalidationsOfHost
       else { return nil }
-      state.revalidations[host, default: 0] += 1
-      return create(key, of: key.revalidatedResource, &state, id: id, priority: priority, first: nil)
+      let flight: Flight<Done> = create(key, of: key.revalidatedResource, &state, id: id, priority: priority, first: nil)
+      state.revalidations[ObjectIdentifier(flight)] = host
+      state.names[ObjectIdentifier(flight)] = [name]
+      return flight
     }
     // The caller has a response to pass on first.
-    flight?.start(isImmediate: false) { [self] in
+    flight?.start(isImmediate: false) {
       await work()
-      state.withLock { state in
-        let count = state.revalidations[host, default: 1] - 1
-        state.revalidations[host] = count > 0 ? count : nil
-      }
       flight?.end(.success(Done()))
     }
   }
@@ -302,20 +314,24 @@ final class Flights: Sendable {
 
   // MARK: Cancelling
 
-  /// Ends the loads of a resource, or all loads, that have begun before, and cancels their work. A load that has not joined a
+  /// Ends the loads with a name, or all loads, that have begun before, and cancels their work. A load that has not joined a
   /// flight yet ends when it joins.
   ///
   /// A revalidation in the background ends, too, unless a load of another resource waits for it. A response that the caller
   /// stores is no load.
-  func cancelLoads(of resource: CacheKey?) {
+  func cancelLoads(of name: CacheKey?) {
     let running = state.withLock { state -> [any AnyFlight] in
       let number = LoadID().number
-      state.cancellations.add(number, resource)
+      state.cancellations.add(number, name)
       lastCancellation.store(number, ordering: .releasing)
-      return state.running.values.filter { flight in
-        guard let name = flight.resource, flight.key?.isFromCaller != true else { return false }
-        return resource.map { $0.resource == name && $0 == CacheKey(resource: name) } ?? true
+      let flights = state.running.values.filter { flight in
+        guard let resource = flight.resource, flight.key?.isFromCaller != true else { return false }
+        guard let name else { return true }
+        return state.names[ObjectIdentifier(flight)]?.contains(name) ?? (name == CacheKey(resource: resource))
       }
+      // A load that begins as soon as one of the waiters has ended must not join a flight that ends next.
+      for flight in flights { close(flight, &state) }
+      return flights
     }
     // Later flights end first. A flight that waits for an earlier one is then cancelled before that one ends, so it does not
     // begin the work of that one itself.
@@ -335,7 +351,7 @@ final class Flights: Sendable {
 
   private func isCancelled(_ load: ResolvedRequest, in state: State) -> Bool {
     guard load.id.number < lastCancellation.load(ordering: .acquiring), !load.isFromCaller else { return false }
-    return state.cancellations.includes(load.id.number, load.settings.resource)
+    return state.cancellations.includes(load.id.number, load.settings.name)
   }
 
   // MARK: Ending
@@ -363,6 +379,8 @@ final class Flights: Sendable {
     state.withLock { state in
       close(flight, &state)
       state.running[ObjectIdentifier(flight)] = nil
+      if !state.names.isEmpty { state.names[ObjectIdentifier(flight)] = nil }
+      if !state.revalidations.isEmpty { state.revalidations[ObjectIdentifier(flight)] = nil }
       return closersIfIdle(&state)
     }
   }
@@ -406,40 +424,27 @@ final class Flights: Sendable {
   }
 }
 
-extension Task where Failure == Never, Success == Void {
-  /// Begins work on the caller's thread, or on another one where callers are often on the main thread.
-  static func begun(
-    on executor: (any TaskExecutor)? = nil, priority: TaskPriority, isImmediate: Bool = true,
-    _ work: @escaping @Sendable @isolated(any) () async -> Void
-  ) -> Task {
-    #if !canImport(Darwin)
-    if isImmediate { return Task.immediateDetached(priority: priority, executorPreference: executor, operation: work) }
-    #endif
-    return Task.detached(executorPreference: executor, priority: priority, operation: work)
-  }
+/// The latest cancellations of loads. A load that began before one of them has a smaller number, and does not join a flight any
+/// more.
+struct CancellationLog {
+  /// The latest cancellation of each name. Keys are compared byte by byte.
+  private var latest: [CacheKey: UInt64] = [:]
+  private var ofAll: UInt64 = 0
 
-  /// Raises the priority of the task, on systems that can raise it from outside the task.
-  func escalate(to level: LoadPriority.Level) {
-    if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) { escalatePriority(to: TaskPriority(level)) }
-  }
-}
+  /// The number of names to remember. Beyond it, a load that has still not joined a flight may miss its cancellation.
+  private static let most = 1_024
 
-extension TaskPriority {
-  /// The priority of a task that works for a load of this level.
-  ///
-  /// On systems that cannot raise a task from outside, the priority is at least medium, because a visible load may join.
-  init(_ level: LoadPriority.Level) {
-    let priority: TaskPriority =
-      switch level {
-      case .veryLow: .background
-      case .low: .utility
-      case .normal: .medium
-      case .high, .veryHigh: .high
-      }
-    if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
-      self = priority
-    } else {
-      self = max(priority, .medium)
+  /// Adds the cancellation of the loads with a name, or of all loads.
+  mutating func add(_ number: UInt64, _ name: CacheKey?) {
+    guard let name else { return (ofAll, latest) = (number, [:]) }
+    if latest.count >= Self.most {
+      let oldest = latest.values.sorted()[Self.most / 2]
+      latest = latest.filter { $0.value > oldest }
     }
+    latest[name] = number
+  }
+
+  func includes(_ number: UInt64, _ name: String) -> Bool {
+    number < max(ofAll, latest[CacheKey(resource: name)] ?? 0)
   }
 }

@@ -82,33 +82,11 @@ extension LoadCoordinator {
   func cached<Value: Sendable>(_ request: ResourceRequest, _ transform: ResourceTransform<Value>) -> Resource<Value>? {
     // An error means that the request cannot be made, for example for an invalid URL. Nothing is stored for such a request.
     guard let load = try? ResolvedRequest(request, self),
-      let hit = memoryHit(load, transform, allowsStale: load.policy == .staleWhileRevalidate)
+      let (hit, freshness) = memoryHit(load, transform, allowsStale: load.policy == .staleWhileRevalidate)
     else { return nil }
     // A stale response is shown until the load that revalidates it ends. That load reports its own end.
-    if !hit.isStale { observeHit(request.url, request.options, hit.duration) }
+    if freshness.isFresh(at: load.clock.now) { observeHit(request.url, request.options, hit.duration) }
     return hit
-  }
-
-  /// Returns the stored value of a request that sends no requests, or `nil` if there is none. Reports only a fresh value, and the
-  /// failures of a store.
-  func stored<Value: Sendable>(
-    _ load: ResolvedRequest, _ transform: ResourceTransform<Value>
-  ) async -> Resource<Value>? {
-    guard load.head.method == .get, load.body == nil else { return nil }
-    let start = load.clock.uptime
-    func result<Form: LoadForm>(_ form: Form) async -> Resource<Form.Value>? {
-      guard flights.beginLoad() else { return nil }
-      let needs = WaiterNeeds<Form.Output>(isCounted: true)
-      let load = load.markedIfNested
-      return try? await self.result(of: load, form, needs, nil, startedAt: start, alone: false, nil).get()
-    }
-    var found: Resource<Value>? = memoryHit(load, transform, startedAt: start)
-    if found == nil {
-      let isOfBytes = Value.self == Data.self && transform.id.isEmpty
-      found = isOfBytes ? await result(BytesForm(core: self)) : await result(ValueForm(core: self, transform: transform))
-    }
-    if let found, !found.isStale { load.observe(.hit(url: load.observedURL, source: found.source, duration: found.duration)) }
-    return found
   }
 
   /// Returns the value of a load that needs no waiting, and reports it. Returns `nil` if the manager is closed.
@@ -131,20 +109,21 @@ extension LoadCoordinator {
       found = cache.immediateHit(in: result).flatMap { hitResult($0, $0.data as? Value, "", of: load, startedAt: start) }
       if found == nil { known = KnownResponses(result, in: cache, at: position) }
     } else {
-      found = memoryHit(load, transform, startedAt: start)
+      found = memoryHit(load, transform, startedAt: start)?.resource
     }
     if let found { load.observe(.hit(url: load.observedURL, source: found.source, duration: found.duration)) }
     return found
   }
 
-  private func memoryHit<Value: Sendable>(
+  /// Returns the value in memory that a load may use now, with the freshness of its response.
+  func memoryHit<Value: Sendable>(
     _ load: ResolvedRequest, _ transform: ResourceTransform<Value>, allowsStale: Bool = false, startedAt: Duration? = nil
-  ) -> Resource<Value>? {
+  ) -> (resource: Resource<Value>, freshness: Freshness)? {
     let start = startedAt ?? load.clock.uptime
     let cache = TieredCache(load, resource: load.settings.resource)
     guard let candidate = cache.hit(load.head, allowsStale: allowsStale) else { return nil }
     let value = cache.value(of: candidate, transform: transform.id, as: Value.self)
-    return hitResult(candidate, value, transform.id, of: load, startedAt: start)
+    return hitResult(candidate, value, transform.id, of: load, startedAt: start).map { ($0, candidate.metadata.freshness) }
   }
 
   /// Returns the result of a load that a stored response ends at once, or `nil` if there is no value.
@@ -237,13 +216,15 @@ extension LoadPolicy {
 /// Thousands of loads may wait for one flight. The first of them to join lists the flight. The others then resolve no request,
 /// look up no response, and lock the table and the flight once each.
 extension LoadCoordinator {
-  /// Returns a listed flight for a plain load, and the start of the load, which counts as running from then on.
+  /// Returns a listed flight for a plain load, with the start and the identifier of the load, which counts as running from then
+  /// on.
   @inline(never)
-  func joinable(_ url: URL) -> (flight: Flight<Exchange>, start: Duration)? {
+  func joinable(_ url: URL) -> (flight: Flight<Exchange>, start: Duration, id: LoadID)? {
     guard !hasPrefetches.load(ordering: .acquiring), !MemoryBudget.isInsideLoad else { return nil }
-    let start = environment.clock.uptime
+    // A cancellation after this point reaches the load, even if it needs another flight later.
+    let (start, id) = (environment.clock.uptime, LoadID())
     guard let flight = flights.listed(CacheKey(resource: url.absoluteString)), flights.beginLoad() else { return nil }
-    return (flight, start)
+    return (flight, start, id)
   }
 
   /// Lets further plain loads find the flight that one of them has joined, unless memory has a hit, or a response whose body may
@@ -271,10 +252,12 @@ extension LoadCoordinator {
 
   /// Ends or continues a plain load that has joined a flight and has no response.
   ///
-  /// - Parameter ending: The ending, or `nil` if the flight accepted no more waiters.
+  /// - Parameters:
+  ///   - id: The identifier that the load had when it joined the flight.
+  ///   - ending: The ending, or `nil` if the flight accepted no more waiters.
   @inline(never)
   func resource(
-    of url: URL, after ending: Waiter<Exchange>.Ending?, startedAt start: Duration
+    of url: URL, _ id: LoadID, after ending: Waiter<Exchange>.Ending?, startedAt start: Duration
   ) async throws(CacheError) -> Resource<Data> {
     let alone: Bool
     switch ending {
@@ -285,7 +268,7 @@ extension LoadCoordinator {
     }
     let load: ResolvedRequest
     do throws(CacheError) {
-      load = try ResolvedRequest(ResourceRequest(url), self)
+      load = try ResolvedRequest(ResourceRequest(url), self, id: id)
     } catch {
       flights.endLoad()
       throw error

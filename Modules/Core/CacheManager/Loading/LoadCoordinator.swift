@@ -242,7 +242,7 @@ final class LoadCoordinator: Sendable {
     return result
   }
 
-  func result<Form: LoadForm>(
+  private func result<Form: LoadForm>(
     of load: ResolvedRequest, _ form: Form, _ needs: WaiterNeeds<Form.Output>, _ task: LoadTask?,
     startedAt start: Duration, alone: Bool, _ event: (@Sendable (ResourceEvent<Form.Value>) -> Void)?
   ) async -> Result<Resource<Form.Value>, CacheError> {

@@ -18,22 +18,7 @@ final class PrefetchQueue: Sendable {
     let load: ResolvedRequest
     let key: CoalescingKey
     let task: LoadTask
-    let identity: Identity
-  }
-
-  /// The identity of a request, as its caller has passed it. An interceptor can change the request, each time in another way.
-  private struct Identity: Hashable, Sendable {
-    let url: URL
-    let method: HTTPRequest.Method
-    let headerFields: HTTPFields
-    let key, partition: String?
-    let memory, store: ComponentID?
-
-    init(_ request: ResourceRequest) {
-      (url, method, headerFields) = (request.url, request.method, request.headerFields)
-      (key, partition) = (request.options.key, request.options.partition)
-      (memory, store) = (request.options.memory?.replacement?.id, request.options.store?.replacement?.id)
-    }
+    let identity: PrefetchIdentity
   }
 
   /// An item that ended with a stored response.
@@ -145,7 +130,7 @@ final class PrefetchQueue: Sendable {
 
   private func item(for request: ResourceRequest) throws(CacheError) -> Item {
     try CacheError.require("concurrency", concurrency, in: 1...)
-    let identity = Identity(request)
+    let identity = PrefetchIdentity(request)
     var request = request
     request.options.priority = min(request.options.priority, .low)
     if destination == .memory { request.options.writes.formIntersection(.memory) }
@@ -286,24 +271,24 @@ final class PrefetchQueue: Sendable {
 
   /// Cancels the waiting and the running items of these requests, or all items.
   func cancel(_ requests: [ResourceRequest]? = nil) {
-    let identities = requests.map { Set($0.map(Identity.init)) }
+    let identities = requests.map { Set($0.map(PrefetchIdentity.init)) }
     func isMeant(_ item: Item) -> Bool { identities?.contains(item.identity) ?? true }
     cancelWaiting(where: isMeant)
     for item in state.withLock({ $0.items.values.filter(isMeant) }) { item.task.cancel() }
   }
 
-  /// Cancels the waiting items that load a resource, or all waiting items.
-  func cancelWaiting(of resource: CacheKey? = nil) {
+  /// Cancels the waiting items whose loads have a name, or all waiting items.
+  func cancelWaiting(of name: CacheKey? = nil) {
     cancelWaiting { item in
-      guard let resource else { return true }
+      guard let name, case let itemName = item.load.settings.name else { return true }
       // `String` compares canonically, and a key byte by byte.
-      return item.key.resource == resource.resource && CacheKey(resource: item.key.resource) == resource
+      return itemName == name.resource && CacheKey(resource: itemName) == name
     }
   }
 
   private func cancelWaiting(where isMeant: (Item) -> Bool) {
     change { state in
-      for number in state.items.keys.sorted() where state.items[number].map(isMeant) ?? false {
+      for number in state.items.filter({ isMeant($0.value) }).keys.sorted() {
         guard state.waiting.remove(number), let item = state.take(number) else { continue }
         state.fail(number, item.load.url, .cancelled.about(item.load.address))
       }
@@ -379,11 +364,11 @@ extension LoadCoordinator {
     for queue in prefetches.withLock({ Array($0.values) }) { queue.raise(key, to: level) }
   }
 
-  /// Cancels the loads of a resource, or all loads: see ``Flights/cancelLoads(of:)``. Waiting prefetches are cancelled first, so
+  /// Cancels the loads with a name, or all loads: see ``Flights/cancelLoads(of:)``. Waiting prefetches are cancelled first, so
   /// that none of them starts in the place of a running one.
-  func cancelLoads(of resource: CacheKey?) {
-    for queue in prefetches.withLock({ Array($0.values) }) { queue.cancelWaiting(of: resource) }
-    flights.cancelLoads(of: resource)
+  func cancelLoads(of name: CacheKey?) {
+    for queue in prefetches.withLock({ Array($0.values) }) { queue.cancelWaiting(of: name) }
+    flights.cancelLoads(of: name)
   }
 }
 

@@ -1,4 +1,5 @@
 package import CacheCore
+internal import Synchronization
 
 /// The components and settings of a manager. A load that sets no option uses them as they are.
 ///
@@ -117,6 +118,9 @@ final class Environment: Sendable {
     (plain, invalidity) = (nil, nil)
   }
 
+  /// The longest times that a load waits for the durable store, or `nil` for waits without a limit.
+  var storeLimits: StoreLimits { StoreLimits(write: storeWriteTimeout, read: storeReadTimeout) }
+
   /// Returns the observer of one load, or `nil` without one.
   func observation(of load: LoadID) -> LoadObservation? {
     // To copy the observer and compare it with nil costs more than this comparison.
@@ -135,6 +139,11 @@ final class Environment: Sendable {
     try storage.check()
     return Environment(self, storage)
   }
+}
+
+/// The longest times that a load waits for the durable store.
+struct StoreLimits: Hashable, Sendable {
+  var write, read: Duration?
 }
 
 /// The settings.
@@ -227,4 +236,32 @@ extension RequestSettings {
   /// Whether the process belongs to a fleet, which purges together. Only a fleet that also collapses requests has leases.
   var hasFleet: Bool { environment.fleetMember != nil }
   var validatorID: ComponentID? { environment.identities.validator }
+}
+
+/// The observer of one load.
+///
+/// Every piece of work of a load retains the load's ``ResolvedRequest``, and with it this object. It is therefore released when
+/// all work has ended. This includes work after the result: a commit to a slow store, a revalidation, or a body that an HTTP
+/// caller reads.
+final class LoadObservation: Sendable {
+  let observer: any LoadObserver
+  private let id: LoadID
+  private let isStarted = Atomic(false)
+
+  init(_ observer: any LoadObserver, of id: LoadID) {
+    self.observer = observer
+    self.id = id
+  }
+
+  deinit { if isStarted.load(ordering: .acquiring) { observer.observe(.workEnded, of: id) } }
+
+  func observe(_ event: CacheEvent) {
+    if case .started = event { isStarted.store(true, ordering: .releasing) }
+    observer.observe(event, of: id)
+  }
+
+  /// Returns a number that the events of one transfer share.
+  static func makeTransferNumber() -> Int { lastTransfer.wrappingAdd(1, ordering: .relaxed).newValue }
+
+  private static let lastTransfer = Atomic(0)
 }

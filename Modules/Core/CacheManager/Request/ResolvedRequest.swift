@@ -1,6 +1,5 @@
 internal import CacheCore
 internal import HTTPTypes
-internal import Synchronization
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -199,6 +198,10 @@ struct RequestSettings: Sendable {
   var partition: String?
   /// The resource under which the response is stored, unless a redirect leads to another one.
   private(set) var resource: String
+  /// The name by which the caller cancels the load, or `nil` if it is the ``resource``. An interceptor can change the resource.
+  private(set) var statedName: String?
+  /// The name by which the caller cancels the load: see ``name(of:key:_:_:)``.
+  var name: String { statedName ?? resource }
   var reads: CacheLayers
   var writes: CacheLayers
   var expiration: Expiration?
@@ -241,6 +244,9 @@ struct RequestSettings: Sendable {
     }
     let source = try RequestTarget(request.url, request, headerFields: request.headerFields, environment)
     self.init(source, body: request.body, request.options, environment, id: id)
+    if request.options.key == nil, environment.interceptsLookups || environment.cacheKey != nil && !request.headerFields.isEmpty {
+      statedName = Self.name(of: request.url, key: nil, partition, environment.cacheKey)
+    }
     if !request.options.alternatives.isEmpty { settle(request.options.alternatives, request) }
     isPlain = request.isPlain && environment.plain?.allowsJoining == true && resource == source.uri
   }
@@ -284,6 +290,13 @@ struct RequestSettings: Sendable {
       return ResourceID.make(uri: "", key: key, partition: partition)
     }
     return ResourceID.make(uri: ResourceID.uri(of: head) ?? url?.absoluteString ?? "", partition: partition)
+  }
+
+  /// Returns the name of the loads of a URL, as their callers have passed it: without fields, and before the interceptor. Returns
+  /// `nil` if no request can be made for the URL.
+  static func name(of url: URL, key: String?, _ partition: String?, _ cacheKey: CacheKeyFunction?) -> String? {
+    guard let head = try? HTTPRequest(resource: url) else { return nil }
+    return resource(of: head, at: url, key: key, partition, cacheKey)
   }
 
   /// Returns the resource of a request whose load sets no key for it.
@@ -334,6 +347,8 @@ struct RequestSettings: Sendable {
     try interceptor?.willLookUp(&head)
     try head.convertHost()
     resource = Self.resource(of: head, at: url, key: key, partition, environment.cacheKey)
+    // The function is called once. With it, the name of a background revalidation is that of the changed request.
+    if key == nil, environment.cacheKey == nil { statedName = Self.name(of: url, key: nil, partition, nil) }
   }
 
   private mutating func settleLayers() {
@@ -417,34 +432,4 @@ extension ResourceManager.Configuration {
     // With an empty key, unrelated resources would be one.
     return cacheKey(get).flatMap { $0.isEmpty ? nil : $0 }
   }
-}
-
-/// The observer of one load.
-///
-/// Every piece of work of a load retains the load's ``ResolvedRequest``, and with it this object. It is therefore released when
-/// all work has ended. This includes work after the result: a commit to a slow store, a revalidation, or a body that an HTTP
-/// caller reads.
-final class LoadObservation: Sendable {
-  let observer: any LoadObserver
-  private let id: LoadID
-  private let isStarted = Atomic(false)
-
-  init(_ observer: any LoadObserver, of id: LoadID) {
-    self.observer = observer
-    self.id = id
-  }
-
-  deinit { if isStarted.load(ordering: .acquiring) { observer.observe(.workEnded, of: id) } }
-
-  func observe(_ event: CacheEvent) {
-    if case .started = event { isStarted.store(true, ordering: .releasing) }
-    // A lookup that shares work is no load.
-    if case .joined = event, !isStarted.load(ordering: .acquiring) { return }
-    observer.observe(event, of: id)
-  }
-
-  /// Returns a number that the events of one transfer share.
-  static func makeTransferNumber() -> Int { lastTransfer.wrappingAdd(1, ordering: .relaxed).newValue }
-
-  private static let lastTransfer = Atomic(0)
 }

@@ -174,28 +174,3 @@ final class InvalidationLog: Sendable {
     return outcome
   }
 }
-
-/// The latest cancellations of loads. A load that began before one of them has a smaller number, and does not join a flight any
-/// more.
-struct CancellationLog {
-  /// The latest cancellation of each resource. Keys are compared byte by byte.
-  private var latest: [CacheKey: UInt64] = [:]
-  private var ofAll: UInt64 = 0
-
-  /// The number of resources to remember. Beyond it, a load that has still not joined a flight may miss its cancellation.
-  private static let most = 1_024
-
-  /// Adds the cancellation of the loads of a resource, or of all loads.
-  mutating func add(_ number: UInt64, _ resource: CacheKey?) {
-    guard let resource else { return (ofAll, latest) = (number, [:]) }
-    if latest.count >= Self.most {
-      let oldest = latest.values.sorted()[Self.most / 2]
-      latest = latest.filter { $0.value > oldest }
-    }
-    latest[resource] = number
-  }
-
-  func includes(_ number: UInt64, _ resource: String) -> Bool {
-    number < max(ofAll, latest[CacheKey(resource: resource)] ?? 0)
-  }
-}

@@ -90,7 +90,8 @@ struct TieredCache: Sendable {
 
   /// The key of a revalidation of this resource in these stores.
   var revalidationKey: FlightKey {
-    .revalidation(CacheKey(resource: resource), stores: [request.memory?.id, request.store?.id])
+    .revalidation(
+      CacheKey(resource: resource), stores: [request.memory?.id, request.store?.id], limits: request.environment.storeLimits)
   }
 
   // MARK: Looking up

@@ -118,14 +118,14 @@ public final class ImagePrefetcher {
     let near = (row - distance..<row + distance + 1).clamped(to: 0..<max(0, count))
     let far = window.filter { !near.contains($0.key) }
     for row in far.keys { window[row] = nil }
-    let kept = window.values.map(identity)
-    cancel(far.values.filter { !kept.contains(identity($0)) })
+    let kept = Set(window.values.map(PrefetchIdentity.init))
+    cancel(far.values.filter { !kept.contains(PrefetchIdentity($0)) })
 
     let next = isForward ? Array(near.filter { $0 > row }) : near.filter { $0 < row }.reversed()
     var requests: [ResourceRequest] = []
     for row in next {
       guard let request = request(row) else { continue }
-      if let former = window[row], identity(former) == identity(request) { continue }
+      if let former = window[row], PrefetchIdentity(former) == PrefetchIdentity(request) { continue }
       window[row] = request
       requests.append(request)
     }
@@ -133,6 +133,4 @@ public final class ImagePrefetcher {
   }
 
   private func request(_ url: URL) -> ResourceRequest { ResourceRequest(url, options: options) }
-
-  private func identity(_ request: ResourceRequest) -> RequestIdentity { RequestIdentity(request, key: request.options.key) }
 }
