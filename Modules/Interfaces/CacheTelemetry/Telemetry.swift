@@ -43,7 +43,7 @@ public final class Telemetry: LoadObserver {
     recorder?.receive(event, of: load)
   }
 
-  /// Passes the begin of a view's wait to the outlets. The view calls this method.
+  /// Passes the start of a view's wait to the outlets. The view calls this method.
   public func viewWaits(_ wait: LoadID, for url: LoadURL) {
     for receive in waitReceivers { receive(wait, url, nil) }
   }
@@ -70,7 +70,7 @@ public final class Telemetry: LoadObserver {
 
     /// A closure that receives each event immediately, or `nil` if the outlet needs only records.
     var event: (@Sendable (CacheEvent, LoadID) -> Void)?
-    /// A receiver of the begin of a view's wait, without a result, and of its end.
+    /// A receiver of the start of a view's wait, without a result, and of its end.
     typealias Waits = @Sendable (_ wait: LoadID, _ url: LoadURL, _ result: Result<ResourceSource, CacheError>?) -> Void
 
     /// A closure that receives the waits of views immediately, or `nil` if the outlet does not need them.

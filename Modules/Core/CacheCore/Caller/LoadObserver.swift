@@ -65,10 +65,11 @@ public protocol LoadObserver: Component {
   ///   - load: The load that it belongs to.
   func observe(_ event: CacheEvent, of load: LoadID)
 
-  /// Receives the begin of a view's wait for its image. Called on the main thread. Does nothing by default.
+  /// Receives the start of a view's wait for its image. Called on the main thread. Does nothing by default.
   ///
   /// The views of CacheUI and `ImageModel` call it for a view that appears without its image, or is given another request. A view
-  /// whose image is in memory does not wait, and neither does one that shows the image of the same resource in another size.
+  /// that shows its image from memory at once does not wait, and neither does one that shows it in another size. A view without a
+  /// size waits until its layout.
   ///
   /// - Parameters:
   ///   - wait: The identifier of the wait. No load has it.

@@ -46,7 +46,7 @@ package final class IntervalTable<Interval: Sendable>: Sendable {
     }
   }
 
-  /// Receives the begin of a view's wait, without a result, or its end.
+  /// Receives the start of a view's wait, without a result, or its end.
   package func receive(_ wait: LoadID, _ url: LoadURL, _ result: Result<ResourceSource, CacheError>?) {
     let key = Key(kind: .view, load: wait)
     switch result {

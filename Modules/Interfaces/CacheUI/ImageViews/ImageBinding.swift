@@ -167,7 +167,8 @@ public final class ImageBinding {
   ///
   /// - Parameters:
   ///   - size: The size of the view in pixels, or `nil` before its layout.
-  ///   - animates: Whether animations play by themselves, and a crossfade is shown. Not with reduced motion.
+  ///   - animates: Whether animations play by themselves, and a crossfade is shown. It is `false` with reduced
+  ///     motion.
   package func load(
     _ request: ResourceRequest?, as transform: ViewTransform, size: PixelSize?, scale: Double, settings: ImageModel.Settings,
     animates: Bool, crossfade: Duration?, completion: Completion?

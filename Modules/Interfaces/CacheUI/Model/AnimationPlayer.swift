@@ -4,17 +4,15 @@ public import Observation
 /// The controls of the animated image that an ``ImageModel`` shows.
 ///
 /// ```swift
-/// let model = ImageModel()
-/// model.load(url)
-/// let player = model.player
+/// let player = model.player  // of a model that shows an animated image
 /// if player.isPlaying { player.pause() } else { player.play() }
 /// player.seek(to: player.frameCount / 2)
 /// player.speed = 0.5
 /// player.repetition = .times(3)
 /// ```
 ///
-/// Without an image, and for a still image, the controls have no effect. The frames are shown while
-/// ``ImageModel/animate()`` runs, which the views do while they are visible. A control that is used at another time takes
+/// ``play()``, ``pause()``, ``stop()`` and ``seek(to:)`` have no effect before an animated image is shown. The frames are shown
+/// while ``ImageModel/animate()`` runs, which the views do while they are visible. A control that is used at another time takes
 /// effect when the view appears again.
 ///
 /// Another image begins at its first frame, and plays if ``ImageModel/Settings/autoplays`` is set. The same image in another

@@ -50,7 +50,7 @@ public final class RecordingObserver: LoadObserver {
   /// The waits of views for their images, in the order in which they began.
   public var waits: [Wait] { state.withLock { $0.waits } }
 
-  /// Records the begin of a view's wait.
+  /// Records the start of a view's wait.
   public func viewWaits(_ wait: LoadID, for url: LoadURL) { state.withLock { $0.waits.append(Wait(id: wait, url: url)) } }
 
   /// Records the end of a view's wait.
