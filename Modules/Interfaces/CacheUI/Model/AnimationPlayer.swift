@@ -4,7 +4,10 @@ public import Observation
 /// The controls of the animated image that an ``ImageModel`` shows.
 ///
 /// ```swift
-/// let player = model.player  // of a model that shows an animated image
+/// let model = ImageModel()
+/// model.load(url)
+/// // when the model shows an animated image:
+/// let player = model.player
 /// if player.isPlaying { player.pause() } else { player.play() }
 /// player.seek(to: player.frameCount / 2)
 /// player.speed = 0.5

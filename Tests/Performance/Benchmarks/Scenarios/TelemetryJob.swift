@@ -81,7 +81,9 @@ extension TelemetryJob {
     if isCold { (request.options.memory, request.options.policy) = (.disabled, .standard) }
     let pixel = ResourceTransform<DisplayImage>(id: "pixel", cost: { _ in 4 }) { body, _ throws(CacheError) in
       _ = try await body.collect()
-      guard let pixels = PixelBuffer(size: PixelSize(1, 1), fill: { _ in }) else { throw CacheError(.decodingFailed) }
+      guard let pixels = PixelBuffer(size: PixelSize(1, 1), fill: { _ in }) else {
+        throw CacheError(.decodingFailed, reason: "not enough memory for a pixel")
+      }
       return try DisplayImage(DecodedImage(pixels))
     }
     _ = try await manager.load(request, as: pixel)
