@@ -66,7 +66,7 @@ struct RoundTripTests {
       while done < read.count {
         let start = (offset + done) % chunk.count
         let step = min(read.count - done, chunk.count - start)
-        let isEqual = read[done..<done + step].elementsEqual(chunk[start..<start + step])
+        let isEqual = read[done..<done + step] == chunk[start..<start + step]
         try #require(isEqual, "at \(offset + done)")
         done += step
       }

@@ -155,6 +155,7 @@ public struct Text: View {
 
 public struct Color: View, _SystemView, Hashable, Sendable {
   public static let gray = Color()
+  public static let clear = Color()
   public func opacity(_ opacity: Double) -> Color { self }
   public nonisolated var body: Never { fatalError() }
   public var _nodes: [_Node] { [_Node()] }
