@@ -24,8 +24,18 @@ open class CATransition: CAAnimation {
   }
 }
 
+public struct CALayerContentsGravity: Hashable, RawRepresentable, Sendable {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+  public static let resizeAspectFill = CALayerContentsGravity(rawValue: "resizeAspectFill")
+}
+
 open class CALayer: NSObject {
   open var contents: Any? {
+    get { fatalError() }
+    set { fatalError() }
+  }
+  open var contentsGravity: CALayerContentsGravity {
     get { fatalError() }
     set { fatalError() }
   }

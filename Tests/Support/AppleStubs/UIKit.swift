@@ -93,6 +93,10 @@ open class UIView: UIResponder {
     get { fatalError() }
     set { fatalError() }
   }
+  open var clipsToBounds: Bool {
+    get { fatalError() }
+    set { fatalError() }
+  }
   open var isUserInteractionEnabled: Bool {
     get { fatalError() }
     set { fatalError() }
