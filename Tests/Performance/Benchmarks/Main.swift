@@ -6,10 +6,13 @@ import Foundation
 /// `replay` prints the hit ratios of a recorded trace.
 @main
 struct Benchmarks {
-  /// Blocks the main thread. An asynchronous `main` would end that thread, and valgrind crashes when it ends.
+  /// Keeps the main thread, which runs the main actor's code. An asynchronous `main` would end that thread, and valgrind crashes
+  /// when it ends.
   static func main() {
     Task.detached { await run() }
-    while true { sleep(3_600) }
+    // A run loop without a timer returns at once.
+    RunLoop.main.add(Timer(timeInterval: 3_600, repeats: true) { _ in }, forMode: .default)
+    while true { RunLoop.main.run() }
   }
 
   private static func run() async {

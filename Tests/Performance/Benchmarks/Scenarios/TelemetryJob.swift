@@ -41,7 +41,9 @@ struct TelemetryJob: Job {
     guard let url = URL(string: "https://images.example.com/photographs/2026/11/22/1000000.w") else {
       throw BenchmarkFailure("invalid URL")
     }
-    network.respond(to: url, with: .ok(Data(count: 20 << 10), etag: "\"65a-1f2e3d4c\"", cacheControl: "public, max-age=86400"))
+    network.serve(url) { _ in
+      .ok(Data(count: 20 << 10), etag: "\"65a-1f2e3d4c\"", cacheControl: "public, max-age=86400")
+    }
     var configuration = ResourceManager.Configuration()
     configuration.downloader = network
     configuration.memory = MemoryCache()
