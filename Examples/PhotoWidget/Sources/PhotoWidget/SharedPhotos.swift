@@ -67,7 +67,7 @@ struct SharedPhotos: Sendable {
 
   // MARK: The widget
 
-  /// Returns the stored list, and nothing if there is none.
+  /// Returns the stored list, or an empty one if none is stored.
   func storedPhotos() async -> [Photo] { await stored(url, as: Self.list) ?? [] }
 
   /// Returns a stored image, or `nil` if the app has not stored it or the folder has lost it.

@@ -284,7 +284,7 @@ extension ResourceRequest {
 
 /// Lookups of values that are stored. They send no requests.
 extension LoadCoordinator {
-  /// Returns the stored value of a request whose policy is `cacheOnly`, or `nil` if there is none.
+  /// Returns the stored value of a request whose policy is `cacheOnly`, or `nil` if no value is stored.
   ///
   /// A fresh value in memory is reported as a hit, and every other value as a load. A miss has no events, so nothing is reported
   /// until a lookup has found a response.

@@ -31,7 +31,7 @@ public final class ImageBinding {
     /// The image, or the current frame of an animation.
     case image(DisplayImage)
 
-    /// Returns the system's image for the content. If there is none, the placeholder takes its place.
+    /// Returns the system's image for the content, or the placeholder if the system cannot make one.
     ///
     /// - Parameters:
     ///   - make: A function that makes the system's image, such as `\.uiImage` or `\.nsImage`.
