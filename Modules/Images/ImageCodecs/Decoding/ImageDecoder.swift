@@ -16,7 +16,7 @@ public import Foundation
 /// JPEG, WebP and SVG codecs can decode directly to a smaller size, without the pixels of the full size. The data that
 /// they still store in full size counts in ``workingMemory(for:_:)``: the coefficients of a progressive JPEG, a
 /// lossless WebP, and the images in an SVG.
-public struct ImageDecoder: ResourceDecoder {
+public struct ImageDecoder: ResourceDecoder, Codable {
   /// The size rule; `nil` keeps the size of the file.
   public var size: ImageSizing?
   /// The number of pixels per point.

@@ -150,6 +150,15 @@ extension ImageEncoder {
   /// missing.
   package static func isWritten(_ format: ImageFormat) -> Bool { (try? ImageInspector.engine())?.canEncode(format) ?? true }
 
+  /// Loads the codecs of the formats that the engine writes, so that the first image does not wait for them.
+  package static func warmUp() {
+    guard let pixels = PixelBuffer(size: PixelSize(16, 16), channels: .rgb, fill: { _ in }) else { return }
+    for format in [ImageFormat.jpeg, .png, .webp, .avif] {
+      guard let file = try? ImageEncoder(format).encode(DecodedImage(pixels)) else { continue }
+      _ = try? ImageDecoder(size: .fit(8, 8)).decode(file)
+    }
+  }
+
   /// The name and version of the platform's codecs. Other versions may make other bytes of the same image.
   package static var codecVersion: String {
     #if VIPS && os(Linux)

@@ -11,7 +11,7 @@ public import Foundation
 /// let format = ImageFormat(of: bytes)
 /// print(format?.name ?? "not an image", format?.mediaType ?? "")
 /// ```
-public struct ImageFormat: Hashable, Sendable {
+public struct ImageFormat: Hashable, Codable, Sendable {
   /// The common name, such as `JPEG`.
   public let name: String
   /// The media type (RFC 6838), such as `image/jpeg`.

@@ -7,8 +7,8 @@
 /// print(ImageSizing.fit(400, 400).size(of: photo))  // 400 × 300
 /// print(ImageSizing.fill(400, 400).size(of: photo))  // 533 × 400
 /// ```
-public struct ImageSizing: Hashable, Sendable {
-  enum Rule: Hashable, Sendable {
+public struct ImageSizing: Hashable, Codable, Sendable {
+  enum Rule: Hashable, Codable, Sendable {
     case fit(PixelSize)
     case fill(PixelSize)
     case exact(PixelSize)
@@ -105,7 +105,7 @@ extension PixelSize {
 }
 
 /// The position of the part of an image that a crop preserves.
-public struct ImageAnchor: Hashable, Sendable {
+public struct ImageAnchor: Hashable, Codable, Sendable {
   /// The horizontal position, from 0 (left) to 1 (right).
   public let x: Double
   /// The vertical position, from 0 (top) to 1 (bottom).

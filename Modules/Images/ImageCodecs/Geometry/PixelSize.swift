@@ -1,5 +1,5 @@
 /// A width and a height in pixels.
-public struct PixelSize: Hashable, Sendable {
+public struct PixelSize: Hashable, Codable, Sendable {
   /// The number of pixels from left to right.
   public var width: Int
   /// The number of pixels from top to bottom.
@@ -103,7 +103,7 @@ extension Int {
 }
 
 /// A rectangle in an image, in pixels from its upper left corner.
-public struct PixelRect: Hashable, Sendable {
+public struct PixelRect: Hashable, Codable, Sendable {
   /// The first column.
   public var x: Int
   /// The first row.

@@ -53,6 +53,11 @@ public struct DecodedImage: Sendable {
     self.init(buffer: pixels, header: header, scale: scale, url: url, original: nil, isPartial: false, frames: nil)
   }
 
+  /// Creates a still image from pixels that another process has decoded.
+  package init(_ pixels: PixelBuffer, header: ImageHeader, scale: Double, url: URL?, original: Data?, isPartial: Bool) {
+    self.init(buffer: pixels, header: header, scale: scale, url: url, original: original, isPartial: isPartial, frames: nil)
+  }
+
   /// The format of the file.
   public var format: ImageFormat { header.format }
   /// The width in points.

@@ -12,7 +12,7 @@ public import Foundation
 /// let header = try ImageHeader(of: bytes)
 /// print(header.format, header.size, header.frameCount)  // JPEG 1800 × 1200 1
 /// ```
-public struct ImageHeader: Hashable, Sendable {
+public struct ImageHeader: Hashable, Codable, Sendable {
   /// The format, detected from the first bytes.
   public var format: ImageFormat
   /// The size of one frame as displayed, with the orientation applied.
@@ -89,7 +89,7 @@ public struct ImageHeader: Hashable, Sendable {
 /// The orientation of an image's stored pixels: the eight values of EXIF's `Orientation` (CIPA DC-008 §4.6.4).
 ///
 /// Decoded images are already upright. Their header contains the original orientation.
-public enum ImageOrientation: Int, Sendable, CaseIterable {
+public enum ImageOrientation: Int, Codable, Sendable, CaseIterable {
   /// As stored.
   case up = 1
   /// Mirrored left to right.

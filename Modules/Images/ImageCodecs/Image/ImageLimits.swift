@@ -5,7 +5,7 @@ public import CacheCore
 /// An image that exceeds a limit is refused with `CacheError.Code.imageLimitExceeded`. The reason contains the value
 /// and the limit. With a negative limit, every image is refused with
 /// `CacheError.Code.invalidConfiguration`. A format that ``formats`` excludes is refused with `CacheError.Code.unsupported`.
-public struct ImageLimits: Hashable, Sendable {
+public struct ImageLimits: Hashable, Codable, Sendable {
   /// The size of the file in bytes.
   public var bytes = 64 << 20
   /// The pixels of one frame as stored: width times height. A decoded pixel has up to four bytes.

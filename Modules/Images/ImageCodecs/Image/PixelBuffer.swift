@@ -155,7 +155,7 @@ public struct PixelBuffer: Sendable {
 }
 
 /// One pixel: 8 bits a channel, sRGB, straight alpha.
-public struct RGBA: Hashable, Sendable {
+public struct RGBA: Hashable, Codable, Sendable {
   /// Red, 0 to 255.
   public var red: UInt8
   /// Green, 0 to 255.
