@@ -91,8 +91,8 @@ let defaultTraits: Set<Trait> =
 
 let libraries = [
   "CacheCore", "MemoryStore", "DiskStore", "SQLiteStore", "RedisStore", "StoreComposition", "CacheNetworking",
-  "AsyncHTTPNetworking", "CacheTransport", "HTTPServing", "ETagValidation", "ImageCodecs", "CacheManager", "ImageService",
-  "HummingbirdImages", "CacheTesting", "Etagere", "CacheUI", "CacheTelemetry", "CacheCombine", "LoopbackOrigin",
+  "AsyncHTTPNetworking", "CacheTransport", "HTTPServing", "ETagValidation", "ImageCodecs", "ImageWorkers", "CacheManager",
+  "ImageService", "HummingbirdImages", "CacheTesting", "Etagere", "CacheUI", "CacheTelemetry", "CacheCombine", "LoopbackOrigin",
 ]
 
 let package = Package(
@@ -147,6 +147,7 @@ let package = Package(
   ],
   targets: [
     .target(name: "CEtagereChecksum", path: "Modules/System/CEtagereChecksum"),
+    .target(name: "CEtagereConfinement", path: "Modules/System/CEtagereConfinement"),
     .systemLibrary(
       name: "CEtagereZlib", path: "Modules/System/CEtagereZlib", pkgConfig: zlibConfiguration,
       providers: [.apt(["zlib1g-dev"])]),
@@ -193,8 +194,9 @@ let package = Package(
         + products("ServiceLifecycle", of: "swift-service-lifecycle", trait: "Server")),
 
     module("Images", "ImageCodecs", "CacheCore", [vips]),
+    module("Images", "ImageWorkers", "CacheCore ImageCodecs CEtagereConfinement"),
     module(
-      "Images", "ImageService", "CacheCore CacheManager CacheTransport ETagValidation ImageCodecs HTTPTypes",
+      "Images", "ImageService", "CacheCore CacheManager CacheTransport ETagValidation ImageCodecs ImageWorkers HTTPTypes",
       products("Crypto", of: "swift-crypto", trait: "Service")),
     module("Images", "HummingbirdImages", "ImageService HTTPTypes", products("Hummingbird", of: "hummingbird", trait: "Service")),
 
@@ -233,6 +235,7 @@ let package = Package(
     // Tests/Support/Browser is a package, too, for the tests of an example.
     support("Support/Browser/Sources/Browser", "Browser", "AsyncHTTPNetworking CacheCore HTTPTypes"),
     support("Support/KingfisherNames", "KingfisherNames"),
+    program("Tests/Support/TrialWorker", "TrialWorker", "CacheCore ImageWorkers"),
     support("Support/LocalRedis", "LocalRedis", "CacheCore CacheTesting LoopbackOrigin"),
 
     tests("Core", "CacheCoreTests", "CacheCore HTTPTypes"),
@@ -264,8 +267,10 @@ let package = Package(
       "Networking", "HTTPServingTests", "HTTPServing CacheCore CacheTesting HTTPTypes",
       products("NIOCore NIOPosix NIOEmbedded NIOHTTP1", of: "swift-nio", trait: "Server")),
     tests("Images", "ImageCodecsTests", "ImageCodecs CacheTesting HTTPTypes"),
+    tests("Images", "ImageWorkersTests", "ImageWorkers ImageCodecs TrialWorker CacheTesting HTTPTypes"),
     tests(
-      "Images", "ImageServiceTests", "ImageService HummingbirdImages MemoryStore DiskStore CacheTesting HTTPTypes",
+      "Images", "ImageServiceTests",
+      "ImageService ImageWorkers TrialWorker HummingbirdImages MemoryStore DiskStore CacheTesting HTTPTypes",
       products("Hummingbird HummingbirdTesting", of: "hummingbird", trait: "Service")),
     tests("Interfaces", "CacheUITests", "CacheUI CacheCore CacheTesting HTTPTypes"),
     tests(

@@ -1,0 +1,279 @@
+public import CacheCore
+
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+#if os(Linux)
+internal import CEtagereConfinement
+internal import Dispatch
+
+/// A pool of worker processes that run image codecs, so that no image can end, stop or fill the process that serves it.
+///
+/// Each worker is a process of the same program. It runs one job at a time and has limits that the system enforces: see
+/// <doc:/ImageService/CodecWorkers>. A worker that exceeds one is ended and replaced. Only its job fails, with
+/// `CacheError.Code.codecCrashed`, `.codecTimedOut` or `.codecOutOfMemory`.
+///
+/// ```swift
+/// @main struct Server {
+///   static func main() async throws {
+///     ImageService.runIfWorker()  // does not return in a worker
+///     let service = try ImageService(
+///       .init {
+///         $0.workers = try CodecWorkers()
+///         …
+///       })
+///   }
+/// }
+/// ```
+public final class CodecWorkers: Sendable {
+  private struct State {
+    var idle: [WorkerProcess] = []
+    var counters = Counters()
+    var isClosed = false
+  }
+
+  private let configuration: Configuration
+  /// The number of further jobs that may run.
+  private let slots: DispatchSemaphore
+  private let state = Lock(State())
+  /// The confinement that the kernel has put in place.
+  public let confinement: Confinement
+
+  /// Starts the workers, and waits until the first one is ready.
+  ///
+  /// - Throws: `CacheError.Code.invalidConfiguration` if a setting is out of range, if this process is a worker itself, or if the
+  ///   program does not run as a worker: its `main` must begin with `ImageService.runIfWorker()`.
+  public init(_ configuration: Configuration = Configuration()) throws(CacheError) {
+    try configuration.check()
+    // A program that does not begin with `runIfWorker` would start itself again and again.
+    guard !WorkerProgram.isWorker else { throw Self.notAWorker("the program has started workers in a worker") }
+    self.configuration = configuration
+    slots = DispatchSemaphore(value: configuration.count)
+    var first = try WorkerProcess.start(configuration)
+    do throws(WorkerFailure) {
+      confinement = try first.awaitReady(until: .now + configuration.startTimeout)
+    } catch {
+      throw Self.notAWorker(error.reason(first.end()))
+    }
+    state.withLock {
+      $0.counters.starts = 1
+      $0.idle = [first]
+    }
+    for _ in 1..<configuration.count { replace() }
+  }
+
+  private static func notAWorker(_ reason: String) -> CacheError {
+    CacheError(
+      .invalidConfiguration,
+      reason: "a worker process does not start: 'main' must begin with 'ImageService.runIfWorker()' (\(reason))")
+  }
+
+  deinit { close() }
+
+  /// Ends all workers. Running and later jobs fail with `CacheError.Code.closed`.
+  public func close() {
+    let idle = state.withLock { state in
+      state.isClosed = true
+      defer { state.idle = [] }
+      return state.idle
+    }
+    for var worker in idle { _ = worker.end() }
+  }
+
+  /// The numbers of workers and of jobs since the pool was created.
+  public var counters: Counters { state.withLock { $0.counters } }
+
+  /// The maximum number of jobs at the same time.
+  public var count: Int { configuration.count }
+
+  // MARK: Jobs
+
+  /// Runs a job in a worker, and blocks the thread until it ends. If the task is cancelled, the worker is ended soon after.
+  ///
+  /// - Parameters:
+  ///   - source: The bytes for the job.
+  ///   - deadline: The time at which the job is ended.
+  /// - Throws: The error of the job, `CacheError.Code.codecCrashed`, `.codecTimedOut`, `.codecOutOfMemory`, `.timedOut` if no
+  ///   worker was free until the deadline, `.cancelled` and `.closed`.
+  package func run<Job: WorkerJob>(
+    _ job: Job, on source: Data, until deadline: SuspendingClock.Instant
+  ) throws(CacheError) -> (result: Job.Result, data: Data) {
+    try takeSlot(until: deadline)
+    defer { slots.signal() }
+    var worker = try takeWorker()
+    let reply: WorkerProcess.Reply<Job>
+    do throws(WorkerFailure) {
+      reply = try worker.run(job, on: source, until: deadline)
+    } catch {
+      let death = worker.end()
+      let failure = state.withLock { state -> CacheError in
+        if state.isClosed { return CacheError(.closed, reason: "the codec workers are closed") }
+        let failure = error.error(death, configuration)
+        state.counters.count(failure.code)
+        return failure
+      }
+      replace()
+      throw failure
+    }
+    let isSpent = worker.jobs >= configuration.jobsPerWorker || reply.residentBytes > configuration.residentLimit
+    if isSpent { state.withLock { $0.counters.recycled += 1 } }
+    if isSpent || !keep(worker) {
+      _ = worker.end()
+      replace()
+    }
+    return try reply.content()
+  }
+
+  private func takeSlot(until deadline: SuspendingClock.Instant) throws(CacheError) {
+    while slots.wait(timeout: .now() + .milliseconds(20)) == .timedOut {
+      if Task.isCancelled { throw .cancelled }
+      if .now >= deadline { throw CacheError(.timedOut, reason: "no codec worker was free within the time limit") }
+    }
+  }
+
+  /// Returns a worker that runs. One that was ended while it was idle, for example by the system, is replaced.
+  private func takeWorker() throws(CacheError) -> WorkerProcess {
+    while true {
+      let (idle, isClosed) = state.withLock { ($0.idle.popLast(), $0.isClosed) }
+      guard !isClosed else { throw CacheError(.closed, reason: "the codec workers are closed") }
+      guard var worker = idle else {
+        let started = try WorkerProcess.start(configuration)
+        state.withLock { $0.counters.starts += 1 }
+        return started
+      }
+      if worker.isRunning { return worker }
+      _ = worker.end()
+    }
+  }
+
+  /// Returns a worker to the pool, unless the pool is closed.
+  private func keep(_ worker: WorkerProcess) -> Bool {
+    state.withLock { state in
+      guard !state.isClosed else { return false }
+      state.idle.append(worker)
+      return true
+    }
+  }
+
+  /// Starts a worker in advance, so that the next job does not wait for it. A failure is that of the next job.
+  private func replace() {
+    guard state.withLock({ !$0.isClosed }), var worker = try? WorkerProcess.start(configuration) else { return }
+    state.withLock { $0.counters.starts += 1 }
+    if !keep(worker) { _ = worker.end() }
+  }
+}
+#else
+/// A pool of worker processes that run image codecs. It needs Linux: apps run the system's codecs in their own process.
+public final class CodecWorkers: Sendable {
+  private let never: Never
+
+  /// - Throws: `CacheError.Code.unsupported`.
+  public init(_ configuration: Configuration = Configuration()) throws(CacheError) {
+    throw CacheError(.unsupported, reason: "codec workers need Linux")
+  }
+
+  public func close() {}
+  public var counters: Counters { switch never {} }
+  public var count: Int { switch never {} }
+  public var confinement: Confinement { switch never {} }
+
+  package func run<Job: WorkerJob>(
+    _ job: Job, on source: Data, until deadline: SuspendingClock.Instant
+  ) throws(CacheError) -> (Job.Result, Data) { switch never {} }
+}
+#endif
+
+extension CodecWorkers {
+  /// Whether the platform has worker processes.
+  package static var isSupported: Bool {
+    #if os(Linux)
+    true
+    #else
+    false
+    #endif
+  }
+
+  /// The settings of a pool.
+  public struct Configuration: Sendable {
+    /// The number of workers, at least 1. Each runs one job at a time.
+    public var count = HostResources.processors
+    /// The memory that a worker may use for its jobs, in bytes, at least 16 MiB. The system refuses more.
+    public var memoryLimit = HostResources.share(atMost: 1 << 30)
+    /// The number of jobs after which a worker is replaced, at least 1.
+    public var jobsPerWorker = 1_000
+    /// The resident memory in bytes beyond which a worker is replaced after a job. Codecs retain memory.
+    public var residentLimit = 192 << 20
+    /// The time in which a worker must be ready.
+    public var startTimeout: Duration = .seconds(20)
+    /// The path of the program, or `nil` for the one of this process.
+    public var program: String?
+
+    /// Creates the default settings, and applies `change`.
+    public init(_ change: (inout Configuration) -> Void = { _ in }) { change(&self) }
+
+    func check() throws(CacheError) {
+      try CacheError.require("count", count, in: 1...)
+      try CacheError.require("memoryLimit", memoryLimit, in: (16 << 20)...)
+      try CacheError.require("jobsPerWorker", jobsPerWorker, in: 1...)
+      try CacheError.require("residentLimit", residentLimit, in: 0...)
+      try CacheError.require("startTimeout", positive: startTimeout)
+    }
+  }
+
+  /// The numbers of workers and of jobs since a pool was created.
+  public struct Counters: Hashable, Sendable {
+    /// The workers that were started.
+    public var starts = 0
+    /// The workers that were replaced after their last job.
+    public var recycled = 0
+    /// The jobs whose worker crashed.
+    public var crashes = 0
+    /// The jobs that took too long.
+    public var timeouts = 0
+    /// The jobs that needed too much memory.
+    public var outOfMemory = 0
+
+    /// Creates counters.
+    public init(starts: Int = 0, recycled: Int = 0, crashes: Int = 0, timeouts: Int = 0, outOfMemory: Int = 0) {
+      (self.starts, self.recycled) = (starts, recycled)
+      (self.crashes, self.timeouts, self.outOfMemory) = (crashes, timeouts, outOfMemory)
+    }
+
+    mutating func count(_ code: CacheError.Code) {
+      switch code {
+      case .codecCrashed: crashes += 1
+      case .codecTimedOut: timeouts += 1
+      case .codecOutOfMemory: outOfMemory += 1
+      default: break
+      }
+    }
+  }
+
+  /// The parts of a worker's confinement that depend on the kernel. The other limits hold everywhere.
+  public struct Confinement: Hashable, Codable, Sendable {
+    /// The version of Landlock, which hides files and networks, or 0 on kernels without it. Linux 5.13 and later have it.
+    public var landlock: Int
+    /// Whether a filter refuses the system calls that no codec needs (seccomp).
+    public var filtersSystemCalls: Bool
+  }
+}
+
+extension CodecWorkers.Confinement: CustomStringConvertible {
+  /// The parts in words, such as `Landlock 7, a filter of system calls`.
+  public var description: String {
+    let files = landlock > 0 ? "Landlock \(landlock)" : "no Landlock, so files are readable"
+    return "\(files), \(filtersSystemCalls ? "a" : "no") filter of system calls"
+  }
+}
+
+extension CacheError.Code {
+  /// The codec of an image ended its process. Only images that a worker decodes can fail so; see ``CodecWorkers``.
+  public static let codecCrashed = Self(rawValue: "codecCrashed")
+  /// The codec of an image exceeded its time, and its process was ended.
+  public static let codecTimedOut = Self(rawValue: "codecTimedOut")
+  /// The codec of an image needed more memory than a worker may use.
+  public static let codecOutOfMemory = Self(rawValue: "codecOutOfMemory")
+}

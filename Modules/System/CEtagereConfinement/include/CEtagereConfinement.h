@@ -1,0 +1,53 @@
+#ifndef CETAGERE_CONFINEMENT_H
+#define CETAGERE_CONFINEMENT_H
+
+#if defined(__linux__)
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/// Starts a program with one end of a socket as its standard input and one end of a pipe as its standard error. The child has a
+/// process group of its own and no blocked or ignored signals.
+///
+/// Returns 0 and the ends of the parent, which do not block, or an error number.
+int etagere_worker_start(
+    const char *path, char *const arguments[], char *const environment[], pid_t *process, int *channel, int *messages);
+
+/// The parts of the confinement that the kernel has put in place.
+struct etagere_confinement {
+  /// The version of Landlock's interface, or 0 if files and networks are not restricted by it.
+  int landlock;
+  /// Whether the filter of system calls is installed.
+  bool has_filter;
+};
+
+/// Confines the calling process, which must have one thread. Nothing undoes it.
+///
+/// The process can read and execute what is below `readable`. It cannot write or create files, use networks, start processes,
+/// send signals to or read other processes, dump core, or gain privileges.
+///
+/// - Parameter readable: The readable folders and files, ended by NULL. Those that do not exist are left out.
+struct etagere_confinement etagere_worker_confine(const char *const readable[]);
+
+/// Closes all descriptors except the first three.
+void etagere_worker_close_descriptors(void);
+
+/// Limits the address space to what the process uses now and `bytes` more. If a signal ends the process when less than an eighth of
+/// them is left, it writes `out of memory` to standard error first. Returns 0 or an error number.
+int etagere_worker_limit_memory(uint64_t bytes);
+
+/// Limits the processor time to what the process has used and `seconds` more. The kernel ends the process beyond it.
+void etagere_worker_limit_time(uint64_t seconds);
+
+/// Starts a thread that ends the process when the other end of a socket is closed. Returns 0 or an error number.
+int etagere_worker_end_with(int channel);
+
+/// The resident memory of the process in bytes, or 0 if the system does not state it.
+uint64_t etagere_worker_resident_memory(void);
+
+/// Returns memory that is not in use to the system.
+void etagere_worker_release_memory(void);
+
+#endif
+#endif

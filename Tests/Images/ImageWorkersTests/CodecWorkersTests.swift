@@ -1,0 +1,227 @@
+#if os(Linux)
+import CacheCore
+import CacheTesting
+import Foundation
+import HTTPTypes
+import ImageCodecs
+import ImageWorkers
+import Testing
+import TrialWorker
+
+@Suite("Worker processes", .timeLimit(.minutes(20)))
+struct CodecWorkersTests {
+  private let workers: CodecWorkers
+
+  init() throws {
+    workers = try CodecWorkers(
+      .init {
+        $0.count = 1
+        $0.memoryLimit = 64 << 20
+        $0.program = try? TrialProgram.path()
+      })
+  }
+
+  @discardableResult
+  private func run(
+    _ action: TrialJob.Action, path: String = "", on source: Data = Data(), within time: Duration = .seconds(60)
+  ) throws(CacheError) -> (result: String, data: Data) {
+    try workers.run(TrialJob(action, path: path), on: source, until: .now + time)
+  }
+
+  @Test("a worker returns the bytes and the errors of its jobs", arguments: [0, 1, 65_536, 5_000_001])
+  func results(_ count: Int) throws {
+    let source = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+    let (result, data) = try run(.echo, on: source)
+    #expect(result == "echo" && data == source)
+    let error = #expect(throws: CacheError.self) { try run(.fail, on: source) }
+    #expect(error?.code == .decodingFailed && error?.reason == "PNG: the file is truncated")
+    #expect(try run(.echo, on: source).data == source)
+    #expect(workers.counters == CodecWorkers.Counters(starts: 1))
+  }
+
+  @Test(
+    "a job that ends its worker fails with the reason, and the next job has another worker",
+    arguments: [
+      (TrialJob.Action.abort, CacheError.Code.codecCrashed, "SIGABRT"), (.exit, .codecCrashed, "ended"),
+      (.babble, .codecCrashed, "message"), (.announce, .codecCrashed, "too long"),
+      (.allocate, .codecOutOfMemory, "67108864 bytes"), (.failToAllocate, .codecOutOfMemory, "memory"),
+    ])
+  func ends(_ action: TrialJob.Action, _ code: CacheError.Code, _ reason: String) throws {
+    let first = try run(.identify).result
+    let error = try #require(throws: CacheError.self) { try run(action, on: Data(repeating: 1, count: 100_000)) }
+    #expect(error.code == code && error.reason.contains(reason), "\(error)")
+    #expect(try run(.identify).result != first)
+    let counters = workers.counters
+    #expect(counters.starts == 2)
+    #expect(counters.crashes == (code == .codecCrashed ? 1 : 0) && counters.outOfMemory == (code == .codecOutOfMemory ? 1 : 0))
+  }
+
+  @Test("a job that takes too long is ended at its deadline", arguments: [TrialJob.Action.loop, .sleep])
+  func deadline(_ action: TrialJob.Action) throws {
+    let error = try #require(throws: CacheError.self) { try run(action, within: .milliseconds(500)) }
+    // A slow machine may need the time for the start of the worker.
+    #expect([.codecTimedOut, .timedOut].contains(error.code))
+    #expect(try run(.echo).result == "echo")
+  }
+
+  @Test("the system ends a worker that uses more processor time than its job may")
+  func processorTime() throws {
+    var job = TrialJob(.loop)
+    job.timeLimit = .zero
+    let error = try #require(throws: CacheError.self) { try workers.run(job, on: Data(), until: .now + .seconds(120)) }
+    #expect(error.code == .codecTimedOut && error.reason.contains("processor time"))
+  }
+
+  @Test("a cancelled job ends its worker")
+  func cancellation() async throws {
+    try run(.echo)
+    let begun = Gate()
+    let task = Task.detached { [workers] in
+      begun.letThrough()
+      return Result { () throws(CacheError) in try workers.run(TrialJob(.sleep), on: Data(), until: .now + .seconds(300)).result }
+    }
+    await begun.pass()
+    task.cancel()
+    let result = await task.value
+    #expect(throws: CacheError.self) { try result.get() }
+    #expect(try run(.echo).result == "echo")
+  }
+
+  @Test("a worker that writes many messages does not stop, and its bytes are right")
+  func messages() throws {
+    let source = Data(repeating: 3, count: 300_000)
+    #expect(try run(.complain, on: source).data == source)
+  }
+
+  @Test("a worker that the system ended while it was idle is replaced")
+  func idleDeath() async throws {
+    let id = try #require(Int32(try run(.identify).result))
+    kill(id, SIGKILL)
+    // The process has ended when its parent can see that, and its other thread too.
+    try await Polling.until {
+      let status = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8)
+      let threads = try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(id)/task")
+      return status?.contains(") Z") ?? true && threads?.count ?? 1 == 1
+    }
+    #expect(try run(.identify).result != "\(id)")
+    #expect(workers.counters.crashes == 0)
+  }
+
+  @Test("a closed pool ends its workers and refuses jobs")
+  func closing() throws {
+    let id = try #require(Int32(try run(.identify).result))
+    workers.close()
+    #expect(kill(id, 0) == -1)
+    let error = #expect(throws: CacheError.self) { try run(.echo) }
+    #expect(error?.code == .closed)
+  }
+
+  @Test("a worker is replaced after its last job, or when it retains too much memory")
+  func recycling() throws {
+    let spent = try CodecWorkers(
+      .init {
+        ($0.count, $0.jobsPerWorker, $0.program) = (1, 2, try? TrialProgram.path())
+      })
+    let ids = try (0..<4).map { _ in try spent.run(TrialJob(.identify), on: Data(), until: .now + .seconds(60)).result }
+    #expect(ids[0] == ids[1] && ids[1] != ids[2] && ids[2] == ids[3])
+    #expect(spent.counters.recycled == 2 && spent.counters.starts == 3)
+    let large = try CodecWorkers(
+      .init {
+        ($0.count, $0.residentLimit, $0.program) = (1, 0, try? TrialProgram.path())
+      })
+    let others = try (0..<2).map { _ in try large.run(TrialJob(.identify), on: Data(), until: .now + .seconds(60)).result }
+    #expect(others[0] != others[1])
+  }
+
+  @Test("a program that does not run as a worker is a clear error, and so is one that does not exist")
+  func otherPrograms() {
+    for program in ["/bin/true", "/bin/cat", "/does/not/exist"] {
+      let error = #expect(throws: CacheError.self) {
+        try CodecWorkers(
+          .init {
+            ($0.count, $0.program, $0.startTimeout) = (1, program, .seconds(1))
+          })
+      }
+      #expect(error?.reason.contains("worker") == true, "\(program)")
+    }
+  }
+
+  @Test("settings out of range are refused")
+  func settings() {
+    let changes: [(inout CodecWorkers.Configuration) -> Void] = [
+      { $0.count = 0 }, { $0.memoryLimit = 1 }, { $0.jobsPerWorker = 0 }, { $0.residentLimit = -1 }, { $0.startTimeout = .zero },
+    ]
+    for change in changes {
+      let error = #expect(throws: CacheError.self) { try CodecWorkers(.init(change)) }
+      #expect(error?.code == .invalidConfiguration)
+    }
+  }
+
+  @Test(
+    "a worker cannot leave its border",
+    arguments: [
+      TrialJob.Action.readFile, .createFile, .overwriteFile, .removeFile, .connect, .startProgram, .signalParent, .readParent,
+      .raiseLimit,
+    ])
+  func border(_ action: TrialJob.Action) throws {
+    // Without the system's means, there is no border to test. The limit of memory needs none.
+    let confinement = workers.confinement
+    let needsLandlock = action == .readFile || action == .readParent
+    guard action == .raiseLimit || (needsLandlock ? confinement.landlock > 0 : confinement.filtersSystemCalls) else { return }
+    let path = FileManager.default.temporaryDirectory.appending(path: "etagere-border-\(UUID())").path
+    try Data("secret".utf8).write(to: URL(filePath: path))
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let result = try run(action, path: path).result
+    #expect(["Permission denied", "Operation not permitted"].contains(result), "\(action): \(result)")
+    #expect(try Data(contentsOf: URL(filePath: path)) == Data("secret".utf8))
+    #expect(!FileManager.default.fileExists(atPath: path + ".new"))
+  }
+}
+
+@Suite("Decoding in worker processes", .timeLimit(.minutes(20)))
+struct WorkerDecoderTests {
+  private let metadata: StoredMetadata = {
+    let now = Timestamp(seconds: 0)
+    return StoredMetadata(
+      request: HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/a"),
+      response: HTTPResponse(status: .ok), requestTime: now, responseTime: now, revision: .random(),
+      freshness: Freshness(generatedAt: now, freshUntil: now))
+  }()
+
+  @Test("a worker decodes the same image as the process")
+  func same() throws {
+    let workers = try CodecWorkers(
+      .init {
+        ($0.count, $0.program) = (1, try? TrialProgram.path())
+      })
+    let gray = try #require(PixelBuffer(size: PixelSize(30, 20), channels: .gray) { $0[7] = 200 })
+    let color = try #require(PixelBuffer(size: PixelSize(30, 20), channels: .rgba) { $0[7] = 200 })
+    for (pixels, size) in [(gray, ImageSizing?.none), (color, .fit(10, 10))] {
+      let file = try ImageEncoder.png.encode(DecodedImage(pixels))
+      let decoder = ImageDecoder {
+        ($0.size, $0.scale, $0.retainsOriginal) = (size, 2, true)
+      }
+      let (made, expected) = (
+        try WorkerDecoder(decoder, in: workers).decode(file, metadata), try decoder.decode(file, metadata)
+      )
+      #expect(made.header == expected.header && made.size == expected.size && made.scale == 2)
+      #expect(made.pixels.bytes == expected.pixels.bytes && made.original == file && made.url == expected.url)
+      let cut = file.dropLast(30)
+      let errors = [WorkerDecoder(decoder, in: workers) as any ResourceDecoder, decoder].map { decoder in
+        #expect(throws: CacheError.self) { try decoder.decode(cut, metadata) }?.reason
+      }
+      #expect(errors[0] == errors[1] && errors[0] != nil)
+    }
+  }
+}
+
+/// The program of the workers, which is in the same folder as the test bundle.
+enum TrialProgram {
+  static func path() throws -> String {
+    let folder = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
+    let path = folder.appending(path: "TrialWorker").path
+    try #require(FileManager.default.isExecutableFile(atPath: path), "no program at \(path)")
+    return path
+  }
+}
+#endif
