@@ -2,3 +2,4 @@
 @_exported public import CacheCore
 @_exported public import CacheManager
 @_exported public import ImageCodecs
+@_exported public import ImageWorkers

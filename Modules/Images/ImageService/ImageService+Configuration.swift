@@ -3,6 +3,7 @@ public import CacheCore
 public import CacheManager
 internal import CacheTransport
 public import ImageCodecs
+public import ImageWorkers
 
 extension ImageService {
   /// The keys, sources, presets and limits of a service, and the components of its cache.
@@ -35,8 +36,15 @@ extension ImageService {
     /// Results are stored in memory and in the durable store. Sources are stored in the durable store only, and files of a folder
     /// are not stored. The time that a request waits for an equal one is at least ``Limits/timeout``.
     ///
-    /// Without an executor, images are made in as many threads as there are cores, beside the cooperative pool.
+    /// Without an executor, images are made beside the cooperative pool, in as many threads as there are workers or cores.
     public var cache = ResourceManager.Configuration()
+
+    /// The processes in which images are decoded, processed and encoded, or `nil` for this process. Use them for images of
+    /// strangers: see <doc:/ImageService/CodecWorkers>.
+    public var workers: CodecWorkers?
+    /// Receives the error of each image whose codec crashed, or needed too much time or memory, with the URL of the source. Only
+    /// a service with ``workers`` calls it.
+    public var onCodecFailure: (@Sendable (CacheError) -> Void)?
 
     /// Creates a configuration without keys and sources.
     public init() {}
@@ -48,7 +56,7 @@ extension ImageService {
   }
 
   /// The limits of a service. With a number out of its range, no service is created.
-  public struct Limits: Hashable, Sendable {
+  public struct Limits: Hashable, Codable, Sendable {
     /// The largest side that a URL can request, in pixels, from 1 to 65,535. An enlarged image has no larger side.
     public var maximumSide = 4_096
     /// The largest source, in bytes, at least 1.
@@ -58,10 +66,14 @@ extension ImageService {
     /// The formats of sources that are decoded. Sources of other formats get 422. Add `ImageFormat.svg` only if all sources
     /// are trusted.
     public var sourceFormats = Set<ImageFormat>.fitForUntrustedFiles
-    /// The time for a result, greater than zero, including the waits for memory and for a processor. A codec that takes longer
-    /// ends later, because it cannot be stopped within one call. For an original, it is the time between two parts from the
-    /// origin.
+    /// The time for a result, greater than zero, including the waits for memory and for a processor. A codec that takes longer is
+    /// ended if it runs in a worker. In this process it cannot be stopped within one call, and ends later. For an original, it is
+    /// the time between two parts from the origin.
     public var timeout: Duration = .seconds(30)
+    /// The time for which an image is refused after its codec crashed or needed too much time or memory, greater than zero. A
+    /// crash or a lack of memory refuses the source in all sizes, and a lack of time only the result. Other bytes under the same
+    /// URL are tried at once.
+    public var refusalLifetime: Duration = .seconds(600)
     /// The number of results that are being made or waiting, at least 1. Further requests get 503 with `Retry-After`. Originals
     /// are not counted.
     public var resultsInProgress = 512
@@ -87,13 +99,14 @@ extension ImageService {
       try CacheError.require("sourceBytes", sourceBytes, in: 1...)
       try CacheError.require("sourcePixels", sourcePixels, in: 1...1_000_000_000)
       try CacheError.require("timeout", positive: timeout)
+      try CacheError.require("refusalLifetime", positive: refusalLifetime)
       try CacheError.require("resultsInProgress", resultsInProgress, in: 1...)
       if let clientRate { try RateLimit.check(perSecond: clientRate.perSecond, burst: clientRate.burst) }
     }
   }
 
   /// The rate of requests that a client may send.
-  public struct Rate: Hashable, Sendable {
+  public struct Rate: Hashable, Codable, Sendable {
     /// The number of requests per second, from 0.001 to 1,000,000,000.
     public var perSecond: Double
     /// The number of requests that may be sent at once after a pause, from 1 to 1,000,000,000.

@@ -5,6 +5,7 @@ internal import CacheTransport
 internal import ETagValidation
 public import HTTPTypes
 internal import ImageCodecs
+internal import ImageWorkers
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -46,6 +47,9 @@ public final class ImageService: Sendable {
   let limits: Limits
   private let allowsPartial: Bool
   private let slots: RenderSlots
+  private let workers: CodecWorkers?
+  private let refusals: RefusedImages
+  private let onCodecFailure: (@Sendable (CacheError) -> Void)?
   let streams = OriginalStreams()
   let folders: FolderSources
   private let rates: ClientRates?
@@ -83,7 +87,9 @@ public final class ImageService: Sendable {
     // The service sends no cookies to origins, and none of theirs to clients.
     cache.validator = cache.validator ?? ETagValidator(mode: .shared, ignoresCookies: true)
     // Codecs take seconds. On the cooperative pool, they would delay all requests, and also the timers of their limits.
-    cache.executor = cache.executor ?? ProcessingExecutor()
+    cache.executor = cache.executor ?? ProcessingExecutor(width: configuration.workers?.count)
+    // A thread waits for each worker that has a job.
+    if let count = configuration.workers?.count { cache.maximumConcurrentTransforms = count }
     manager = ResourceManager(cache)
     paths = SignedPaths(try Self.checked(configuration.keys))
     pathPrefix = prefix
@@ -91,6 +97,8 @@ public final class ImageService: Sendable {
     formats = configuration.formats.filter(ImageEncoder.isWritten)
     allowsPartial = configuration.allowsPartial
     slots = RenderSlots(limits.resultsInProgress)
+    (workers, onCodecFailure) = (configuration.workers, configuration.onCodecFailure)
+    refusals = RefusedImages(lifetime: limits.refusalLifetime, clock: cache.clock)
     rates = limits.clientRate.map(ClientRates.init)
     clock = cache.clock
   }
@@ -153,7 +161,8 @@ public final class ImageService: Sendable {
     let failure = NotedFailure()
     let renderer = ImageRenderer(
       manager: manager, folders: folders, operations: negotiated.operations, format: negotiated.format, name: name,
-      limits: limits, allowsPartial: allowsPartial, slots: slots, report: { [failure] in failure.note($0) })
+      limits: limits, allowsPartial: allowsPartial, slots: slots, workers: workers, refusals: refusals,
+      onCodecFailure: onCodecFailure, report: { [failure] in failure.note($0) })
     let options = RequestOptions {
       $0.downloader = .use(renderer)
       $0.partition = name
@@ -266,7 +275,10 @@ public final class ImageService: Sendable {
     try await manager.purge(.url(SourceReference(source).url), mode, in: .all)
   }
 
-  /// Rejects new requests, and returns when the running ones have ended or `limit` has passed.
-  public func close(within limit: Duration) async { await manager.close(within: limit) }
+  /// Rejects new requests, and returns when the running ones have ended or `limit` has passed. The workers end then.
+  public func close(within limit: Duration) async {
+    await manager.close(within: limit)
+    workers?.close()
+  }
 }
 #endif

@@ -14,7 +14,7 @@ struct RenderingTests {
   private func decoder(_ text: String, known: String?) throws -> RenderingDecoder {
     let operations = try ImageOperations(text, maximumSide: 4_096)
     return RenderingDecoder(
-      operations: operations, format: .png, name: operations.description, limits: ImageService.Limits(), known: known)
+      RenderJob(operations: operations, format: .png, limits: ImageService.Limits()), name: operations.description, known: known)
   }
 
   private func metadata(etag: String?) -> StoredMetadata {

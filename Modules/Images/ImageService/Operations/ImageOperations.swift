@@ -6,9 +6,9 @@ internal import ImageCodecs
 ///
 /// They are read from the text of a URL. `description` is their canonical text with the sizes in pixels, which names the result
 /// in the cache.
-struct ImageOperations: Hashable, Sendable {
+struct ImageOperations: Hashable, Codable, Sendable {
   /// A step on the image. Lengths are in pixels.
-  enum Step: Hashable, Sendable {
+  enum Step: Hashable, Codable, Sendable {
     case resize(ResizeRule, enlarges: Bool)
     case fill(PixelSize, ImageAnchor)
     case crop(PixelSize, ImageAnchor)
@@ -24,7 +24,7 @@ struct ImageOperations: Hashable, Sendable {
     case blur(sigma: Double)
   }
 
-  enum ResizeRule: Hashable, Sendable {
+  enum ResizeRule: Hashable, Codable, Sendable {
     case width(Int)
     case height(Int)
     case fit(PixelSize)
@@ -33,14 +33,14 @@ struct ImageOperations: Hashable, Sendable {
   }
 
   /// The format of the result.
-  enum Format: Hashable, Sendable {
+  enum Format: Hashable, Codable, Sendable {
     /// The best format that the client accepts.
     case automatic
     case fixed(ImageFormat)
   }
 
   /// A width that the client states in a header field.
-  struct ClientWidth: Hashable, Sendable {
+  struct ClientWidth: Hashable, Codable, Sendable {
     /// The position of the step among the others.
     var index: Int
     /// The width without such a field, or `nil` to leave the size unchanged.
@@ -61,6 +61,11 @@ struct ImageOperations: Hashable, Sendable {
   var isOriginal = false
   /// The time after which the URL is not valid.
   var expiry: Timestamp?
+
+  /// The properties that a worker process needs. The service checks the expiry.
+  private enum CodingKeys: CodingKey {
+    case steps, format, quality, isLossless, isProgressive, effort, background, pixelRatio, clientWidth, isOriginal
+  }
 
   /// The canonical text of the steps and of the encoder.
   var description: String {

@@ -3,6 +3,7 @@ internal import CacheCore
 internal import CacheManager
 internal import HTTPTypes
 internal import ImageCodecs
+internal import ImageWorkers
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -24,6 +25,10 @@ struct ImageRenderer: Downloader {
   let limits: ImageService.Limits
   let allowsPartial: Bool
   let slots: RenderSlots
+  let workers: CodecWorkers?
+  let refusals: RefusedImages
+  /// Receives the failures of codecs in workers.
+  let onCodecFailure: (@Sendable (CacheError) -> Void)?
   /// Receives the error that a problem response stands for.
   let report: @Sendable (CacheError) -> Void
 
@@ -41,7 +46,8 @@ struct ImageRenderer: Downloader {
     let known = request.head.headerFields[.ifNoneMatch]
     let transform = ResourceTransform(
       decoder: RenderingDecoder(
-        operations: operations, format: format, name: name, limits: limits, allowsPartial: allowsPartial, known: known))
+        RenderJob(operations: operations, format: format, limits: limits, allowsPartial: allowsPartial), name: name, known: known,
+        workers: workers.map { RenderWorkers($0, refusals, within: limits.timeout, report: onCodecFailure) }))
     let options = RequestOptions {
       // The originals are only on disk: memory is for the results. A local file needs no copy.
       let isFile = SourceReference.isFile(url)

@@ -2,6 +2,7 @@
 package import CacheCore
 internal import HTTPTypes
 internal import ImageCodecs
+internal import ImageWorkers
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -53,6 +54,12 @@ struct Problem {
     case .imageLimitExceeded: self.init(.unprocessableContent, "imageLimitExceeded", error.reason)
     case .decodingFailed: self.init(.unprocessableContent, "notAnImage", error.reason)
     case .unsupported: self.init(.unprocessableContent, "unsupportedFormat", error.reason)
+    case .codecCrashed:
+      self.init(.unprocessableContent, "codecCrashed", "the codec of the image crashed", refusedFor: error.retryAfter)
+    case .codecOutOfMemory:
+      self.init(.unprocessableContent, "codecOutOfMemory", "the image needs too much memory", refusedFor: error.retryAfter)
+    case .codecTimedOut:
+      self.init(.gatewayTimeout, "codecTimedOut", "the image takes too long to make", refusedFor: error.retryAfter)
     case .encodingFailed: self.init(.internalServerError, "encodingFailed", error.reason)
     case .overloaded: self.init(.serviceUnavailable, "overloaded", "too many images are being made or sent", retryAfter: 1)
     case .closed, .cancelled: self.init(.serviceUnavailable, "closing", "the service is shutting down", retryAfter: 5)
@@ -63,6 +70,11 @@ struct Problem {
   init(_ status: HTTPResponse.Status, _ code: String, _ detail: String, retryAfter seconds: Int64) {
     self.init(status, code, detail)
     fields[.retryAfter] = "\(seconds)"
+  }
+
+  private init(_ status: HTTPResponse.Status, _ code: String, _ detail: String, refusedFor time: Duration?) {
+    self.init(status, code, detail)
+    if let time { fields[.retryAfter] = "\(max(1, time.components.seconds + 1))" }
   }
 
   static func tooManyRequests(retryAfter seconds: Int64) -> Problem {
