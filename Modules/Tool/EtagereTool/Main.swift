@@ -36,6 +36,9 @@ struct EtagereCommand: AsyncParsableCommand {
   #endif
 
   static func main() async {
+    #if Service
+    ServeCommand.runIfWorker()
+    #endif
     ImageDecoder.discardLibraryMessages()
     if let number = firstInvalidArgument {
       Console.complain("argument \(number) is not UTF-8 (in a URL, write %E9 for the byte E9)")

@@ -72,6 +72,8 @@ final class RunningService: Sendable {
   var errors: [String] { get throws { ToolRun.lines(try fixture.read("errors")) } }
   var log: [String] { get throws { ToolRun.lines(try fixture.read("log")) } }
 
+  var processIdentifier: Int32 { process.processIdentifier }
+
   func signal(_ signal: Int32) { kill(process.processIdentifier, signal) }
 
   /// Ends the process and returns its status.

@@ -50,6 +50,21 @@ struct AccessLog: Sendable {
     writer.write(Self.encoded(line))
   }
 
+  private struct FailureLine: Encodable, Sendable {
+    var time: String
+    /// The source without its query.
+    var source: String?
+    var codecFailure: String
+  }
+
+  /// Returns the line of an image whose codec failed in a worker.
+  static func line(codecFailure error: CacheError) -> Data {
+    let source = error.url.map { String($0.prefix { $0 != "?" }) }
+    let line = FailureLine(
+      time: Date().ISO8601Format(), source: source, codecFailure: "\(error.code.rawValue): \(error.reason)")
+    return (try? JSONEncoder.line.encode(line)) ?? Data()
+  }
+
   private static func encoded(_ line: Line) -> Data {
     var line = line
     line.path = line.path.map(shortened)

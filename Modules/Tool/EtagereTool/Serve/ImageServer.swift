@@ -21,6 +21,7 @@ final class ImageServer: Sendable {
   private let prometheus = PrometheusMetrics()
   private let disk: DiskCache?
   private let shared: SharedTier?
+  private let workers: CodecWorkers?
   private let isDraining = Lock(false)
   private let log = LogWriter()
   private let readiness = Readiness()
@@ -55,6 +56,15 @@ final class ImageServer: Sendable {
         .metrics(factory: prometheus, evictions: ["memory": { memory.counters.evictions }])
       ])
     }
+    if settings.workers > 0 {
+      configuration.workers = try CodecWorkers(
+        .init {
+          $0.count = settings.workers
+          $0.memoryLimit = settings.workerMemory
+        })
+    }
+    workers = configuration.workers
+    configuration.onCodecFailure = { [log] error in log.write(AccessLog.line(codecFailure: error)) }
     service = try ImageService(configuration)
   }
 
@@ -62,6 +72,9 @@ final class ImageServer: Sendable {
   ///
   /// - Parameter readKeys: Reads the signing keys again, for SIGHUP.
   func run(readingKeys readKeys: @escaping @Sendable () async throws -> [SigningKey]) async throws {
+    if let workers {
+      Console.complain("\(Text.count(workers.count, "codec worker", "codec workers")): \(workers.confinement)")
+    }
     let logger = Logger(label: "etagere") { _ in SwiftLogNoOpLogHandler() }
     var services: [any Service] = [downloader]
     services.append(KeyReload(service: service, readKeys: readKeys))
@@ -144,12 +157,13 @@ final class ImageServer: Sendable {
   /// The endpoints for operators: the metrics and purges.
   private var adminEndpoints: [String: Endpoint] {
     [
-      "/metrics": .get { [prometheus, service, shared] _ in
+      "/metrics": .get { [prometheus, service, shared, workers] _ in
         var gauges = ["etagere_results_in_progress": service.resultsInProgress]
         if service.manager.configuration.fleet != nil {
           gauges["etagere_fleet_current"] = service.manager.isCurrentInFleet ? 1 : 0
         }
-        let counts = shared.map { ["etagere_redis_failures": $0.failures()] } ?? [:]
+        var counts = shared.map { ["etagere_redis_failures": $0.failures()] } ?? [:]
+        if let workers { counts.merge(workers.counters.metrics) { $1 } }
         let text = prometheus.text(gauges: gauges, counts: counts)
         let head = HTTPResponse(status: .ok, headerFields: [.contentType: "text/plain; version=0.0.4; charset=utf-8"])
         return ServerResponse(head: head, body: ResourceBody(Data(text.utf8)))
@@ -191,6 +205,15 @@ final class ImageServer: Sendable {
     case (nil, let source?): return try await service.purge(source: source, mode)
     default: throw CacheError(.misuse, reason: "a purge needs either 'tag' or 'source'")
     }
+  }
+}
+
+extension CodecWorkers.Counters {
+  fileprivate var metrics: [String: Int] {
+    [
+      "etagere_codec_crashes": crashes, "etagere_codec_timeouts": timeouts, "etagere_codec_out_of_memory": outOfMemory,
+      "etagere_codec_worker_starts": starts, "etagere_codec_workers_recycled": recycled,
+    ]
   }
 }
 

@@ -27,6 +27,9 @@ struct ServeCommand: AsyncParsableCommand {
 
   @OptionGroup(title: "Settings") var flags: ServeFlags
 
+  /// Runs the process as a codec worker if `serve` has started it.
+  static func runIfWorker() { ImageService.runIfWorker() }
+
   func run() async throws {
     var settings: ServeSettings
     do {
@@ -120,6 +123,24 @@ struct ServeFlags: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
+      "The processes that decode and encode images, or 0 to do it in the process of the service (default: as many as cores).",
+      valueName: "n"))
+  var workers: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The memory that each worker may use for an image (default: a fifth of the machine's memory, at most 1G).",
+      valueName: "size"))
+  var workerMemory: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The time for which an image is refused after its codec crashed or needed too much time or memory (default: 600).",
+      valueName: "seconds"))
+  var refusalTime: String?
+
+  @Option(
+    help: ArgumentHelp(
       "The formats that Accept can select if the URL has no format=, best first: avif, webp (default: webp).", valueName: "names")
   )
   var formats: String?
@@ -197,6 +218,7 @@ struct ServeFlags: ParsableArguments {
     [
       "listen": listen, "admin": admin, "path": path, "keysFile": keysFile, "cacheControl": cacheControl,
       "cacheFolder": cacheFolder, "redis": redis, "cacheSize": cacheSize, "memory": memory, "memoryBudget": memoryBudget,
+      "workers": workers, "workerMemory": workerMemory, "refusalTime": refusalTime,
       "formats": formats, "sourceFormats": sourceFormats, "allowPartial": allowPartial,
       "maxSide": maxSide, "maxPixels": maxPixels, "maxBytes": maxBytes, "timeout": timeout, "maxResults": maxResults,
       "clientRate": clientRate, "clientField": clientField, "maxConnections": maxConnections,

@@ -27,6 +27,9 @@ struct ServeSettings: Sendable {
   var redis: String?
   var memory = 256 << 20
   var memoryBudget = 256 << 20
+  /// The number of codec workers, or 0 for none.
+  var workers = CodecWorkers.isSupported ? CodecWorkers.Configuration().count : 0
+  var workerMemory = CodecWorkers.Configuration().memoryLimit
   var formats: [ImageFormat] = [.webp]
   var limits = ImageService.Limits()
   var allowsPartial = false
@@ -111,6 +114,8 @@ struct ServeSettings: Sendable {
     try reader.value("cacheSize", size, ByteCount.parse).map { cacheSize = $0 }
     try reader.value("memory", size, ByteCount.parse).map { memory = $0 }
     try reader.value("memoryBudget", size, ByteCount.parse).map { memoryBudget = $0 }
+    try reader.integer("workers", 0...(CodecWorkers.isSupported ? 1_024 : 0)).map { workers = $0 }
+    try reader.value("workerMemory", size, ByteCount.parse).map { workerMemory = $0 }
     try reader.value("maxBytes", size, ByteCount.parse).map { limits.sourceBytes = $0 }
     try reader.formats("formats", [.avif, .webp]).map { formats = $0 }
     try reader.formats("sourceFormats", Set.fitForUntrustedFiles.union([.svg])).map { limits.sourceFormats = Set($0) }
@@ -118,6 +123,7 @@ struct ServeSettings: Sendable {
     try reader.integer("maxSide", 1...32_768).map { limits.maximumSide = $0 }
     try reader.integer("maxPixels", 1...1_000_000_000).map { limits.sourcePixels = $0 }
     try reader.integer("timeout", 1...3_600).map { limits.timeout = .seconds($0) }
+    try reader.integer("refusalTime", 1...86_400).map { limits.refusalLifetime = .seconds($0) }
     try reader.integer("drainTime", 0...300).map { drainTime = .seconds($0) }
     try reader.integer("maxResults", 1...1_000_000).map { limits.resultsInProgress = $0 }
     try reader.integer("maxConnections", 1...1_000_000).map { maximumConnections = $0 }
