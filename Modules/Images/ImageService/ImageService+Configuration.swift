@@ -42,7 +42,7 @@ extension ImageService {
     /// The processes in which images are decoded, processed and encoded, or `nil` for this process. Use them for images of
     /// strangers: see <doc:/ImageService/CodecWorkers>.
     public var workers: CodecWorkers?
-    /// Receives the error of each image whose codec crashed, or needed too much time or memory, with the URL of the source. Only
+    /// Receives the error of each image whose codec crashed, or needed too much time or memory, with the source as in a path. Only
     /// a service with ``workers`` calls it.
     public var onCodecFailure: (@Sendable (CacheError) -> Void)?
 

@@ -87,9 +87,9 @@ public final class ImageService: Sendable {
     // The service sends no cookies to origins, and none of theirs to clients.
     cache.validator = cache.validator ?? ETagValidator(mode: .shared, ignoresCookies: true)
     // Codecs take seconds. On the cooperative pool, they would delay all requests, and also the timers of their limits.
-    cache.executor = cache.executor ?? ProcessingExecutor(width: configuration.workers?.count)
+    cache.executor = cache.executor ?? ProcessingExecutor(width: configuration.workers?.maximumJobs)
     // A thread waits for each worker that has a job.
-    if let count = configuration.workers?.count { cache.maximumConcurrentTransforms = count }
+    if let count = configuration.workers?.maximumJobs { cache.maximumConcurrentTransforms = count }
     manager = ResourceManager(cache)
     paths = SignedPaths(try Self.checked(configuration.keys))
     pathPrefix = prefix

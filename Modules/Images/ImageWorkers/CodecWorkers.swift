@@ -31,6 +31,8 @@ internal import Dispatch
 public final class CodecWorkers: Sendable {
   private struct State {
     var idle: [WorkerProcess] = []
+    /// The jobs that have been moved aside.
+    var longJobs = 0
     var counters = Counters()
     var isClosed = false
   }
@@ -86,8 +88,8 @@ public final class CodecWorkers: Sendable {
   /// The numbers of workers and of jobs since the pool was created.
   public var counters: Counters { state.withLock { $0.counters } }
 
-  /// The maximum number of jobs at the same time.
-  public var count: Int { configuration.count }
+  /// The maximum number of jobs at the same time: those of the workers, and those that take long beside them.
+  public var maximumJobs: Int { configuration.count + configuration.longJobs }
 
   // MARK: Jobs
 
@@ -102,11 +104,15 @@ public final class CodecWorkers: Sendable {
     _ job: Job, on source: Data, until deadline: SuspendingClock.Instant
   ) throws(CacheError) -> (result: Job.Result, data: Data) {
     try takeSlot(until: deadline)
-    defer { slots.signal() }
+    var isAside = false
+    defer { if isAside { state.withLock { $0.longJobs -= 1 } } else { slots.signal() } }
     var worker = try takeWorker()
     let reply: WorkerProcess.Reply<Job>
     do throws(WorkerFailure) {
-      reply = try worker.run(job, on: source, until: deadline)
+      reply = try worker.run(job, on: source, until: deadline, patience: configuration.patience) {
+        isAside = moveAside()
+        return isAside
+      }
     } catch {
       let death = worker.end()
       let failure = state.withLock { state -> CacheError in
@@ -115,8 +121,13 @@ public final class CodecWorkers: Sendable {
         state.counters.count(failure.code)
         return failure
       }
-      replace()
+      if !isAside { replace() }
       throw failure
+    }
+    if isAside {
+      // Its low priority cannot be raised again, and another worker has its place.
+      _ = worker.end()
+      return try reply.content()
     }
     let isSpent = worker.jobs >= configuration.jobsPerWorker || reply.residentBytes > configuration.residentLimit
     if isSpent { state.withLock { $0.counters.recycled += 1 } }
@@ -125,6 +136,20 @@ public final class CodecWorkers: Sendable {
       replace()
     }
     return try reply.content()
+  }
+
+  /// Lets another job run beside one that takes long. Returns whether there may be one more.
+  private func moveAside() -> Bool {
+    let isMoved = state.withLock { state in
+      guard state.longJobs < configuration.longJobs else { return false }
+      state.longJobs += 1
+      state.counters.longJobs += 1
+      return true
+    }
+    guard isMoved else { return false }
+    replace()
+    slots.signal()
+    return true
   }
 
   private func takeSlot(until deadline: SuspendingClock.Instant) throws(CacheError) {
@@ -177,7 +202,7 @@ public final class CodecWorkers: Sendable {
 
   public func close() {}
   public var counters: Counters { switch never {} }
-  public var count: Int { switch never {} }
+  public var maximumJobs: Int { switch never {} }
   public var confinement: Confinement { switch never {} }
 
   package func run<Job: WorkerJob>(
@@ -200,6 +225,11 @@ extension CodecWorkers {
   public struct Configuration: Sendable {
     /// The number of workers, at least 1. Each runs one job at a time.
     public var count = HostResources.processors
+    /// The time after which a job is moved aside: its worker gets the lowest priority, and another worker takes its place. So images
+    /// that take long do not hold up the others.
+    public var patience: Duration = .seconds(1)
+    /// The number of jobs that may be aside at the same time. Further ones keep their place.
+    public var longJobs = HostResources.processors
     /// The memory that a worker may use for its jobs, in bytes, at least 16 MiB. The system refuses more.
     public var memoryLimit = HostResources.share(atMost: 1 << 30)
     /// The number of jobs after which a worker is replaced, at least 1.
@@ -216,6 +246,8 @@ extension CodecWorkers {
 
     func check() throws(CacheError) {
       try CacheError.require("count", count, in: 1...)
+      try CacheError.require("patience", patience, in: .zero...)
+      try CacheError.require("longJobs", longJobs, in: 0...)
       try CacheError.require("memoryLimit", memoryLimit, in: (16 << 20)...)
       try CacheError.require("jobsPerWorker", jobsPerWorker, in: 1...)
       try CacheError.require("residentLimit", residentLimit, in: 0...)
@@ -229,6 +261,8 @@ extension CodecWorkers {
     public var starts = 0
     /// The workers that were replaced after their last job.
     public var recycled = 0
+    /// The jobs that were moved aside.
+    public var longJobs = 0
     /// The jobs whose worker crashed.
     public var crashes = 0
     /// The jobs that took too long.
@@ -237,8 +271,10 @@ extension CodecWorkers {
     public var outOfMemory = 0
 
     /// Creates counters.
-    public init(starts: Int = 0, recycled: Int = 0, crashes: Int = 0, timeouts: Int = 0, outOfMemory: Int = 0) {
-      (self.starts, self.recycled) = (starts, recycled)
+    public init(
+      starts: Int = 0, recycled: Int = 0, longJobs: Int = 0, crashes: Int = 0, timeouts: Int = 0, outOfMemory: Int = 0
+    ) {
+      (self.starts, self.recycled, self.longJobs) = (starts, recycled, longJobs)
       (self.crashes, self.timeouts, self.outOfMemory) = (crashes, timeouts, outOfMemory)
     }
 

@@ -15,7 +15,7 @@ public import Foundation
 /// ```
 ///
 /// A program with this decoder calls ``CodecWorkers/runIfWorker()`` first. Give the manager an executor, because decoding blocks
-/// its thread: `ProcessingExecutor(width: workers.count)`.
+/// its thread: `ProcessingExecutor(width: workers.maximumJobs)`.
 public struct WorkerDecoder: ResourceDecoder {
   private var decoder: ImageDecoder
   private let workers: CodecWorkers

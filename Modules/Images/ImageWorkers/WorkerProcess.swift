@@ -101,8 +101,12 @@ struct WorkerProcess: Sendable {
   }
 
   /// Sends a job and returns the reply.
+  ///
+  /// - Parameters:
+  ///   - patience: The time after which `moveAside` is called, repeatedly until it returns `true`. The worker then gets the lowest
+  ///     priority.
   mutating func run<Job: WorkerJob>(
-    _ job: Job, on source: Data, until deadline: SuspendingClock.Instant
+    _ job: Job, on source: Data, until deadline: SuspendingClock.Instant, patience: Duration, moveAside: () -> Bool
   ) throws(WorkerFailure) -> Reply<Job> {
     if !isReady {
       do throws(WorkerFailure) {
@@ -115,8 +119,26 @@ struct WorkerProcess: Sendable {
     guard let document = try? JSONEncoder().encode(job) else { throw .violation("the job cannot be encoded") }
     try deliver(WorkerFrame.start(Data("\(Job.name)\n".utf8) + document, before: source), until: deadline)
     try deliver(source, until: deadline)
+    do throws(WorkerFailure) {
+      try wait(for: POLLIN, until: min(deadline, .now + patience))
+    } catch .deadline where .now < deadline {
+      try awaitReply(until: deadline, moveAside: moveAside)
+    }
     let (reply, data): (WorkerReply<Job.Result>, Data) = try receive(until: deadline)
     return Reply(document: reply, data: data)
+  }
+
+  /// Waits for the reply to a job that takes long.
+  private mutating func awaitReply(until deadline: SuspendingClock.Instant, moveAside: () -> Bool) throws(WorkerFailure) {
+    while !moveAside() {
+      do throws(WorkerFailure) {
+        return try wait(for: POLLIN, until: min(deadline, .now + .milliseconds(200)))
+      } catch .deadline where .now < deadline {
+        continue
+      }
+    }
+    etagere_worker_lower_priority(id)
+    try wait(for: POLLIN, until: deadline)
   }
 
   struct Reply<Job: WorkerJob> {

@@ -76,6 +76,9 @@ int etagere_worker_start(
   return 0;
 }
 
+// A priority is that of one thread, and the process group of a worker has all of its threads.
+void etagere_worker_lower_priority(pid_t process) { setpriority(PRIO_PGRP, (id_t)process, 19); }
+
 void etagere_worker_close_descriptors(void) {
 #ifdef SYS_close_range
   if (syscall(SYS_close_range, 3U, ~0U, 0U) == 0) return;

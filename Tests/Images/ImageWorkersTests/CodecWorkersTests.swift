@@ -72,6 +72,30 @@ struct CodecWorkersTests {
     #expect(error.code == .codecTimedOut && error.reason.contains("processor time"))
   }
 
+  @Test("jobs that take long are moved aside, and the next jobs do not wait for them")
+  func longJobs() async throws {
+    let path = try TrialProgram.path()
+    let workers = try CodecWorkers(
+      .init {
+        ($0.count, $0.longJobs, $0.patience, $0.program) = (1, 2, .zero, path)
+      })
+    let tasks = (0..<2).map { _ in
+      Task.detached(executorPreference: ProcessingExecutor(width: 1)) {
+        Result { () throws(CacheError) in try workers.run(TrialJob(.sleep), on: Data(), until: .now + .seconds(1_200)).result }
+      }
+    }
+    try await Polling.until { workers.counters.longJobs == 2 }
+    // Without a place beside the two, this would end at its deadline.
+    #expect(try workers.run(TrialJob(.echo), on: Data(), until: .now + .seconds(600)).result == "echo")
+    for task in tasks { task.cancel() }
+    for task in tasks {
+      let result = await task.value
+      #expect(throws: CacheError.self) { try result.get() }
+    }
+    #expect(try workers.run(TrialJob(.echo), on: Data(), until: .now + .seconds(600)).result == "echo")
+    workers.close()
+  }
+
   @Test("a cancelled job ends its worker")
   func cancellation() async throws {
     try run(.echo)

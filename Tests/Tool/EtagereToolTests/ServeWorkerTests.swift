@@ -21,20 +21,27 @@ struct ServeWorkerTests {
   func stoppedWorkers() async throws {
     let service = try await RunningService(
       "--workers", "2", "--timeout", "2", "--admin", "127.0.0.1:0", "--refusal-time", "86400", "--access-log", "false")
-    for width in [20, 21] { _ = try await service.get(try await service.sign("site/a.png", "width=\(width)")) }
-    for worker in service.workers { kill(worker, SIGSTOP) }
-    let url = try await service.sign("site/a.png", "width=22")
-    let failed = try await service.get(url)
-    #expect(failed.status == 504 && String(decoding: failed.data, as: UTF8.self).contains("\"codecTimedOut\""))
-    // The same result is not tried again.
+    // A worker that was not ready when it was stopped, on a busy machine, is no proof. Then the next ones are stopped.
+    var (width, url) = (20, "")
+    try await Polling.until {
+      width += 2
+      _ = try await service.get(try await service.sign("site/a.png", "width=\(width)"))
+      for worker in service.workers { kill(worker, SIGSTOP) }
+      url = try await service.sign("site/a.png", "width=\(width + 1)")
+      let failed = try await service.get(url)
+      #expect(failed.status == 504)
+      return String(decoding: failed.data, as: UTF8.self).contains("\"codecTimedOut\"")
+    }
+    // The same result is not tried again, and the worker that replaced the ended one makes the next results.
     #expect(try await service.get(url).status == 504)
-    // The worker that replaced the ended one makes the next results.
-    #expect(try await service.get(try await service.sign("site/a.png", "width=30")).status == 200)
+    try await Polling.until {
+      width += 2
+      return try await service.get(try await service.sign("site/a.png", "width=\(width)")).status == 200
+    }
     let metrics = String(decoding: try await service.get(service.metrics).data, as: UTF8.self)
-    #expect(metrics.contains("etagere_codec_timeouts 1") && metrics.contains("etagere_codec_crashes 0"))
+    #expect(!metrics.contains("etagere_codec_timeouts 0") && metrics.contains("etagere_codec_crashes 0"))
     let log = try service.log
-    #expect(log.count == 1)
-    #expect(log.allSatisfy { $0.contains("\"codecFailure\":\"codecTimedOut: ") && $0.contains("a.png") })
+    #expect(log.contains { $0.contains("\"codecFailure\":\"codecTimedOut: ") && $0.contains("\"source\":\"site/a.png\"") })
     #expect(try await service.stop() == 0)
   }
 

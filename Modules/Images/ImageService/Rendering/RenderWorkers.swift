@@ -44,7 +44,7 @@ struct RenderWorkers: Sendable {
       case .codecTimedOut: refusals.insert(result, error)
       default: throw error
       }
-      report?(error.about(url?.absoluteString))
+      report?(error.about(url.map(SourceReference.text)))
       throw error
     }
   }

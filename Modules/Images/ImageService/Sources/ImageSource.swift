@@ -153,6 +153,11 @@ struct SourceReference: Sendable {
     return name.hasSuffix(folderSuffix) ? String(name.dropLast(folderSuffix.utf8.count)) : nil
   }
 
+  /// Returns the text that names a source in a path.
+  static func text(of url: URL) -> String {
+    folder(of: url).map { "\($0)\(url.path())" } ?? url.absoluteString
+  }
+
   /// Whether the URL is that of a file in a named folder.
   static func isFile(_ url: URL) -> Bool { folder(of: url) != nil }
 

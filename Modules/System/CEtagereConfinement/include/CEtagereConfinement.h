@@ -14,6 +14,9 @@
 int etagere_worker_start(
     const char *path, char *const arguments[], char *const environment[], pid_t *process, int *channel, int *messages);
 
+/// Gives all threads of a worker the lowest priority.
+void etagere_worker_lower_priority(pid_t process);
+
 /// The parts of the confinement that the kernel has put in place.
 struct etagere_confinement {
   /// The version of Landlock's interface, or 0 if files and networks are not restricted by it.

@@ -59,7 +59,7 @@ final class ImageServer: Sendable {
     if settings.workers > 0 {
       configuration.workers = try CodecWorkers(
         .init {
-          $0.count = settings.workers
+          ($0.count, $0.longJobs) = (settings.workers, settings.workers)
           $0.memoryLimit = settings.workerMemory
         })
     }
@@ -73,7 +73,7 @@ final class ImageServer: Sendable {
   /// - Parameter readKeys: Reads the signing keys again, for SIGHUP.
   func run(readingKeys readKeys: @escaping @Sendable () async throws -> [SigningKey]) async throws {
     if let workers {
-      Console.complain("\(Text.count(workers.count, "codec worker", "codec workers")): \(workers.confinement)")
+      Console.complain("\(Text.count(settings.workers, "codec worker", "codec workers")): \(workers.confinement)")
     }
     let logger = Logger(label: "etagere") { _ in SwiftLogNoOpLogHandler() }
     var services: [any Service] = [downloader]
@@ -213,6 +213,7 @@ extension CodecWorkers.Counters {
     [
       "etagere_codec_crashes": crashes, "etagere_codec_timeouts": timeouts, "etagere_codec_out_of_memory": outOfMemory,
       "etagere_codec_worker_starts": starts, "etagere_codec_workers_recycled": recycled,
+      "etagere_codec_long_jobs": longJobs,
     ]
   }
 }
