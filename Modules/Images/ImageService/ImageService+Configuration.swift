@@ -42,8 +42,8 @@ extension ImageService {
     /// The processes in which images are decoded, processed and encoded, or `nil` for this process. Use them for images of
     /// strangers: see <doc:/ImageService/CodecWorkers>.
     public var workers: CodecWorkers?
-    /// Receives the error of each image whose codec crashed, or needed too much time or memory, with the source as in a path. Only
-    /// a service with ``workers`` calls it.
+    /// Receives the error of each image whose codec crashed, or needed too much time or memory. Its `url` is the source as in a
+    /// path. Only a service with ``workers`` calls it.
     public var onCodecFailure: (@Sendable (CacheError) -> Void)?
 
     /// Creates a configuration without keys and sources.
@@ -70,9 +70,8 @@ extension ImageService {
     /// ended if it runs in a worker. In this process it cannot be stopped within one call, and ends later. For an original, it is
     /// the time between two parts from the origin.
     public var timeout: Duration = .seconds(30)
-    /// The time for which an image is refused after its codec crashed or needed too much time or memory, greater than zero. A
-    /// crash or a lack of memory refuses the source in all sizes, and a lack of time only the result. Other bytes under the same
-    /// URL are tried at once.
+    /// The time for which an image is refused after its codec crashed or needed too much time or memory, greater than zero. See
+    /// <doc:/ImageService/CodecWorkers>.
     public var refusalLifetime: Duration = .seconds(600)
     /// The number of results that are being made or waiting, at least 1. Further requests get 503 with `Retry-After`. Originals
     /// are not counted.

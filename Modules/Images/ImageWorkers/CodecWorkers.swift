@@ -12,25 +12,23 @@ internal import Dispatch
 
 /// A pool of worker processes that run image codecs, so that no image can end, stop or fill the process that serves it.
 ///
-/// Each worker is a process of the same program. It runs one job at a time and has limits that the system enforces: see
-/// <doc:/ImageService/CodecWorkers>. A worker that exceeds one is ended and replaced. Only its job fails, with
-/// `CacheError.Code.codecCrashed`, `.codecTimedOut` or `.codecOutOfMemory`.
+/// Each worker is a process of the same program. It runs one job at a time and has limits that the system enforces:
+/// [Codecs in worker processes](doc:/ImageService/CodecWorkers) lists them. A worker that exceeds one is ended and replaced. Only
+/// its job fails, with `CacheError.Code.codecCrashed`, `.codecTimedOut` or `.codecOutOfMemory`.
 ///
 /// ```swift
-/// @main struct Server {
-///   static func main() async throws {
-///     ImageService.runIfWorker()  // does not return in a worker
-///     let service = try ImageService(
-///       .init {
-///         $0.workers = try CodecWorkers()
-///         …
-///       })
-///   }
-/// }
+/// ImageService.runIfWorker()  // the first line of main.swift: it does not return in a worker
+/// let service = try ImageService(
+///   .init {
+///     $0.workers = try CodecWorkers()
+///     …
+///   })
 /// ```
 public final class CodecWorkers: Sendable {
   private struct State {
     var idle: [WorkerProcess] = []
+    /// The workers that have a job.
+    var running: Set<Int32> = []
     /// The jobs that have been moved aside.
     var longJobs = 0
     var counters = Counters()
@@ -41,6 +39,8 @@ public final class CodecWorkers: Sendable {
   /// The number of further jobs that may run.
   private let slots: DispatchSemaphore
   private let state = Lock(State())
+  /// The queue on which workers end whose end has no more meaning. It can take long: a process releases its memory first.
+  private let cleanup = DispatchQueue(label: "etagere.codec-workers")
   /// The confinement that the kernel has put in place.
   public let confinement: Confinement
 
@@ -60,6 +60,8 @@ public final class CodecWorkers: Sendable {
     } catch {
       throw Self.notAWorker(error.reason(first.end()))
     }
+    // Without Landlock, a worker could read the environment of this process.
+    if confinement.landlock == 0 { etagere_hide_process() }
     state.withLock {
       $0.counters.starts = 1
       $0.idle = [first]
@@ -79,6 +81,8 @@ public final class CodecWorkers: Sendable {
   public func close() {
     let idle = state.withLock { state in
       state.isClosed = true
+      // A process that is listed has not been waited for, so the number is still its own.
+      for id in state.running { _ = etagere_worker_kill(id) }
       defer { state.idle = [] }
       return state.idle
     }
@@ -107,36 +111,80 @@ public final class CodecWorkers: Sendable {
     var isAside = false
     defer { if isAside { state.withLock { $0.longJobs -= 1 } } else { slots.signal() } }
     var worker = try takeWorker()
+    // A job that began late fails for want of time, and not because of its image.
+    var isLate = false
     let reply: WorkerProcess.Reply<Job>
     do throws(WorkerFailure) {
+      try worker.prepare(until: deadline)
+      var job = job
+      let left = deadline - .now
+      isLate = left < job.timeLimit / 2
+      guard left >= min(job.timeLimit / 4, .milliseconds(500)) else { throw .notReady }
+      // The worker ends the work itself, if it can, because a new worker takes time to start.
+      job.timeLimit = min(job.timeLimit, left - left / 20)
       reply = try worker.run(job, on: source, until: deadline, patience: configuration.patience) {
         isAside = moveAside()
         return isAside
       }
     } catch {
-      let death = worker.end()
-      let failure = state.withLock { state -> CacheError in
-        if state.isClosed { return CacheError(.closed, reason: "the codec workers are closed") }
-        let failure = error.error(death, configuration)
-        state.counters.count(failure.code)
-        return failure
-      }
-      if !isAside { replace() }
-      throw failure
+      throw counted(end(worker, after: error, isAside: isAside), isLate: isLate)
     }
-    if isAside {
-      // Its low priority cannot be raised again, and another worker has its place.
-      _ = worker.end()
+    putBack(worker, residentBytes: reply.residentBytes, isAside: isAside)
+    do throws(CacheError) {
       return try reply.content()
+    } catch {
+      throw counted(error, isLate: isLate)
     }
-    let isSpent = worker.jobs >= configuration.jobsPerWorker || reply.residentBytes > configuration.residentLimit
-    if isSpent { state.withLock { $0.counters.recycled += 1 } }
-    if isSpent || !keep(worker) {
-      _ = worker.end()
-      replace()
-    }
-    return try reply.content()
   }
+
+  /// Ends a worker that did not complete its job, and returns the error of the job.
+  private func end(_ worker: WorkerProcess, after failure: WorkerFailure, isAside: Bool) -> CacheError {
+    var worker = worker
+    var death = WorkerProcess.Death()
+    if case .death = failure { death = worker.end() } else { worker.kill() }
+    let isClosed = state.withLock { state in
+      state.running.remove(worker.id)
+      return state.isClosed
+    }
+    if case .death = failure {
+      if !isAside { replace() }
+    } else {
+      cleanup.async { [self, worker] in
+        var worker = worker
+        _ = worker.end()
+        if !isAside { replace() }
+      }
+    }
+    return isClosed ? Self.closed : failure.error(death, configuration)
+  }
+
+  private func counted(_ error: CacheError, isLate: Bool) -> CacheError {
+    if isLate, error.code == .codecTimedOut { return CacheError(.timedOut, reason: "the codec began late") }
+    state.withLock { $0.counters.count(error.code) }
+    return error
+  }
+
+  /// Returns a worker to the pool after a job, or ends it after its last one.
+  private func putBack(_ worker: WorkerProcess, residentBytes: Int, isAside: Bool) {
+    let isSpent = worker.jobs >= configuration.jobsPerWorker || residentBytes > configuration.residentLimit
+    let isKept = state.withLock { state in
+      state.running.remove(worker.id)
+      if isSpent { state.counters.recycled += 1 }
+      // The low priority of a worker that was moved aside cannot be raised again, and another worker has its place.
+      guard !isSpent, !isAside, !state.isClosed else { return false }
+      state.idle.append(worker)
+      return true
+    }
+    guard !isKept else { return }
+    worker.kill()
+    cleanup.async { [self, worker] in
+      var worker = worker
+      _ = worker.end()
+      if !isAside { replace() }
+    }
+  }
+
+  private static let closed = CacheError(.closed, reason: "the codec workers are closed")
 
   /// Lets another job run beside one that takes long. Returns whether there may be one more.
   private func moveAside() -> Bool {
@@ -162,32 +210,38 @@ public final class CodecWorkers: Sendable {
   /// Returns a worker that runs. One that was ended while it was idle, for example by the system, is replaced.
   private func takeWorker() throws(CacheError) -> WorkerProcess {
     while true {
-      let (idle, isClosed) = state.withLock { ($0.idle.popLast(), $0.isClosed) }
-      guard !isClosed else { throw CacheError(.closed, reason: "the codec workers are closed") }
-      guard var worker = idle else {
-        let started = try WorkerProcess.start(configuration)
-        state.withLock { $0.counters.starts += 1 }
-        return started
+      let idle = state.withLock { state in
+        let worker = state.idle.popLast()
+        if let worker { state.running.insert(worker.id) }
+        return worker
       }
-      if worker.isRunning { return worker }
+      var worker: WorkerProcess
+      if let idle { worker = idle } else { worker = try WorkerProcess.start(configuration) }
+      let mayRun = state.withLock { state in
+        if idle == nil { state.counters.starts += 1 }
+        guard worker.isIdle, !state.isClosed else {
+          state.running.remove(worker.id)
+          return false
+        }
+        state.running.insert(worker.id)
+        return true
+      }
+      if mayRun { return worker }
       _ = worker.end()
-    }
-  }
-
-  /// Returns a worker to the pool, unless the pool is closed.
-  private func keep(_ worker: WorkerProcess) -> Bool {
-    state.withLock { state in
-      guard !state.isClosed else { return false }
-      state.idle.append(worker)
-      return true
+      if state.withLock({ $0.isClosed }) { throw Self.closed }
     }
   }
 
   /// Starts a worker in advance, so that the next job does not wait for it. A failure is that of the next job.
   private func replace() {
     guard state.withLock({ !$0.isClosed }), var worker = try? WorkerProcess.start(configuration) else { return }
-    state.withLock { $0.counters.starts += 1 }
-    if !keep(worker) { _ = worker.end() }
+    let isKept = state.withLock { state in
+      state.counters.starts += 1
+      guard !state.isClosed else { return false }
+      state.idle.append(worker)
+      return true
+    }
+    if !isKept { _ = worker.end() }
   }
 }
 #else
@@ -225,8 +279,8 @@ extension CodecWorkers {
   public struct Configuration: Sendable {
     /// The number of workers, at least 1. Each runs one job at a time.
     public var count = HostResources.processors
-    /// The time after which a job is moved aside: its worker gets the lowest priority, and another worker takes its place. So images
-    /// that take long do not hold up the others.
+    /// The time after which a job is moved aside: its worker gets the lowest priority, and another worker takes its place. So
+    /// images that take long do not hold up the others.
     public var patience: Duration = .seconds(1)
     /// The number of jobs that may be aside at the same time. Further ones keep their place.
     public var longJobs = HostResources.processors

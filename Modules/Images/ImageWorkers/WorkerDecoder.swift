@@ -65,7 +65,12 @@ struct DecodeJob: WorkerJob {
 
   var decoder: ImageDecoder
 
-  var timeLimit: Duration { decoder.limits.time }
+  var timeLimit: Duration {
+    get { decoder.limits.time }
+    set { decoder.limits.time = newValue }
+  }
+
+  var resultLimit: Int { decoder.limits.pixels.multipliedReportingOverflow(by: 4).overflow ? .max : decoder.limits.pixels * 4 }
 
   func run(on source: Data, memoryLimit: Int) throws(CacheError) -> (Result, Data) {
     let image = try decoder.decode(source)

@@ -6,7 +6,7 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// Work that a worker process can do. The job, the source and the result cross the border between two processes, so they contain
+/// Work that a worker process can do. The job, the source and the result are sent from one process to another, so they contain
 /// no reference.
 package protocol WorkerJob: Codable, Sendable {
   /// The properties of the result beside its bytes.
@@ -15,8 +15,11 @@ package protocol WorkerJob: Codable, Sendable {
   /// The name of the kind of job, without a line break.
   static var name: String { get }
 
-  /// The time for the work. It is also the limit of the worker's processor time for it, rounded up.
-  var timeLimit: Duration { get }
+  /// The time for the work. The pool shortens it to the time that is left when the work begins.
+  var timeLimit: Duration { get set }
+
+  /// The largest result in bytes. A worker that a file has taken over can send anything.
+  var resultLimit: Int { get }
 
   /// Does the work in a worker.
   ///
@@ -28,20 +31,19 @@ package protocol WorkerJob: Codable, Sendable {
 /// The lengths of the two parts of a message, which precede it: those of a JSON document and of bytes.
 struct WorkerFrame {
   static let length = 16
-  /// The limit of the document. A worker that a file has taken over can send anything.
-  static let documentLimit = 64 << 10
-  /// The limit of the bytes.
-  static let dataLimit = 1 << 30
+  /// The limit of the document.
+  static let documentLimit = 1 << 20
 
   var documentLength: Int
   var dataLength: Int
 
-  init?(_ bytes: some Sequence<UInt8>) {
+  /// - Parameter dataLimit: The limit of the bytes.
+  init?(_ bytes: some Sequence<UInt8>, dataLimit: Int) {
     let bytes = Array(bytes)
     guard bytes.count == Self.length else { return nil }
     func number(_ part: ArraySlice<UInt8>) -> Int? { Int(exactly: part.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }) }
     guard let document = number(bytes[..<8]), let data = number(bytes[8...]), document <= Self.documentLimit,
-      data <= Self.dataLimit
+      data <= dataLimit
     else { return nil }
     (documentLength, dataLength) = (document, data)
   }

@@ -1,6 +1,7 @@
 #if os(Linux)
 internal import CEtagereConfinement
 internal import CacheCore
+internal import ImageCodecs
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -16,10 +17,12 @@ internal import Musl
 
 /// A worker process, as the pool sees it. One thread at a time uses it.
 struct WorkerProcess: Sendable {
-  private let id: pid_t
+  let id: pid_t
   private let channel: Int32
   private let messages: Int32
   private var isReady = false
+  /// Whether the standard error of the worker is open.
+  private var hasMessages = true
   /// The end of what the worker has written to its standard error.
   private var lastMessage: [UInt8] = []
   /// The number of jobs that were sent to the worker.
@@ -28,7 +31,7 @@ struct WorkerProcess: Sendable {
   /// The time between two checks of the deadline and of the cancellation.
   private static let interval: Int32 = 20
   /// The time that a cancelled job has to end, because the start of another worker takes longer than most jobs.
-  private static let grace = Duration.milliseconds(100)
+  private static let grace = Duration.seconds(1)
 
   private init(id: pid_t, channel: Int32, messages: Int32) {
     (self.id, self.channel, self.messages) = (id, channel, messages)
@@ -42,7 +45,7 @@ struct WorkerProcess: Sendable {
     let path = configuration.program ?? "/proc/self/exe"
     let environment = WorkerProgram.environment(memoryLimit: configuration.memoryLimit)
     var (id, channel, messages) = (pid_t(0), Int32(-1), Int32(-1))
-    let status = withCStrings(["etagere-codec-worker"]) { arguments in
+    let status = withCStrings([WorkerProgram.name]) { arguments in
       withCStrings(environment) { environment in
         etagere_worker_start(path, arguments, environment, &id, &channel, &messages)
       }
@@ -54,9 +57,9 @@ struct WorkerProcess: Sendable {
     return WorkerProcess(id: id, channel: channel, messages: messages)
   }
 
-  /// Whether an idle worker still runs.
-  var isRunning: Bool {
-    var polled = pollfd(fd: channel, events: 0, revents: 0)
+  /// Whether an idle worker still runs, and has sent nothing that no job asked for.
+  var isIdle: Bool {
+    var polled = pollfd(fd: channel, events: isReady ? Int16(POLLIN) : 0, revents: 0)
     return poll(&polled, 1, 0) == 0
   }
 
@@ -71,30 +74,55 @@ struct WorkerProcess: Sendable {
     var isOutOfMemory = false
   }
 
+  /// Begins to end the worker. ``end()`` waits for its end.
+  func kill() { _ = etagere_worker_kill(id) }
+
   /// Ends the worker if it still runs, and releases its descriptors. The value must not be used again.
   mutating func end() -> Death {
-    // A process that is ending already keeps the reason of its end.
-    kill(id, SIGKILL)
     var (status, death) = (Int32(0), Death())
-    var ended: pid_t
-    repeat { ended = waitpid(id, &status, 0) } while ended == -1 && errno == EINTR
+    // A process that closed its channel is ending, in most cases.
+    var ended = waitpid(id, &status, WNOHANG)
+    for _ in 0..<50 where ended == 0 && hasClosedChannel {
+      usleep(1_000)
+      ended = waitpid(id, &status, WNOHANG)
+    }
+    let endsByItself = ended == id
+    if ended == 0 {
+      kill()
+      repeat { ended = waitpid(id, &status, 0) } while ended == -1 && errno == EINTR
+    }
     if ended == id { death.signal = status & 0x7F }
     readMessages()
     let messages = String(decoding: lastMessage, as: UTF8.self)
     let lines = messages.split(whereSeparator: \.isNewline)
     death.message = String((lines.last { !$0.allSatisfy(\.isWhitespace) } ?? "").suffix(300))
     let signs = ["failed to allocate", "memory allocation of", "bad_alloc", "out of memory", "cannot allocate"]
-    death.isOutOfMemory = death.signal == SIGKILL || signs.contains { messages.lowercased().contains($0) }
+    death.isOutOfMemory = endsByItself && (death.signal == SIGKILL || signs.contains { messages.lowercased().contains($0) })
     close(channel)
     close(self.messages)
     return death
   }
 
+  private var hasClosedChannel: Bool {
+    var polled = pollfd(fd: channel, events: 0, revents: 0)
+    return poll(&polled, 1, 0) > 0
+  }
+
   // MARK: Jobs
+
+  /// Waits until the worker is ready for a job.
+  mutating func prepare(until deadline: SuspendingClock.Instant) throws(WorkerFailure) {
+    guard !isReady else { return }
+    do throws(WorkerFailure) {
+      _ = try awaitReady(until: deadline)
+    } catch .deadline {
+      throw .notReady
+    }
+  }
 
   /// Waits until the worker has confined itself.
   mutating func awaitReady(until deadline: SuspendingClock.Instant) throws(WorkerFailure) -> CodecWorkers.Confinement {
-    let reply: WorkerReply<CodecWorkers.Confinement> = try receive(until: deadline).0
+    let reply: WorkerReply<CodecWorkers.Confinement> = try receive(upTo: 0, until: deadline).0
     guard let confinement = reply.result else { throw .violation("its first message is not the one of a worker") }
     isReady = true
     return confinement
@@ -103,28 +131,24 @@ struct WorkerProcess: Sendable {
   /// Sends a job and returns the reply.
   ///
   /// - Parameters:
-  ///   - patience: The time after which `moveAside` is called, repeatedly until it returns `true`. The worker then gets the lowest
-  ///     priority.
+  ///   - patience: The time after which `moveAside` is called, repeatedly until it returns `true`. The worker then gets the
+  ///     lowest priority.
   mutating func run<Job: WorkerJob>(
     _ job: Job, on source: Data, until deadline: SuspendingClock.Instant, patience: Duration, moveAside: () -> Bool
   ) throws(WorkerFailure) -> Reply<Job> {
-    if !isReady {
-      do throws(WorkerFailure) {
-        _ = try awaitReady(until: deadline)
-      } catch .deadline {
-        throw .notReady
-      }
-    }
     jobs += 1
-    guard let document = try? JSONEncoder().encode(job) else { throw .violation("the job cannot be encoded") }
-    try deliver(WorkerFrame.start(Data("\(Job.name)\n".utf8) + document, before: source), until: deadline)
+    lastMessage = []
+    guard let settings = try? JSONEncoder().encode(job), settings.count < WorkerFrame.documentLimit - 64 else {
+      throw .tooManySettings
+    }
+    try deliver(WorkerFrame.start(Data("\(Job.name)\n".utf8) + settings, before: source), until: deadline)
     try deliver(source, until: deadline)
     do throws(WorkerFailure) {
       try wait(for: POLLIN, until: min(deadline, .now + patience))
     } catch .deadline where .now < deadline {
       try awaitReply(until: deadline, moveAside: moveAside)
     }
-    let (reply, data): (WorkerReply<Job.Result>, Data) = try receive(until: deadline)
+    let (reply, data): (WorkerReply<Job.Result>, Data) = try receive(upTo: job.resultLimit, until: deadline)
     return Reply(document: reply, data: data)
   }
 
@@ -149,14 +173,26 @@ struct WorkerProcess: Sendable {
 
     func content() throws(CacheError) -> (Job.Result, Data) {
       if let result = document.result { return (result, data) }
-      let failure = document.failure
-      throw CacheError(.init(rawValue: failure?.code ?? "decodingFailed"), reason: failure?.reason ?? "the worker sent no result")
+      guard let failure = document.failure, let code = Self.codes[failure.code] else {
+        throw CacheError(.codecCrashed, reason: "the codec crashed: it sent no result")
+      }
+      throw CacheError(code, reason: failure.reason)
+    }
+
+    /// The codes of the errors that a job can have. Others have a meaning for the service.
+    private static var codes: [String: CacheError.Code] {
+      let codes: [CacheError.Code] = [
+        .decodingFailed, .encodingFailed, .imageLimitExceeded, .unsupported, .invalidConfiguration, .codecTimedOut,
+        .codecOutOfMemory,
+      ]
+      return Dictionary(uniqueKeysWithValues: codes.map { ($0.rawValue, $0) })
     }
   }
 
   private mutating func deliver(_ data: Data, until deadline: SuspendingClock.Instant) throws(WorkerFailure) {
     var start = 0
     while start < data.count {
+      if .now >= deadline { throw .deadline }
       let sent = data.withUnsafeBytes { bytes in
         send(channel, bytes.baseAddress?.advanced(by: start), bytes.count - start, Int32(MSG_NOSIGNAL))
       }
@@ -171,9 +207,9 @@ struct WorkerProcess: Sendable {
   }
 
   private mutating func receive<Result: Codable & Sendable>(
-    until deadline: SuspendingClock.Instant
+    upTo limit: Int, until deadline: SuspendingClock.Instant
   ) throws(WorkerFailure) -> (WorkerReply<Result>, Data) {
-    guard let frame = WorkerFrame(try receive(WorkerFrame.length, until: deadline)) else {
+    guard let frame = WorkerFrame(try receive(WorkerFrame.length, until: deadline), dataLimit: limit) else {
       throw .violation("it sent a message that is too long")
     }
     let document = try receive(frame.documentLength, until: deadline)
@@ -187,6 +223,7 @@ struct WorkerProcess: Sendable {
     var data = Data(count: count)
     var start = 0
     while start < count {
+      if .now >= deadline { throw .deadline }
       let received = data.withUnsafeMutableBytes { bytes in
         recv(channel, bytes.baseAddress?.advanced(by: start), count - start, 0)
       }
@@ -206,7 +243,8 @@ struct WorkerProcess: Sendable {
     var cancelled: SuspendingClock.Instant?
     while true {
       var polled = (
-        pollfd(fd: channel, events: Int16(event), revents: 0), pollfd(fd: messages, events: Int16(POLLIN), revents: 0)
+        pollfd(fd: channel, events: Int16(event), revents: 0),
+        pollfd(fd: hasMessages ? messages : -1, events: Int16(POLLIN), revents: 0)
       )
       let count = withUnsafeMutableBytes(of: &polled) { bytes in
         bytes.withMemoryRebound(to: pollfd.self) { poll($0.baseAddress, 2, Self.interval) }
@@ -224,8 +262,10 @@ struct WorkerProcess: Sendable {
 
   private mutating func readMessages() {
     var buffer = [UInt8](repeating: 0, count: 4_096)
-    while true {
+    // A worker can write faster than this reads.
+    for _ in 0..<16 {
       let count = read(messages, &buffer, buffer.count)
+      if count == 0 { hasMessages = false }
       guard count > 0 else { return }
       lastMessage = (lastMessage + buffer[..<count]).suffix(2_048)
     }
@@ -244,6 +284,8 @@ enum WorkerFailure: Error {
   case death
   /// The worker has sent something else than a reply.
   case violation(String)
+  /// The settings of the job are too long.
+  case tooManySettings
 
   /// Returns the reason in words.
   func reason(_ death: WorkerProcess.Death) -> String {
@@ -251,6 +293,7 @@ enum WorkerFailure: Error {
     case .deadline, .notReady: return "it was not ready in time"
     case .cancelled: return "cancelled"
     case .violation(let reason): return reason
+    case .tooManySettings: return "the job has too many settings"
     case .death:
       let signal = death.signal == 0 ? "it has ended" : "it was ended by \(Self.names[death.signal] ?? "signal \(death.signal)")"
       return death.message.isEmpty ? signal : "\(signal): \(death.message)"
@@ -261,6 +304,7 @@ enum WorkerFailure: Error {
   func error(_ death: WorkerProcess.Death, _ configuration: CodecWorkers.Configuration) -> CacheError {
     switch self {
     case .cancelled: return .cancelled
+    case .tooManySettings: return CacheError(.imageLimitExceeded, reason: reason(death))
     case .notReady: return CacheError(.timedOut, reason: "no codec worker was ready within the time limit")
     case .deadline: return CacheError(.codecTimedOut, reason: "the codec exceeded its time and was ended")
     case .death where death.signal == SIGXCPU:

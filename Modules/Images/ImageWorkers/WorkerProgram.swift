@@ -19,8 +19,10 @@ internal import Musl
 package enum WorkerProgram {
   /// The variable that makes a process a worker. Its value is the limit of memory.
   private static let variable = "ETAGERE_CODEC_WORKER"
+  /// The name of a worker, as the first argument of its process.
+  static let name = "etagere-codec-worker"
 
-  static var isWorker: Bool { getenv(variable) != nil }
+  static var isWorker: Bool { getenv(variable) != nil && CommandLine.arguments.first == name }
 
   /// The variables that a worker inherits. Keys and passwords of the service are in others.
   private static let inherited = ["PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH"]
@@ -49,13 +51,18 @@ package enum WorkerProgram {
   ///
   /// - Parameter jobs: The kinds of jobs beside decoding.
   package static func runIfWorker(_ jobs: [any WorkerJob.Type]) {
-    guard let value = getenv(variable), let memoryLimit = Int(String(cString: value)) else { return }
+    guard isWorker, let value = getenv(variable), let memoryLimit = Int(String(cString: value)) else { return }
     etagere_worker_close_descriptors()
-    // Before the first library call: Landlock confines the calling thread, and libvips starts others.
+    // Landlock confines the calling thread and those that it starts, such as those of libvips.
+    guard etagere_worker_has_one_thread() else {
+      end("'runIfWorker()' must be called on the main thread before other threads start, and needs /proc")
+    }
     let confinement = confine()
     ImageDecoder.discardLibraryMessages()
     ImageEncoder.warmUp()
-    guard etagere_worker_end_with(0) == 0, etagere_worker_limit_memory(UInt64(memoryLimit)) == 0 else { exit(71) }
+    guard etagere_worker_end_with(0) == 0, etagere_worker_limit_memory(UInt64(memoryLimit)) == 0 else {
+      end("the limits of a worker cannot be set")
+    }
     let made = CodecWorkers.Confinement(landlock: Int(confinement.landlock), filtersSystemCalls: confinement.has_filter)
     reply(WorkerReply(result: made, residentBytes: Int(clamping: etagere_worker_resident_memory())), Data())
     let jobs = Dictionary(uniqueKeysWithValues: ([DecodeJob.self] + jobs).map { ($0.name, $0) })
@@ -66,25 +73,33 @@ package enum WorkerProgram {
     exit(0)
   }
 
+  /// Ends the process with the reason for the service.
+  private static func end(_ reason: String) -> Never {
+    let line = Data("\(reason)\n".utf8)
+    _ = line.withUnsafeBytes { write(2, $0.baseAddress, $0.count) }
+    exit(71)
+  }
+
   private static func confine() -> etagere_confinement {
     let paths = readable.map { strdup($0) }
     defer { for path in paths { free(path) } }
     return (paths.map { UnsafePointer($0) } + [nil]).withUnsafeBufferPointer { etagere_worker_confine($0.baseAddress) }
   }
 
-  private static func run<Job: WorkerJob>(_ type: Job.Type, _ document: Data, on source: Data, _ memoryLimit: Int) {
-    guard let job = try? JSONDecoder().decode(type, from: document) else { exit(70) }
-    var answer = WorkerReply<Job.Result>(residentBytes: 0)
+  private static func run<Job: WorkerJob>(_ type: Job.Type, _ settings: Data, on source: Data, _ memoryLimit: Int) {
+    guard let job = try? JSONDecoder().decode(type, from: settings) else { exit(70) }
+    var document = WorkerReply<Job.Result>(residentBytes: 0)
     var data = Data()
-    etagere_worker_limit_time(UInt64(clamping: job.timeLimit.components.seconds + 1))
+    // Some codecs use several threads. The service ends the job at its deadline.
+    etagere_worker_limit_time(UInt64(clamping: (job.timeLimit.components.seconds + 1) * Int64(HostResources.processors)))
     do throws(CacheError) {
-      (answer.result, data) = try job.run(on: source, memoryLimit: memoryLimit)
+      (document.result, data) = try job.run(on: source, memoryLimit: memoryLimit)
     } catch {
-      answer.failure = .init(code: code(of: error).rawValue, reason: String(error.reason.prefix(4_096)))
+      document.failure = .init(code: code(of: error).rawValue, reason: String(error.reason.prefix(4_096)))
     }
     if etagere_worker_resident_memory() > 64 << 20 { etagere_worker_release_memory() }
-    answer.residentBytes = Int(clamping: etagere_worker_resident_memory())
-    reply(answer, data)
+    document.residentBytes = Int(clamping: etagere_worker_resident_memory())
+    reply(document, data)
   }
 
   /// Returns the code of an error. Libraries report in their own words that they got no memory.
@@ -98,7 +113,8 @@ package enum WorkerProgram {
   // MARK: Messages
 
   private static func nextJob() -> (name: String, document: Data, source: Data)? {
-    guard let frame = receive(WorkerFrame.length).flatMap({ WorkerFrame($0) }), let document = receive(frame.documentLength),
+    guard let frame = receive(WorkerFrame.length).flatMap({ WorkerFrame($0, dataLimit: .max) }),
+      let document = receive(frame.documentLength),
       let source = receive(frame.dataLength), let end = document.firstIndex(of: UInt8(ascii: "\n"))
     else { return nil }
     return (String(decoding: document[..<end], as: UTF8.self), document[document.index(after: end)...], source)

@@ -3,6 +3,7 @@
 
 #if defined(__linux__)
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -41,6 +42,15 @@ int etagere_worker_start(
     close(ends[1]);
     return error;
   }
+  // Descriptors 0 to 2 would be replaced by the actions below.
+  int *const all_ends[] = {&ends[0], &ends[1], &pipe_ends[0], &pipe_ends[1]};
+  for (int i = 0; i < 4; i++) {
+    if (*all_ends[i] > 2) continue;
+    int moved = fcntl(*all_ends[i], F_DUPFD_CLOEXEC, 3);
+    if (moved < 0) continue;
+    close(*all_ends[i]);
+    *all_ends[i] = moved;
+  }
   // A source of megabytes passes with fewer changes between the two processes. The kernel has its own maximum.
   int size = 1 << 20;
   for (int i = 0; i < 2; i++) setsockopt(ends[i], SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
@@ -59,8 +69,8 @@ int etagere_worker_start(
   sigfillset(&all);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  // Signals of a terminal do not reach a session of its own.
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
   int error = posix_spawn(process, path, &actions, &attributes, arguments, environment);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
@@ -75,6 +85,8 @@ int etagere_worker_start(
   *messages = pipe_ends[0];
   return 0;
 }
+
+int etagere_worker_kill(pid_t process) { return kill(process, SIGKILL) == 0 ? 0 : errno; }
 
 // A priority is that of one thread, and the process group of a worker has all of its threads.
 void etagere_worker_lower_priority(pid_t process) { setpriority(PRIO_PGRP, (id_t)process, 19); }
@@ -106,7 +118,6 @@ enum {
   landlock_create_ruleset = 444,
   landlock_add_rule = 445,
   landlock_restrict_self = 446,
-  landlock_execute = 1 << 0,
   landlock_read_file = 1 << 2,
   landlock_read_folder = 1 << 3,
 };
@@ -126,10 +137,10 @@ static int restrict_files(const char *const readable[]) {
   for (; *readable; readable++) {
     int descriptor = open(*readable, O_PATH | O_CLOEXEC);
     if (descriptor < 0) continue;
-    struct landlock_path path = {.allowed = landlock_execute | landlock_read_file | landlock_read_folder, .parent = descriptor};
+    struct landlock_path path = {.allowed = landlock_read_file | landlock_read_folder, .parent = descriptor};
     // A file has no rights of folders.
     if (syscall(landlock_add_rule, ruleset, 1, &path, 0) != 0) {
-      path.allowed = landlock_execute | landlock_read_file;
+      path.allowed = landlock_read_file;
       syscall(landlock_add_rule, ruleset, 1, &path, 0);
     }
     close(descriptor);
@@ -158,20 +169,31 @@ static int restrict_files(const char *const readable[]) {
 
 // The calls that no codec needs. A list of allowed calls would depend on the versions of the C library and of all codecs.
 static const unsigned refused[] = {
-    SYS_socket, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4,
+    SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4,
+    SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg,
     SYS_execve, SYS_execveat, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
     SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo,
     434 /* pidfd_open */, 438 /* pidfd_getfd */, 424 /* pidfd_send_signal */,
+    // These change or read other processes of the same user.
+    SYS_setpriority, SYS_ioprio_set, SYS_sched_setaffinity, SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr,
+    SYS_migrate_pages, SYS_move_pages, SYS_kcmp, 440 /* process_madvise */, 448 /* process_mrelease */,
+    // Landlock does not restrict changes of permissions, times and attributes.
+    SYS_fchmod, SYS_fchown, SYS_utimensat, 452 /* fchmodat2 */, SYS_setxattr, SYS_lsetxattr, SYS_fsetxattr, 463 /* setxattrat */,
+    SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, 466 /* removexattrat */, SYS_fallocate,
+#ifdef SYS_renameat
+    SYS_renameat,
+#endif
     SYS_unlinkat, SYS_renameat2, SYS_mkdirat, SYS_mknodat, SYS_symlinkat, SYS_linkat, SYS_fchmodat, SYS_fchownat, SYS_truncate,
     SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_unshare, SYS_setns, SYS_personality,
     SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_keyctl, SYS_add_key, SYS_request_key,
     425 /* io_uring_setup */, 426 /* io_uring_enter */, 427 /* io_uring_register */,
     SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_reboot, SYS_swapon, SYS_swapoff,
     SYS_sethostname, SYS_setdomainname, SYS_settimeofday, SYS_clock_settime, SYS_adjtimex, SYS_acct, SYS_quotactl,
-    SYS_shmget, SYS_msgget, SYS_semget, SYS_mq_open,
+    SYS_shmget, SYS_shmat, SYS_shmctl, SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_semget, SYS_semop, SYS_semctl,
+    SYS_semtimedop, SYS_mq_open, SYS_mq_unlink,
 #ifdef __x86_64__
-    SYS_fork, SYS_vfork, SYS_creat, SYS_unlink, SYS_rename, SYS_renameat, SYS_mkdir, SYS_rmdir, SYS_mknod, SYS_symlink,
-    SYS_link, SYS_chmod, SYS_chown, SYS_lchown, SYS_modify_ldt, SYS_iopl, SYS_ioperm,
+    SYS_fork, SYS_vfork, SYS_creat, SYS_unlink, SYS_rename, SYS_mkdir, SYS_rmdir, SYS_mknod, SYS_symlink,
+    SYS_link, SYS_chmod, SYS_chown, SYS_lchown, SYS_modify_ldt, SYS_iopl, SYS_ioperm, SYS_utime, SYS_utimes, SYS_futimesat,
 #endif
 };
 
@@ -183,7 +205,7 @@ static const unsigned refused[] = {
 #define WRITING (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
 
 static bool filter_calls(void) {
-  enum { others = 48, count = sizeof refused / sizeof *refused };
+  enum { others = 80, count = sizeof refused / sizeof *refused };
   struct sock_filter filter[others + 2 * count];
   unsigned short length = 0;
 #define ADD(...) filter[length++] = (struct sock_filter)__VA_ARGS__
@@ -224,10 +246,27 @@ static bool filter_calls(void) {
   ADD(REFUSE(EACCES));
   ADD(RETURN(SECCOMP_RET_ALLOW));
 #endif
-  // abort() sends a signal to its own thread.
-  ADD(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 4));
+  // abort() sends a signal to its own thread. A worker must not stop itself, because a stopped process outlives the service.
+  ADD(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 6));
   ADD(LOAD_ARGUMENT(0));
-  ADD(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)getpid(), 1, 0));
+  ADD(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)getpid(), 0, 2));
+  ADD(LOAD_ARGUMENT(2));
+  ADD(BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, SIGSEGV, 0, 1));
+  ADD(REFUSE(EPERM));
+  ADD(RETURN(SECCOMP_RET_ALLOW));
+  // The kernel sends any signal to the owner of a descriptor.
+  ADD(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 6));
+  ADD(LOAD_ARGUMENT(1));
+  ADD(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 8 /* F_SETOWN */, 2, 0));
+  ADD(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 10 /* F_SETSIG */, 1, 0));
+  ADD(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 15 /* F_SETOWN_EX */, 0, 1));
+  ADD(REFUSE(EPERM));
+  ADD(RETURN(SECCOMP_RET_ALLOW));
+  ADD(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 6));
+  ADD(LOAD_ARGUMENT(1));
+  ADD(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x8901 /* FIOSETOWN */, 2, 0));
+  ADD(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x8902 /* SIOCSPGRP */, 1, 0));
+  ADD(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x5412 /* TIOCSTI */, 0, 1));
   ADD(REFUSE(EPERM));
   ADD(RETURN(SECCOMP_RET_ALLOW));
   // The limits of the process itself.
@@ -239,7 +278,7 @@ static bool filter_calls(void) {
   ADD(RETURN(SECCOMP_RET_ALLOW));
 #undef ADD
   struct sock_fprog program = {.len = length, .filter = filter};
-  return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+  return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
 }
 
 #else
@@ -250,6 +289,22 @@ static bool filter_calls(void) { return false; }
 
 // MARK: Limits
 
+// The file is open from before the confinement, because the kernel can forget the rule for a file of /proc. Reading it allocates
+// no memory, and is allowed in a handler of signals.
+static int memory_file = -1;
+
+// Returns a number of bytes: of the address space (column 0) or of the resident memory (column 1).
+static uint64_t memory_in_use(int column) {
+  char text[64] = {0};
+  if (memory_file < 0 || pread(memory_file, text, sizeof text - 1, 0) <= 0) return 0;
+  uint64_t pages = 0;
+  const char *digit = text;
+  for (; column > 0 && *digit; digit++)
+    if (*digit == ' ') column--;
+  for (; *digit >= '0' && *digit <= '9'; digit++) pages = pages * 10 + (uint64_t)(*digit - '0');
+  return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 static void limit(int resource, rlim_t value) {
   struct rlimit known;
   if (getrlimit(resource, &known) != 0) return;
@@ -257,6 +312,18 @@ static void limit(int resource, rlim_t value) {
   struct rlimit changed = {.rlim_cur = value, .rlim_max = value};
   setrlimit(resource, &changed);
 }
+
+bool etagere_worker_has_one_thread(void) {
+  DIR *folder = opendir("/proc/self/task");
+  if (!folder) return false;
+  int count = 0;
+  for (const struct dirent *entry; (entry = readdir(folder));)
+    if (entry->d_name[0] != '.') count++;
+  closedir(folder);
+  return count == 1;
+}
+
+void etagere_hide_process(void) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 
 struct etagere_confinement etagere_worker_confine(const char *const readable[]) {
   // If the machine has no memory left, the kernel ends a worker and not the service.
@@ -266,6 +333,7 @@ struct etagere_confinement etagere_worker_confine(const char *const readable[]) 
     (void)written;
     close(score);
   }
+  memory_file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   // A write beyond the limit of zero bytes fails instead of ending the process.
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
@@ -275,9 +343,9 @@ struct etagere_confinement etagere_worker_confine(const char *const readable[]) 
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   // A process of root could raise its limits again.
   struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-  struct __user_cap_data_struct none[2];
-  memset(none, 0, sizeof none);
-  syscall(SYS_capset, &header, none);
+  struct __user_cap_data_struct capabilities[2];
+  memset(capabilities, 0, sizeof capabilities);
+  syscall(SYS_capset, &header, capabilities);
   struct etagere_confinement made = {0, false};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return made;
   made.landlock = restrict_files(readable);
@@ -285,16 +353,7 @@ struct etagere_confinement etagere_worker_confine(const char *const readable[]) 
   return made;
 }
 
-static uint64_t pages(int column) {
-  FILE *file = fopen("/proc/self/statm", "re");
-  if (!file) return 0;
-  unsigned long long values[2] = {0, 0};
-  int found = fscanf(file, "%llu %llu", &values[0], &values[1]);
-  fclose(file);
-  return found == 2 ? values[column] * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-}
-
-uint64_t etagere_worker_resident_memory(void) { return pages(1); }
+uint64_t etagere_worker_resident_memory(void) { return memory_in_use(1); }
 
 void etagere_worker_release_memory(void) {
 #if defined(__GLIBC__)
@@ -307,16 +366,10 @@ static uint64_t memory_limit, memory_spare;
 
 // Only functions that are safe in a handler of signals.
 static void report_memory(int number) {
-  char text[32] = {0};
-  int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-  if (file >= 0 && read(file, text, sizeof text - 1) > 0) {
-    uint64_t used = 0;
-    for (const char *digit = text; *digit >= '0' && *digit <= '9'; digit++) used = used * 10 + (uint64_t)(*digit - '0');
-    if (used * (uint64_t)sysconf(_SC_PAGESIZE) + memory_spare >= memory_limit) {
-      static const char message[] = "\nout of memory\n";
-      ssize_t written = write(2, message, sizeof message - 1);
-      (void)written;
-    }
+  if (memory_in_use(0) + memory_spare >= memory_limit) {
+    static const char message[] = "\nout of memory\n";
+    ssize_t written = write(2, message, sizeof message - 1);
+    (void)written;
   }
   // The handler is reset, so this ends the process.
   raise(number);
@@ -338,7 +391,7 @@ static void report_memory_at_the_end(uint64_t limit, uint64_t bytes) {
 }
 
 int etagere_worker_limit_memory(uint64_t bytes) {
-  uint64_t used = pages(0);
+  uint64_t used = memory_in_use(0);
   if (used == 0) return ENOENT;
   uint64_t most = bytes > UINT64_MAX - used ? UINT64_MAX : used + bytes;
   struct rlimit limit;

@@ -55,7 +55,7 @@ struct WorkerTests {
         #expect(made.fields == expected.fields && made.data == expected.data, "\(index) \(operations)")
       }
     }
-    #expect(pool.counters == .init(starts: 1))
+    #expect(pool.counters.crashes == 0)
   }
 
   @Test(
@@ -95,18 +95,36 @@ struct WorkerTests {
   @Test("a codec that takes too long gets 504, and only that result is not tried again")
   func refusedResult() async throws {
     let pool = try Self.workers("TrialWorker")
-    let fixture = try ServiceFixture {
-      $0.workers = pool
-      $0.limits.timeout = .seconds(1)
-    }
-    try fixture.serve(Data("echo".utf8), at: "https://photos.example.com/warm.png")
-    #expect(try await fixture.get("width=4", of: "https://photos.example.com/warm.png").status == 200)
-    try fixture.serve(Data("sleep".utf8))
+    let fixture = try ServiceFixture { $0.workers = pool }
+    try fixture.serve(Data("timeOut".utf8))
     for operations in ["width=4", "width=4", "width=5"] {
       let served = try await fixture.get(operations)
       #expect(served.status == 504 && served.problem == "codecTimedOut", "\(operations)")
     }
     #expect(pool.counters.timeouts == 2)
+  }
+
+  @Test("a stale result is served while the codec of its new source takes too long, if the source allows that")
+  func staleResult() async throws {
+    let pool = try Self.workers("TrialWorker")
+    let fixture = try ServiceFixture { $0.workers = pool }
+    let cacheControl = "max-age=60, stale-if-error=600"
+    try fixture.serve(Data("echo".utf8), cacheControl: cacheControl)
+    let first = try await fixture.get("width=4")
+    #expect(first.status == 200)
+    try fixture.serve(Data("timeOut".utf8), etag: "\"2\"", cacheControl: cacheControl)
+    fixture.clock.advance(by: .seconds(120))
+    let second = try await fixture.get("width=4")
+    #expect(second.status == 200 && second.data == first.data)
+    #expect(pool.counters.timeouts == 1)
+  }
+
+  @Test("a worker that a file has taken over cannot have another type of result cached", arguments: ["asSource", "asText"])
+  func forgedResult(_ action: String) async throws {
+    let fixture = try ServiceFixture { $0.workers = try Self.workers("TrialWorker") }
+    try fixture.serve(Data(action.utf8))
+    let served = try await fixture.get("width=4,format=png")
+    #expect(served.status == 422 && served.problem == "codecCrashed")
   }
 
   @Test("refused images are forgotten at their end and beyond their number")
@@ -121,8 +139,12 @@ struct WorkerTests {
     #expect(images.error(for: [Data("0".utf8)]) == nil)
     let last = Data("\(RefusedImages.limit)".utf8)
     #expect(images.error(for: [Data("x".utf8), last])?.retryAfter == .seconds(10))
-    clock.advance(by: .seconds(10))
+    clock.advance(by: .seconds(9))
+    images.insert(Data("y".utf8), error)
+    clock.advance(by: .seconds(1))
     #expect(images.error(for: [last]) == nil)
+    // An expired error does not hide another one.
+    #expect(images.error(for: [last, Data("y".utf8)])?.retryAfter == .seconds(9))
   }
 }
 #endif

@@ -23,21 +23,37 @@ struct TrialRendering: WorkerJob {
   }
 
   static let name = "render"
-  var timeLimit: Duration { .seconds(60) }
+  /// The settings of the service's job are not read.
+  private enum CodingKeys: CodingKey {}
+  var timeLimit: Duration = .seconds(60)
+  var resultLimit: Int { 64 << 20 }
 
   func run(on source: Data, memoryLimit: Int) throws(CacheError) -> (Result, Data) {
-    let action = TrialJob.Action(rawValue: String(decoding: source, as: UTF8.self)) ?? .echo
-    return (Result(), try TrialJob(action).run(on: source, memoryLimit: memoryLimit).1)
+    let png = Data([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
+    switch String(decoding: source, as: UTF8.self) {
+    case "echo": return (Result(), png)
+    case "timeOut": throw CacheError(.codecTimedOut, reason: "PNG: decoding took longer than the limit")
+    case "asSource": return (Result(mediaType: "text/html", isSource: true), Data())
+    case "asText": return (Result(mediaType: "image/png"), Data("<html>".utf8))
+    case let name:
+      return (Result(), try TrialJob(TrialJob.Action(rawValue: name) ?? .echo).run(on: source, memoryLimit: memoryLimit).1)
+    }
   }
 }
 
-/// A job that tries to leave its border, and reports what it could do.
+/// A job that tries what a confined process cannot do, and reports the result.
 package struct TrialJob: WorkerJob {
   package enum Action: String, Codable, CaseIterable, Sendable {
     /// Returns the source.
     case echo
     /// Fails with an error of its own.
     case fail
+    /// Fails with the code that the path names.
+    case failWith
+    /// Sends one byte of a long reply at a time.
+    case trickle
+    /// Returns the variables, the descriptors and some limits.
+    case inventory
     /// Returns the identifier of the process.
     case identify
     /// Ends the process by a signal.
@@ -64,14 +80,20 @@ package struct TrialJob: WorkerJob {
     case createFile
     case overwriteFile
     case removeFile
+    case changePermissions
     case connect
+    case connectPair
     case startProgram
     case signalParent
+    case signalByDescriptor
     case readParent
+    case slowParent
+    case stopItself
     case raiseLimit
   }
 
   package static let name = "trial"
+  package var resultLimit: Int { 64 << 20 }
   package var timeLimit: Duration = .seconds(60)
   package var action: Action
   /// A path for the actions on files.
@@ -83,6 +105,8 @@ package struct TrialJob: WorkerJob {
     switch action {
     case .echo: return ("echo", source)
     case .fail: throw CacheError(.decodingFailed, reason: "PNG: the file is truncated")
+    case .failWith: throw CacheError(.init(rawValue: path), reason: "a reason")
+    case .inventory: return (inventory, Data())
     case .identify: return ("\(getpid())", Data())
     case .complain:
       let line = Data("a message of a library\n".utf8)
@@ -111,6 +135,14 @@ package struct TrialJob: WorkerJob {
       let line = Data("GLib-ERROR **: failed to allocate 17179869184 bytes\n".utf8)
       _ = line.withUnsafeBytes { write(2, $0.baseAddress, $0.count) }
       Glibc.abort()
+    case .trickle:
+      // A document of 200,000 bytes, and no data.
+      let start = Data([0x40, 0x0D, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+      _ = start.withUnsafeBytes { write(0, $0.baseAddress, $0.count) }
+      while true {
+        _ = write(0, "x", 1)
+        usleep(100)
+      }
     case .babble, .announce:
       let text = action == .babble ? Data("HTTP/1.1 200 OK\r\n\r\n".utf8) : Data(repeating: 0x3F, count: 16)
       _ = text.withUnsafeBytes { write(0, $0.baseAddress, $0.count) }
@@ -127,6 +159,11 @@ package struct TrialJob: WorkerJob {
       case .createFile: Int(open(path + ".new", O_WRONLY | O_CREAT, 0o600))
       case .overwriteFile: Int(open(path, O_WRONLY))
       case .removeFile: Int(unlink(path))
+      case .changePermissions: Int(chmod(path, 0))
+      case .connectPair: socketPair()
+      case .signalByDescriptor: Int(fcntl(0, F_SETOWN, getppid()))
+      case .slowParent: lowerPriority()
+      case .stopItself: Int(pthread_kill(pthread_self(), SIGSTOP)) == 0 ? 0 : fail(EPERM)
       case .connect: Int(socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0))
       case .startProgram: startProgram()
       case .signalParent: Int(kill(getppid(), SIGTERM))
@@ -136,6 +173,27 @@ package struct TrialJob: WorkerJob {
       }
     return status == -1 ? String(cString: strerror(errno)) : "done"
   }
+  private func fail(_ number: Int32) -> Int {
+    errno = number
+    return -1
+  }
+
+  private func socketPair() -> Int {
+    var ends: [Int32] = [0, 0]
+    return Int(socketpair(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0, &ends))
+  }
+
+  private func lowerPriority() -> Int { Int(setpriority(Int32(PRIO_PROCESS.rawValue), id_t(getppid()), 19)) }
+
+  private var inventory: String {
+    let variables = ProcessInfo.processInfo.environment.map { "\($0)=\($1)" }
+    let descriptors = (0..<128).filter { fcntl($0, F_GETFD) != -1 }.map { "\($0)" }.joined(separator: " ")
+    var (files, cores) = (rlimit(), rlimit())
+    getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &files)
+    getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &cores)
+    return (variables + ["descriptors \(descriptors)", "files \(files.rlim_max) cores \(cores.rlim_max)"]).joined(separator: "\n")
+  }
+
   /// Returns 0 if another program started.
   private func startProgram() -> Int {
     var process = pid_t(0)

@@ -47,16 +47,19 @@ struct ServeWorkerTests {
 
   @Test("the process ends in time with a worker that does not", arguments: [SIGTERM, SIGINT])
   func shutdown(_ signal: Int32) async throws {
-    let service = try await RunningService("--workers", "1", "--timeout", "2")
+    let service = try await RunningService("--workers", "1", "--timeout", "3", "--admin", "127.0.0.1:0")
     _ = try await service.get(try await service.sign("site/a.png", "width=20"))
     let workers = service.workers
+    #expect(!workers.isEmpty && workers.allSatisfy(Self.isRunning))
     for worker in workers { kill(worker, SIGSTOP) }
     let url = try await service.sign("site/a.png", "width=21")
     async let running = service.get(url)
-    #expect(try await running.status == 504)
-    for worker in service.workers { kill(worker, SIGSTOP) }
+    try await Polling.until {
+      String(decoding: try await service.get(service.metrics).data, as: UTF8.self).contains("etagere_results_in_progress 1")
+    }
     #expect(try await service.stop(signal) == 0)
-    try await Polling.until { service.workers.isEmpty }
+    #expect(try await running.status == 504)
+    try await Polling.until { workers.allSatisfy { !Self.isRunning($0) } }
   }
 
   @Test("the workers of a service that was ended end too")
@@ -64,14 +67,14 @@ struct ServeWorkerTests {
     let service = try await RunningService("--workers", "2")
     _ = try await service.get(try await service.sign("site/a.png", "width=20"))
     let workers = service.workers
-    #expect(workers.count == 2)
+    #expect(workers.count == 2 && workers.allSatisfy(Self.isRunning))
     _ = try await service.stop(SIGKILL)
     try await Polling.until { workers.allSatisfy { !Self.isRunning($0) } }
   }
 
+  /// Whether a worker runs. A process that has ended has no arguments.
   private static func isRunning(_ id: Int32) -> Bool {
-    guard let status = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8) else { return false }
-    return !status.contains(") Z") && status.contains("etagere")
+    (try? String(contentsOfFile: "/proc/\(id)/cmdline", encoding: .utf8))?.contains("etagere-codec-worker") ?? false
   }
 
   @Test("settings of workers that are not valid are errors", arguments: [("--workers", "-1"), ("--worker-memory", "1K")])

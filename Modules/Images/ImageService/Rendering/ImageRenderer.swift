@@ -63,7 +63,7 @@ struct ImageRenderer: Downloader {
     } catch {
       // As a response with a 5xx status, the cache can replace it by a stale result (`stale-if-error`). A 404 replaces the
       // result.
-      guard error.code == .unacceptableStatus else { throw error }
+      guard error.code == .unacceptableStatus || error.code == .codecTimedOut else { throw error }
       return problem(error)
     }
     return response(resource)

@@ -27,7 +27,13 @@ struct RenderJob: WorkerJob {
   /// Whether the origin forbids to transform the source (RFC 9111 §5.2.2.6).
   var forbidsTransforming = false
 
-  var timeLimit: Duration { limits.timeout }
+  var timeLimit: Duration {
+    get { limits.timeout }
+    set { limits.timeout = newValue }
+  }
+
+  /// No result is larger than its pixels with alpha and some metadata.
+  var resultLimit: Int { max(limits.sourcePixels, limits.maximumSide * limits.maximumSide) * 4 + 1_000_000 }
 
   /// The decoder, which also does the first step if that resizes.
   var decoder: ImageDecoder { parts.decoder }

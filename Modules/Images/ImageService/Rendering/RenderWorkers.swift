@@ -1,5 +1,6 @@
 #if Service
 internal import CacheCore
+internal import ImageCodecs
 internal import ImageWorkers
 
 #if canImport(FoundationEssentials)
@@ -32,11 +33,9 @@ struct RenderWorkers: Sendable {
   ) throws(CacheError) -> (RenderJob.Result, Data) {
     let result = Data(tag.utf8)
     if let refusal = refusals.error(for: [source, result]) { throw refusal }
-    var job = job
-    // The worker ends the work itself, if it can, because a new worker takes time to start.
-    job.limits.timeout = max(deadline - .now - .milliseconds(50), .milliseconds(10))
     do throws(CacheError) {
-      return try pool.run(job, on: data, until: deadline)
+      let (made, file) = try pool.run(job, on: data, until: deadline)
+      return (try checked(made, file, job, source: data), file)
     } catch {
       switch error.code {
       case .codecCrashed, .codecOutOfMemory: refusals.insert(source, error)
@@ -48,14 +47,25 @@ struct RenderWorkers: Sendable {
       throw error
     }
   }
+
+  /// Checks a result, because a file can take a worker over. Caches must not have something else than the image that a URL names.
+  private func checked(
+    _ made: RenderJob.Result, _ file: Data, _ job: RenderJob, source: Data
+  ) throws(CacheError) -> RenderJob.Result {
+    // An image with alpha in a format without it becomes a PNG.
+    guard let format = ImageFormat(of: made.isSource ? source : file), made.isSource == job.forbidsTransforming,
+      made.isSource || format == job.format || format == .png
+    else { throw CacheError(.codecCrashed, reason: "the codec crashed: it sent no image of the format") }
+    return RenderJob.Result(mediaType: format.mediaType, isSource: made.isSource)
+  }
 }
 
 /// The images whose codec failed, for a time. A client that repeats its request must not end a worker each time.
 final class RefusedImages: Sendable {
   private struct State {
     var errors: [Data: (error: CacheError, end: Duration)] = [:]
-    /// The keys in the order of their insertion, which is that of their ends.
-    var order: [Data] = []
+    /// The keys in the order of their ends. An entry that was replaced occurs twice.
+    var order: [(key: Data, end: Duration)] = []
   }
 
   /// The number of images that are remembered.
@@ -71,7 +81,7 @@ final class RefusedImages: Sendable {
   func error(for keys: [Data]) -> CacheError? {
     let now = clock.uptime
     return state.withLock { state in
-      guard let (error, end) = keys.compactMap({ state.errors[$0] }).first, now < end else { return nil }
+      guard let (error, end) = keys.compactMap({ state.errors[$0] }).first(where: { now < $0.end }) else { return nil }
       var refusal = error
       refusal.retryAfter = end - now
       return refusal
@@ -81,10 +91,15 @@ final class RefusedImages: Sendable {
   func insert(_ key: Data, _ error: CacheError) {
     let now = clock.uptime
     state.withLock { state in
-      if state.errors.updateValue((error, now + lifetime), forKey: key) == nil { state.order.append(key) }
-      guard state.order.count > Self.limit else { return }
-      for key in state.order.prefix(Self.limit / 10) { state.errors[key] = nil }
-      state.order.removeFirst(Self.limit / 10)
+      state.errors[key] = (error, now + lifetime)
+      state.order.append((key, now + lifetime))
+      var removed = 0
+      while removed < state.order.count, state.order.count - removed > Self.limit || state.order[removed].end <= now {
+        let (key, end) = state.order[removed]
+        if state.errors[key]?.end == end { state.errors[key] = nil }
+        removed += 1
+      }
+      state.order.removeFirst(removed)
     }
   }
 }

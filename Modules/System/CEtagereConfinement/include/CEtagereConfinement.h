@@ -8,11 +8,14 @@
 #include <sys/types.h>
 
 /// Starts a program with one end of a socket as its standard input and one end of a pipe as its standard error. The child has a
-/// process group of its own and no blocked or ignored signals.
+/// session of its own and no blocked or ignored signals.
 ///
 /// Returns 0 and the ends of the parent, which do not block, or an error number.
 int etagere_worker_start(
     const char *path, char *const arguments[], char *const environment[], pid_t *process, int *channel, int *messages);
+
+/// Ends a process of the caller that the caller has not waited for. Returns 0 or an error number.
+int etagere_worker_kill(pid_t process);
 
 /// Gives all threads of a worker the lowest priority.
 void etagere_worker_lower_priority(pid_t process);
@@ -25,9 +28,15 @@ struct etagere_confinement {
   bool has_filter;
 };
 
+/// Whether the calling process has one thread, which the confinement needs.
+bool etagere_worker_has_one_thread(void);
+
+/// Hides the memory and the environment of the calling process from other processes of the same user.
+void etagere_hide_process(void);
+
 /// Confines the calling process, which must have one thread. Nothing undoes it.
 ///
-/// The process can read and execute what is below `readable`. It cannot write or create files, use networks, start processes,
+/// The process can read what is below `readable`. It cannot write or create files, use networks, start processes,
 /// send signals to or read other processes, dump core, or gain privileges.
 ///
 /// - Parameter readable: The readable folders and files, ended by NULL. Those that do not exist are left out.
