@@ -226,14 +226,15 @@ let package = Package(
 
     program(
       "Tests/Trials/Faults", "Faults",
-      "CacheCore CacheManager CacheTesting DiskStore ETagValidation LocalRedis MemoryStore RedisStore SQLiteStore StoreComposition HTTPTypes"
-    ),
+      "CacheCore CacheManager CacheTesting DiskStore ETagValidation LocalRedis MemoryStore RedisStore SQLiteStore StoreComposition HTTPTypes",
+      targets("AsyncHTTPNetworking ImageCodecs ImageFiles ImageService", trait: "Service")),
     program("Tests/Trials/Simulation", "Simulation", "CacheCore CacheTesting MemoryStore"),
     // Tests/Trials/Comparison is a package, too: on a Mac it adds the peers, which this one must not name.
     program("Tests/Trials/Comparison/Sources", "Comparison", "Etagere LoopbackOrigin HTTPTypes", packageAccess: false),
     support("Support/AppleNames", "AppleNames"),
     // Tests/Support/Browser is a package, too, for the tests of an example.
     support("Support/Browser/Sources/Browser", "Browser", "AsyncHTTPNetworking CacheCore HTTPTypes"),
+    support("Support/ImageFiles", "ImageFiles", "CacheCore ImageCodecs"),
     support("Support/KingfisherNames", "KingfisherNames"),
     program("Tests/Support/TrialWorker", "TrialWorker", "CacheCore ImageWorkers"),
     support("Support/LocalRedis", "LocalRedis", "CacheCore CacheTesting LoopbackOrigin"),
@@ -267,6 +268,7 @@ let package = Package(
       "Networking", "HTTPServingTests", "HTTPServing CacheCore CacheTesting HTTPTypes",
       products("NIOCore NIOPosix NIOEmbedded NIOHTTP1", of: "swift-nio", trait: "Server")),
     tests("Images", "ImageCodecsTests", "ImageCodecs CacheTesting HTTPTypes"),
+    tests("Images", "ImageCodecsTests", "ImageCodecs ImageFiles CacheTesting HTTPTypes"),
     tests("Images", "ImageWorkersTests", "ImageWorkers ImageCodecs TrialWorker CacheTesting HTTPTypes"),
     tests(
       "Images", "ImageServiceTests",

@@ -2,6 +2,7 @@
 import CacheCore
 import CacheTesting
 import ImageCodecs
+import ImageFiles
 import Testing
 
 #if canImport(FoundationEssentials)

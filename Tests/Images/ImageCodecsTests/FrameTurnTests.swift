@@ -1,5 +1,6 @@
 #if VIPS && os(Linux)
 import CacheCore
+import ImageFiles
 import Testing
 
 @testable import ImageCodecs

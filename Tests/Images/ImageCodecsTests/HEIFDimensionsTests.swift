@@ -1,6 +1,7 @@
 #if VIPS && os(Linux)
 import CacheCore
 import CacheTesting
+import ImageFiles
 import Testing
 
 @testable import ImageCodecs
@@ -16,20 +17,10 @@ private let hasEncoder = (try? ImageEncoder(.avif).encode(TestImages.quarters())
 
 @Suite("HEIF files that understate their size")
 struct HEIFDimensionsTests {
-  /// A HEIC of 200 × 120 black pixels.
-  private static let heic = """
-    AAAAHGZ0eXBoZWljAAAAAG1pZjFoZWljbWlhZgAAAYNtZXRhAAAAAAAAACFoZGxyAAAAAAAAAABwaWN0AAAAAAAAAAAAAAAAAAAAAA5waXRtAAAAAAAB
-    AAAANGlsb2MAAAAAREAAAgABAAAAAAGnAAEAAAAAAAAATgACAAAAAAH1AAEAAAAAAAAAvgAAADhpaW5mAAAAAAACAAAAFWluZmUCAAAAAAEAAGh2YzEA
-    AAAAFWluZmUCAAABAAIAAEV4aWYAAAAAwmlwcnAAAACkaXBjbwAAAHhodmNDAQNwAAAAAAAAAAAAHvAA/P34+AAADwMgAAEAGEABDAH//wNwAAADAJAA
-    AAMAAAMAHroCQCEAAQArQgEBA3AAAAMAkAAAAwAAAwAeoBkgeWW6kkprm4EBAwIAAAMAAgAAAwACECIAAQAHRAHBcrBiQAAAABRpc3BlAAAAAAAAAMgA
-    AAB4AAAAEHBpeGkAAAAAAwgICAAAABZpcG1hAAAAAAAAAAEAAQOBAoMAAAAaaXJlZgAAAAAAAAAOY2RzYwACAAEAAQAAARRtZGF0AAAASigBrxNF5ObI
-    aFP//7rjp5RhoHKRTP0/2agyEOaMAAADABSQoy3qe8VJ8AAAAwAAAwPkAAADAAADAAADAEmAAAADAAADACPAAAy4AAAABkV4aWYAAElJKgAIAAAABgAS
-    AQMAAQAAAAEAAAAaAQUAAQAAAFYAAAAbAQUAAQAAAF4AAAAoAQMAAQAAAAIAAAATAgMAAQAAAAEAAABphwQAAQAAAGYAAAAAAAAAOGMAAOgDAAA4YwAA
-    6AMAAAYAAJAHAAQAAAAwMjEwAZEHAAQAAAABAgMAAKAHAAQAAAAwMTAwAaADAAEAAAD//wAAAqAEAAEAAADIAAAAA6AEAAEAAAB4AAAAAAAAAA==
-    """
+  private func box(_ kind: String, _ content: [UInt8]) -> [UInt8] { HEIFFile.box(kind, content) }
 
-  private func box(_ kind: String, _ content: [UInt8]) -> [UInt8] {
-    PNGFile.number(content.count + 8) + Array(kind.utf8) + content
+  private func file(_ kind: String, _ content: [UInt8], pieces: Int = 1, properties: [UInt8] = []) -> Data {
+    HEIFFile.file(kind, content, pieces: pieces, properties: properties)
   }
 
   /// Returns the file with another size in its box.
@@ -65,8 +56,7 @@ struct HEIFDimensionsTests {
 
   @Test("the HEVC parameter set is checked against the limits")
   func hevc() throws {
-    let text = Self.heic.filter { !$0.isWhitespace }
-    let file = try lying(try #require(Data(base64Encoded: text)))
+    let file = try lying(HEIFFile.heic)
     #expect(HEIFDimensions(file).largest?.area ?? 0 >= 200 * 120)
     let error = #expect(throws: CacheError.self) { try ImageHeader(of: file, limits: ImageLimits { $0.pixels = 20_000 }) }
     #expect(error?.code == .imageLimitExceeded)
@@ -75,8 +65,7 @@ struct HEIFDimensionsTests {
 
   @Test("a parameter set with a wrong first bit, which decoders ignore, is checked against the limits")
   func forbiddenBit() throws {
-    let text = Self.heic.filter { !$0.isWhitespace }
-    var bytes = Array(try lying(try #require(Data(base64Encoded: text))))
+    var bytes = Array(try lying(HEIFFile.heic))
     let place = try #require(bytes.indices.first { bytes[$0...].starts(with: [0x42, 0x01, 0x01, 0x03] as [UInt8]) })
     bytes[place] |= 0x80
     #expect(HEIFDimensions(Data(bytes)).largest?.area ?? 0 >= 200 * 120)
@@ -94,21 +83,6 @@ struct HEIFDimensionsTests {
     let sequence = box("av1C", [0x81, 0, 0, 0, 0x0A, UInt8(Self.sequence.count)] + Self.sequence)
     let many = box("iprp", box("ipco", (0..<17).flatMap { _ in sequence }))
     #expect(HEIFDimensions(file("av01", [0x12, 0], properties: many)).isExcessive)
-  }
-
-  /// Returns a file with one item: its properties in `meta`, and its bytes at the end.
-  private func file(_ kind: String, _ content: [UInt8], pieces: Int = 1, properties: [UInt8] = []) -> Data {
-    let entry = box("infe", [2, 0, 0, 0, 0, 1, 0, 0] + Array(kind.utf8) + [0])
-    let head = box("ftyp", Array("avif".utf8) + [0, 0, 0, 0] + Array("mif1".utf8))
-    let length = (content.count + pieces - 1) / pieces
-    func meta(_ start: Int) -> [UInt8] {
-      var table: [UInt8] = [0, 0, 0, 0, 0x44, 0, 0, 1, 0, 1, 0, 0, 0, UInt8(pieces)]
-      for piece in 0..<pieces {
-        table += PNGFile.number(start + piece * length) + PNGFile.number(min(length, content.count - piece * length))
-      }
-      return box("meta", [0, 0, 0, 0] + box("iloc", table) + box("iinf", [0, 0, 0, 0, 0, 1] + entry) + properties)
-    }
-    return Data(head + meta(head.count + meta(0).count + 8) + box("mdat", content))
   }
 
   @Test("the size of a grid or an overlay is checked against the limits")

@@ -1,6 +1,7 @@
 #if canImport(ImageIO) || VIPS
 import CacheCore
 import ImageCodecs
+import ImageFiles
 import Testing
 
 @Suite("PNG")

@@ -1,5 +1,6 @@
 #if canImport(ImageIO) || VIPS
 import CacheCore
+import ImageFiles
 import Testing
 
 @testable import ImageCodecs

@@ -1,6 +1,7 @@
 #if VIPS && os(Linux)
 import CacheCore
 import ImageCodecs
+import ImageFiles
 import Testing
 
 #if canImport(FoundationEssentials)

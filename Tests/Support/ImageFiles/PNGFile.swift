@@ -1,23 +1,30 @@
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 /// A PNG built from bytes, with any color type, to test files that encoders do not write. Uncompressed (deflate's
 /// stored blocks).
-struct PNGFile {
-  var width: Int
-  var height: Int
-  var depth: UInt8 = 8
+package struct PNGFile {
+  package var width: Int
+  package var height: Int
+  package var depth: UInt8
   /// 0: gray, 2: RGB, 3: palette, 4: gray and alpha, 6: RGBA.
-  var colorType: UInt8
+  package var colorType: UInt8
   /// Each row without its filter byte.
-  var rows: [[UInt8]]
+  package var rows: [[UInt8]]
   /// The type and content of the chunks between the header and the pixels.
-  var chunks: [(String, [UInt8])] = []
+  package var chunks: [(String, [UInt8])]
 
-  var data: Data {
+  package init(
+    width: Int, height: Int, depth: UInt8 = 8, colorType: UInt8, rows: [[UInt8]], chunks: [(String, [UInt8])] = []
+  ) {
+    (self.width, self.height, self.depth, self.colorType) = (width, height, depth, colorType)
+    (self.rows, self.chunks) = (rows, chunks)
+  }
+
+  package var data: Data {
     var file = Data([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
     file += Self.chunk("IHDR", Self.number(width) + Self.number(height) + [depth, colorType, 0, 0, 0])
     for (kind, content) in chunks { file += Self.chunk(kind, content) }
@@ -25,7 +32,8 @@ struct PNGFile {
     return file + Self.chunk("IEND", [])
   }
 
-  static func zlib(_ bytes: [UInt8]) -> [UInt8] {
+  /// Returns a zlib stream of the bytes, in stored blocks.
+  package static func zlib(_ bytes: [UInt8]) -> [UInt8] {
     var stream: [UInt8] = [0x78, 0x01]
     var rest = bytes[...]
     repeat {
@@ -42,12 +50,14 @@ struct PNGFile {
     return stream + number(b << 16 | a)
   }
 
-  static func chunk(_ kind: String, _ content: [UInt8]) -> Data {
+  /// Returns a chunk with its length and its checksum.
+  package static func chunk(_ kind: String, _ content: [UInt8]) -> Data {
     let body = Array(kind.utf8) + content
     return Data(number(content.count) + body + number(Int(crc(body))))
   }
 
-  static func number(_ value: Int) -> [UInt8] { [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) } }
+  /// Returns a number in four bytes, the most significant one first.
+  package static func number(_ value: Int) -> [UInt8] { [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) } }
 
   private static func crc(_ bytes: [UInt8]) -> UInt32 {
     var crc: UInt32 = 0xFFFF_FFFF

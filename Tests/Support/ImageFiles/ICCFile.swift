@@ -1,13 +1,19 @@
 /// A color profile built from bytes (ICC.1:2001-04, three primaries or gray, one gamma).
-struct ICCFile {
+package struct ICCFile: Sendable {
   /// The X, Y and Z of red, green and blue for D50. Empty for a gray profile.
-  var primaries: [[Double]] = [[0.4360, 0.2225, 0.0139], [0.3851, 0.7169, 0.0971], [0.1431, 0.0606, 0.7141]]
+  package var primaries: [[Double]]
 
-  static let gray = ICCFile(primaries: [])
+  package init(
+    primaries: [[Double]] = [[0.4360, 0.2225, 0.0139], [0.3851, 0.7169, 0.0971], [0.1431, 0.0606, 0.7141]]
+  ) {
+    self.primaries = primaries
+  }
+
+  package static let gray = ICCFile(primaries: [])
   /// A profile with red and green exchanged.
-  static let swapped = ICCFile(primaries: [ICCFile().primaries[1], ICCFile().primaries[0], ICCFile().primaries[2]])
+  package static let swapped = ICCFile(primaries: [ICCFile().primaries[1], ICCFile().primaries[0], ICCFile().primaries[2]])
 
-  var bytes: [UInt8] {
+  package var bytes: [UInt8] {
     var tags: [(String, [UInt8])] = [("wtpt", Self.xyz([0.9642, 1, 0.8249])), ("desc", Self.description)]
     for (name, primary) in zip(["r", "g", "b"], primaries) {
       tags += [("\(name)XYZ", Self.xyz(primary)), ("\(name)TRC", Self.gamma)]

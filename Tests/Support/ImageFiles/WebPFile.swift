@@ -1,25 +1,29 @@
 import CacheCore
-import ImageCodecs
+package import ImageCodecs
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 /// An animated WebP built from bytes (RFC 9649 §2.7). Each frame is encoded as a complete image.
-struct WebPFile {
-  var frames: [DecodedImage]
+package struct WebPFile {
+  package var frames: [DecodedImage]
   /// The EXIF orientation, or `nil` for a file without EXIF.
-  var orientation: Int?
+  package var orientation: Int?
 
   /// The duration of each frame in milliseconds; missing ones are 100.
-  var delays: [Int] = []
+  package var delays: [Int]
 
   /// The number of times that the last frame is included.
-  var repetitions = 1
+  package var repetitions: Int
 
-  func data() throws -> Data {
+  package init(frames: [DecodedImage], orientation: Int? = nil, delays: [Int] = [], repetitions: Int = 1) {
+    (self.frames, self.orientation, self.delays, self.repetitions) = (frames, orientation, delays, repetitions)
+  }
+
+  package func data() throws -> Data {
     guard let size = frames.first?.size else { return Data() }
     let edges = Self.three(size.width - 1) + Self.three(size.height - 1)
     // EXIF and animation flags.
@@ -53,7 +57,7 @@ struct WebPFile {
     return Data()
   }
 
-  static func chunk(_ kind: String, _ content: some Sequence<UInt8>) -> Data {
+  package static func chunk(_ kind: String, _ content: some Sequence<UInt8>) -> Data {
     let content = Data(content)
     return Data(kind.utf8) + little(content.count) + content + Data(count: content.count % 2)
   }

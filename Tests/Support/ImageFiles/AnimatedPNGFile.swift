@@ -1,36 +1,51 @@
-import ImageCodecs
+package import ImageCodecs
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 /// An animated RGBA PNG built from bytes, with one color per frame.
-struct AnimatedPNGFile: Sendable {
-  struct Frame: Sendable {
-    var color: RGBA
-    var x = 0
-    var y = 0
-    var width = 4
-    var height = 4
-    var delay = (10, 100)
+package struct AnimatedPNGFile: Sendable {
+  package struct Frame: Sendable {
+    package var color: RGBA
+    package var x: Int
+    package var y: Int
+    package var width: Int
+    package var height: Int
+    package var delay: (Int, Int)
     /// 0: keep, 1: clear, 2: restore.
-    var disposal: UInt8 = 0
+    package var disposal: UInt8
     /// 0: replace, 1: over.
-    var blending: UInt8 = 0
+    package var blending: UInt8
+
+    package init(
+      color: RGBA, x: Int = 0, y: Int = 0, width: Int = 4, height: Int = 4, delay: (Int, Int) = (10, 100), disposal: UInt8 = 0,
+      blending: UInt8 = 0
+    ) {
+      (self.color, self.x, self.y, self.width, self.height) = (color, x, y, width, height)
+      (self.delay, self.disposal, self.blending) = (delay, disposal, blending)
+    }
   }
 
-  var frames: [Frame]
-  var plays = 0
+  package var frames: [Frame]
+  package var plays: Int
   /// The declared number of frames; `nil` means the actual number.
-  var announced: Int?
+  package var announced: Int?
   /// A default image for decoders without APNG support; `nil` means the first frame.
-  var still: RGBA?
+  package var still: RGBA?
   /// A closure that changes the type or content of a chunk before it is written. It receives the chunk's index.
-  var change: @Sendable (Int, inout String, inout [UInt8]) -> Void = { _, _, _ in }
+  package var change: @Sendable (Int, inout String, inout [UInt8]) -> Void
 
-  var data: Data {
+  package init(
+    frames: [Frame], plays: Int = 0, announced: Int? = nil, still: RGBA? = nil,
+    change: @escaping @Sendable (Int, inout String, inout [UInt8]) -> Void = { _, _, _ in }
+  ) {
+    (self.frames, self.plays, self.announced, self.still, self.change) = (frames, plays, announced, still, change)
+  }
+
+  package var data: Data {
     var chunks: [(String, [UInt8])] = [
       ("IHDR", PNGFile.number(4) + PNGFile.number(4) + [8, 6, 0, 0, 0]),
       ("acTL", PNGFile.number(announced ?? frames.count) + PNGFile.number(plays)),

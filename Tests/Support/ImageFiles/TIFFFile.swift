@@ -1,17 +1,21 @@
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 /// A TIFF built from bytes (TIFF 6.0): RGB with any number of extra channels, in one strip. Uncompressed.
-struct TIFFFile {
-  var width: Int
-  var height: Int
+package struct TIFFFile {
+  package var width: Int
+  package var height: Int
   /// The channels of each pixel, row by row, at least three per pixel.
-  var pixels: [[UInt8]]
+  package var pixels: [[UInt8]]
 
-  var data: Data {
+  package init(width: Int, height: Int, pixels: [[UInt8]]) {
+    (self.width, self.height, self.pixels) = (width, height, pixels)
+  }
+
+  package var data: Data {
     let channels = pixels.first?.count ?? 0
     let extra = max(channels - 3, 0)
     let count = extra > 0 ? 10 : 9

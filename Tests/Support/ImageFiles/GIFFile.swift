@@ -1,19 +1,23 @@
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 /// A GIF built from bytes, with frames of one color each from a palette of four (black, red, green, blue).
-struct GIFFile {
-  var width = 2
-  var height = 2
+package struct GIFFile {
+  package var width: Int
+  package var height: Int
   /// The color of each frame, as an index in the palette, and its delay in hundredths of a second.
-  var frames: [(color: UInt8, delay: UInt8)]
+  package var frames: [(color: UInt8, delay: UInt8)]
   /// 0: forever; `nil`: unspecified, which means once.
-  var loops: UInt8?
+  package var loops: UInt8?
 
-  var data: Data {
+  package init(width: Int = 2, height: Int = 2, frames: [(color: UInt8, delay: UInt8)], loops: UInt8? = nil) {
+    (self.width, self.height, self.frames, self.loops) = (width, height, frames, loops)
+  }
+
+  package var data: Data {
     var file = Data("GIF89a".utf8) + Data([UInt8(width), 0, UInt8(height), 0, 0x81, 0, 0])
     file += Data([0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255])
     if let loops { file += Data([0x21, 0xFF, 11]) + Data("NETSCAPE2.0".utf8) + Data([3, 1, loops, 0, 0]) }
