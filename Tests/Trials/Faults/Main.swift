@@ -28,7 +28,8 @@ struct Faults {
       do {
         let findings = try await suite.run(
           Trial(
-            seed: settings.seed, isQuick: settings.isQuick, seconds: settings.seconds, folder: folder,
+            seed: settings.seed, isQuick: settings.isQuick, seconds: settings.seconds, workers: settings.workers,
+            folder: folder,
             report: { line in
               if settings.isVerbose { say("  \((Date().timeIntervalSince(start) * 10).rounded() / 10) s: \(line)") }
             }))
@@ -36,7 +37,9 @@ struct Faults {
       } catch {
         // The folder is kept as evidence.
         say("  FAILED: \(error)")
-        let length = (settings.isQuick ? " --quick" : "") + (settings.seconds.map { " --seconds \($0)" } ?? "")
+        let length =
+          (settings.isQuick ? " --quick" : "") + (settings.seconds.map { " --seconds \($0)" } ?? "")
+          + (settings.workers.map { " --workers \($0)" } ?? "")
         say("  repeat with: Scripts/faults --seed \(settings.seed)\(length) \(suite.rawValue)")
         say("  folder: \(folder)")
         throw FailedCheck("a guarantee was broken")

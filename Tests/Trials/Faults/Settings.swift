@@ -5,6 +5,7 @@ struct Settings {
   var isQuick = false
   var seconds: Int?
   var isVerbose = false
+  var workers: Int?
 
   init(_ arguments: [String]) throws {
     var rest = arguments[...]
@@ -19,6 +20,11 @@ struct Settings {
           throw FailedCheck("--seconds takes a number")
         }
         seconds = number
+      case "--workers":
+        guard let number = rest.popFirst().flatMap({ Int($0) }), number >= 0 else {
+          throw FailedCheck("--workers takes a number")
+        }
+        workers = number
       case "--verbose": isVerbose = true
       default:
         guard let suite = Suite(rawValue: argument), Suite.built.contains(suite) else {
@@ -37,6 +43,8 @@ struct Trial: Sendable {
   var isQuick: Bool
   /// The length of a suite that runs for some time, or `nil` for its own.
   var seconds: Int?
+  /// The number of worker processes of a service, or `nil` for that of the suite.
+  var workers: Int?
   var folder: String
   /// Prints the progress of the run, if that is wanted.
   var report: @Sendable (String) -> Void
@@ -44,15 +52,18 @@ struct Trial: Sendable {
 
 /// The suites of trials.
 enum Suite: String, CaseIterable {
-  case kill, flips, environment, hammer, model, redis
+  case kill, flips, environment, hammer, model, redis, zoo
 
   /// The suites whose traits are enabled.
   static var built: [Suite] {
-    #if Redis && Origin
-    allCases
-    #else
-    allCases.filter { $0 != .redis }
+    var suites = allCases
+    #if !(Redis && Origin)
+    suites.removeAll { $0 == .redis }
     #endif
+    #if !Service
+    suites.removeAll { $0 == .zoo }
+    #endif
+    return suites
   }
 
   /// - Returns: Descriptions of what was done and how often.
@@ -70,6 +81,12 @@ enum Suite: String, CaseIterable {
       return try await RedisSuite(trial).run()
       #else
       throw FailedCheck("the suite 'redis' needs the trait Redis")
+      #endif
+    case .zoo:
+      #if Service
+      return try await ZooSuite(trial).run()
+      #else
+      throw FailedCheck("the suite 'zoo' needs the trait Service")
       #endif
     }
   }
