@@ -22,6 +22,7 @@ final class ZooRun {
 
   private let start: () async throws -> ZooSession
   private let lanes: Int
+  private let executor = ProcessingExecutor()
   private let report: @Sendable (String) -> Void
   private var session: ZooSession
 
@@ -86,14 +87,15 @@ final class ZooRun {
   /// Sends requests until one ends the service or times out. Returns the results.
   private func send(_ rest: inout ArraySlice<ZooRequest>) async -> [ZooResult] {
     let queue = Queue(rest)
-    let service = session.service
+    let (service, executor) = (session.service, executor)
     session.setLoad(true)
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<lanes {
         group.addTask {
           while let request = queue.next() {
             let (reply, time) = await service.get(request.path)
-            queue.note(ZooResult(request, reply, time))
+            // The check decodes images, which would delay the other requests on the cooperative pool.
+            queue.note(await withTaskExecutorPreference(executor) { ZooResult(request, reply, time) })
           }
         }
       }

@@ -106,12 +106,16 @@ enum ZooBytes {
     write(0b011, 3)
     let (literal, match) = ((value: UInt64(0x0C), length: UInt64(8)), (value: UInt64(0xA3), length: UInt64(13)))
     if count > 0 { write(literal.value, literal.length) }
-    for _ in 0..<max(count - 1, 0) / 258 { write(match.value, match.length) }
+    // Eight matches are 13 bytes, whatever bits are before them.
+    let matches = max(count - 1, 0) / 258
+    for _ in 0..<min(matches, 8 + matches % 8) { write(match.value, match.length) }
+    if matches >= 16 { stream += Array(repeatElement(stream.suffix(13), count: (matches - 8) / 8).joined()) }
     for _ in 0..<max(count - 1, 0) % 258 { write(literal.value, literal.length) }
     // The end of the block, and zeros up to the next byte.
     write(0, 7)
     write(0, (8 - filled) % 8)
-    return stream + big(count % 65_521 << 16 | 1, 4)
+    // The checksum of zeros: its first sum stays 1.
+    return stream + big((count % 65_521) << 16 | 1, 4)
   }
 }
 
