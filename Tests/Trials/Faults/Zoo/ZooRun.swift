@@ -10,6 +10,8 @@ import ImageService
 final class ZooRun {
   /// The results of all requests, the last one of each.
   private(set) var results: [String: ZooResult] = [:]
+  /// The names of the inputs that ended the service, or whose codec worked on.
+  private var harmful: Set<String> = []
   /// The inputs that ended the service, with its end.
   private(set) var deaths: [String] = []
   /// The inputs whose codec worked on after the response.
@@ -52,15 +54,18 @@ final class ZooRun {
       } else {
         continue
       }
-      let known = deaths.count + endless.count
-      for suspect in suspects { try await sendAlone(suspect.request) }
-      if deaths.count + endless.count == known {
-        deaths.append("not repeated alone: \(suspects.map(\.request.name).joined(separator: " or "))")
+      let known = harmful
+      for suspect in suspects where !harmful.contains(suspect.request.input.name) { try await sendAlone(suspect.request) }
+      if suspects.contains(where: \.isLost), harmful == known {
+        deaths.append("one of \(suspects.map(\.request.name).joined(separator: ", ")), which do not end it alone")
       }
+      // An input is reported once.
+      let found = harmful
+      rest = rest.filter { !found.contains($0.input.name) }[...]
     }
     // A request that waited for others, or a machine that was busy, says nothing about an input.
     for result in results.values.sorted(by: { $0.request.name < $1.request.name })
-    where result.isFromLoad || result.isLate && !result.isLost {
+    where (result.isFromLoad || result.isLate && !result.isLost) && !harmful.contains(result.request.input.name) {
       repeated += 1
       try await sendAlone(result.request)
     }
@@ -121,10 +126,12 @@ final class ZooRun {
     note(result)
     if result.isLost, let end = await session.service.end() {
       let reason = session.isTooLarge ? "more than \(grouped(ZooSession.largestMemory)) bytes of memory" : "\(end)"
+      harmful.insert(request.input.name)
       deaths.append("\(request.name): \(reason)")
       report("\(request.name) ends the service: \(reason)")
       try await restart()
     } else if result.hasTimedOut, try await !session.becomesIdle() {
+      harmful.insert(request.input.name)
       endless.append(request.name)
       report("\(request.name) keeps a codec busy after the response")
       try await restart()

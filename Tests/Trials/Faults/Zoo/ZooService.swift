@@ -135,10 +135,11 @@ final class ZooService: Sendable {
   /// The end of the process, or `nil` while it runs.
   func end() async -> End? {
     guard await hasEnded else { return nil }
-    let lines = Self.lines(errors).filter { !$0.contains("listening on") && !$0.contains("metrics on") }
+    // The tool's own lines say nothing about the end.
+    let lines = Self.lines(errors).filter { !$0.hasPrefix("etagere-cli: ") }
     return End(
       status: process.terminationStatus, isSignal: process.terminationReason == .uncaughtSignal,
-      lines: lines.prefix(3).map { String($0.prefix(200)) })
+      lines: lines.suffix(3).map { String($0.prefix(200)) })
   }
 
   /// Ends the process with SIGTERM, and returns the time that this takes.

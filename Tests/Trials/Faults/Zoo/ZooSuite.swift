@@ -19,6 +19,7 @@ struct ZooSuite {
   func run() async throws -> [String] {
     let all = try ZooInput.all(seed: trial.seed)
     let inputs = trial.isQuick ? ZooInput.some(of: all, seed: trial.seed) : all
+    trial.report("\(grouped(inputs.count)) of \(grouped(all.count)) inputs are made")
     try write(inputs + all.filter { $0.name == Self.good })
     let hexadecimal = (0..<32).map { _ in String(UInt8.random(in: 0x10...0xFF), radix: 16) }.joined()
     let key = try SigningKey(hexadecimal: hexadecimal)
@@ -29,7 +30,7 @@ struct ZooSuite {
     }
     // The warm hits without other requests.
     try await Task.sleep(for: .seconds(trial.isQuick ? 1 : 3))
-    try await run.run(ZooRequest.all(inputs, count: trial.isQuick ? 1 : 3, key: key))
+    try await run.run(ZooRequest.all(inputs, count: trial.isQuick ? 1 : 2, key: key))
     let end = try await run.finish(key.path(for: "zoo/\(Self.good)", operations: "width=31,format=png"))
     let report = ZooReport(run: run, inputs: inputs, end: end)
     let defects = report.defects(growth: Self.growth)
@@ -140,7 +141,7 @@ private struct ZooReport {
   /// The guarantees that do not hold.
   func defects(growth: Int) -> [String] {
     let results = run.results.values.sorted { $0.request.name < $1.request.name }
-    var defects = run.deaths.map { "ends the service: \($0)" } + run.endless.map { "its codec does not stop: \($0)" }
+    var defects = run.deaths.map { "ends the service: \($0)" } + run.endless.sorted().map { "its codec does not stop: \($0)" }
     for result in results {
       // A lost response is reported as the end of the service.
       if let defect = result.defect, !result.isLost || run.deaths.isEmpty { defects.append("\(result.request.name): \(defect)") }

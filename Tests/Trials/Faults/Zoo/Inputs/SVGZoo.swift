@@ -193,6 +193,10 @@ enum SVGZoo {
       ),
       ("siblings", "<style>\("rect~rect~rect{fill:red}".times(20))</style>\("<rect/>".times(10_000))"),
       ("not in each other", "<style>\(":not(".times(5_000))a\(")".times(5_000)){fill:red}</style>\(rect)"),
+      ("is in each other", "<style>\(":is(".times(20_000))a\(")".times(20_000)){fill:red}</style>\(rect)"),
+      ("media in each other", "<style>\("@media all{".times(20_000))\("}".times(20_000))</style>\(rect)"),
+      ("functions in each other", "<rect style='fill:\("calc(".times(50_000))1\(")".times(50_000))' width='9' height='9'/>"),
+      ("brackets in each other", "<style>a\("[".times(100_000))\("]".times(100_000)){fill:red}</style>\(rect)"),
       (
         "nth child",
         "<style>\((0..<2_000).map { "rect:nth-child(\($0)n+1){fill:red}" }.joined())</style>\("<rect/>".times(2_000))"
