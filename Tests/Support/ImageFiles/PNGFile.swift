@@ -64,6 +64,10 @@ package struct PNGFile {
   }
 
   private static func crc(_ bytes: [UInt8]) -> UInt32 {
-    ~bytes.reduce(UInt32.max) { crc, byte in crc >> 8 ^ table[Int(UInt8(truncatingIfNeeded: crc) ^ byte)] }
+    table.withUnsafeBufferPointer { table in
+      var crc = UInt32.max
+      for byte in bytes { crc = crc >> 8 ^ table[Int((crc ^ UInt32(byte)) & 0xFF)] }
+      return ~crc
+    }
   }
 }

@@ -23,7 +23,7 @@ enum GIFZoo {
     [0x21, 0xF9, 4, flags] + ZooBytes.little(delay, 2) + [0, 0]
   }
 
-  private static func file(_ parts: [UInt8]...) -> Data { Data(parts.joined() + [0x3B]) }
+  private static func file(_ parts: [UInt8]...) -> Data { Data(parts.reduce(into: []) { $0 += $1 } + [0x3B]) }
 
   private static var dimensions: [ZooInput] {
     let huge = [(65_535, 65_535), (65_535, 62), (2_001, 2_000), (40_000, 40_000)]
@@ -43,7 +43,7 @@ enum GIFZoo {
 
   private static var frames: [ZooInput] {
     func repeated(_ count: Int) -> Data { GIFFile(frames: Array(repeating: (1, 0), count: count)).data }
-    let tiny = Array([[UInt8]](repeating: image(1, 1), count: 80_000).joined())
+    let tiny = image(1, 1).times(80_000)
     return ZooInput.family("GIF frames", .either, [("2000", repeated(2_000))])
       + ZooInput.family(
         "GIF frames", .refusal,
@@ -56,14 +56,14 @@ enum GIFZoo {
   }
 
   private static var blocks: [ZooInput] {
-    let comments = Array([[UInt8]](repeating: [0x21, 0xFE, 1, 65, 0], count: 200_000).joined())
+    let comments = ([0x21, 0xFE, 1, 65, 0] as [UInt8]).times(200_000)
     let comment =
-      [0x21, 0xFE] + Array([[UInt8]](repeating: [255] + .init(repeating: 65, count: 255), count: 4_000).joined()) + [0]
+      [0x21, 0xFE] + ([255] + .init(repeating: 65, count: 255) as [UInt8]).times(4_000) + [0]
     let loop: [UInt8] = [0x21, 0xFF, 11] + Array("NETSCAPE2.0".utf8) + [3, 1, 0xFF, 0xFF, 0]
     let files: [(String, Data)] = [
       ("200000 comments", file(screen(2, 2), comments, image(2, 2))),
       ("comment of 1 MB", file(screen(2, 2), comment, image(2, 2))),
-      ("1000 loops", file(screen(2, 2), Array([[UInt8]](repeating: loop, count: 1_000).joined()), image(2, 2))),
+      ("1000 loops", file(screen(2, 2), loop.times(1_000), image(2, 2))),
       ("loop without a value", file(screen(2, 2), [0x21, 0xFF, 11] + Array("NETSCAPE2.0".utf8) + [0], image(2, 2))),
       ("unknown extension", file(screen(2, 2), [0x21, 0x77, 1, 1, 0], image(2, 2))),
       ("control alone", file(screen(2, 2), control(0))), ("no palette", file(screen(2, 2, flags: 0), image(2, 2))),
@@ -78,8 +78,8 @@ enum GIFZoo {
 
   private static var pixels: [ZooInput] {
     let sizes: [UInt8] = [0, 1, 8, 9, 11, 12, 13, 31, 255]
-    let endless = Array([[UInt8]](repeating: [255] + .init(repeating: 0x55, count: 255), count: 7_000).joined())
-    let clears = Array([[UInt8]](repeating: [255] + .init(repeating: 0x24, count: 255), count: 7_000).joined())
+    let endless = ([255] + .init(repeating: 0x55, count: 255) as [UInt8]).times(7_000)
+    let clears = ([255] + .init(repeating: 0x24, count: 255) as [UInt8]).times(7_000)
     let files: [(String, Data)] = [
       ("of 1 MB for 4", file(screen(2, 2), image(2, 2, endless + [0]))),
       ("without an end", Data(screen(2, 2) + image(2, 2, endless))),

@@ -14,7 +14,9 @@ enum HEIFZoo {
   private static func number(_ value: Int) -> [UInt8] { PNGFile.number(value) }
 
   private static func head(_ brand: String = "avif", meta: [UInt8]...) -> Data {
-    Data(box("ftyp", Array(brand.utf8) + [0, 0, 0, 0] + Array("mif1".utf8)) + box("meta", [0, 0, 0, 0] + meta.joined()))
+    Data(
+      box("ftyp", Array(brand.utf8) + [0, 0, 0, 0] + Array("mif1".utf8))
+        + box("meta", meta.reduce(into: [0, 0, 0, 0]) { $0 += $1 }))
   }
 
   /// Returns a file in which bytes after the first box of a kind are others.

@@ -64,7 +64,7 @@ enum JPEGZoo {
     let start = place(of: frameMarkers, in: file)
     let header = Array(file[start..<place(of: [0xC4, 0xDA, 0xDB, 0xDD], in: file, after: start)])
     files.append(("two", Data(file[..<start] + header + file[start...])))
-    files.append(("1000", Data(file[..<start] + Array([[UInt8]](repeating: header, count: 1_000).joined()) + file[start...])))
+    files.append(("1000", Data(file[..<start] + header.times(1_000) + file[start...])))
     files.append(("none", Data(file[..<start] + file[(start + header.count)...])))
     return ZooInput.family("JPEG frames", .either, files)
   }
@@ -82,7 +82,7 @@ enum JPEGZoo {
       (
         "20000 divisors",
         inserting(
-          Array([[UInt8]](repeating: segment(0xDB, [1] + .init(repeating: 9, count: 64)), count: 20_000).joined()), in: file)
+          segment(0xDB, [1] + .init(repeating: 9, count: 64)).times(20_000), in: file)
       ),
       ("restart after each block", inserting(segment(0xDD, [0, 1]), in: file)),
       ("restart 65535", inserting(segment(0xDD, [0xFF, 0xFF]), in: file)),
@@ -92,7 +92,7 @@ enum JPEGZoo {
       ("segment beyond the end", inserting([0xFF, 0xE5, 0xFF, 0xFF], in: file)),
       ("a megabyte of fill bytes", inserting(.init(repeating: 0xFF, count: 1_000_000), in: file)),
       ("a megabyte of zeros", inserting(.init(repeating: 0, count: 1_000_000), in: file)),
-      ("20000 start markers", inserting(Array([[UInt8]](repeating: [0xFF, 0xD8], count: 20_000).joined()), in: file)),
+      ("20000 start markers", inserting(([0xFF, 0xD8] as [UInt8]).times(20_000), in: file)),
       ("end marker first", inserting([0xFF, 0xD9], in: file)),
     ]
     return ZooInput.family("JPEG tables", .either, files)
@@ -110,12 +110,12 @@ enum JPEGZoo {
       ("EXIF with 65535 entries", exif(start + [0xFF, 0xFF])), ("EXIF in a loop", exif(start + [0, 0, 0, 0, 0, 8])),
       ("EXIF with a long text", exif(start + [0, 1] + huge + [0, 0, 0, 0])),
       ("EXIF at the end of memory", exif(start.prefix(4) + [0xFF, 0xFF, 0xFF, 0xFF])),
-      ("EXIF with 5000 long texts", exif(start + [0x13, 0x88] + Array([[UInt8]](repeating: huge, count: 5_000).joined()))),
+      ("EXIF with 5000 long texts", exif(start + [0x13, 0x88] + huge.times(5_000))),
       ("EXIF orientation 99", exif(start + [0, 1, 0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, 99, 0, 0, 0, 0, 0, 0])),
       ("EXIF empty", exif([])),
       (
         "5000 EXIF",
-        inserting(Array([[UInt8]](repeating: segment(0xE1, Array("Exif\0\0".utf8) + start), count: 5_000).joined()), in: file)
+        inserting(segment(0xE1, Array("Exif\0\0".utf8) + start).times(5_000), in: file)
       ),
       ("profile 1 of 255", profile([(1, 255)])), ("profile 0 of 0", profile([(0, 0)])),
       ("profile part twice", profile([(1, 2), (1, 2)])),
@@ -126,7 +126,7 @@ enum JPEGZoo {
           segment(0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + (0..<300).map { UInt8(truncatingIfNeeded: $0 &* 7) }), in: file)
       ),
       ("profile for gray", inserting(segment(0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + ICCFile.gray.bytes), in: file)),
-      ("20000 comments", inserting(Array([[UInt8]](repeating: segment(0xFE, [65]), count: 20_000).joined()), in: file)),
+      ("20000 comments", inserting(segment(0xFE, [65]).times(20_000), in: file)),
       (
         "XMP of a billion laughs",
         inserting(
@@ -145,7 +145,7 @@ enum JPEGZoo {
         return Data(file)
       }
       let scan = Array(file[last..<file.count - 2])
-      return Data(file.dropLast(2) + Array([[UInt8]](repeating: scan, count: count).joined()) + file.suffix(2))
+      return Data(file.dropLast(2) + scan.times(count) + file.suffix(2))
     }
     let small = Array(samples.progressiveJPEG)
     let large = Array(try ZooSamples.progressive(ZooSamples.plain(2_000, 2_000)))

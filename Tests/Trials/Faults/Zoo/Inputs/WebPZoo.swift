@@ -67,7 +67,7 @@ enum WebPZoo {
       ("alpha empty", file(canvas(60, 40, flags: 0x10) + chunk("ALPH", []) + image)),
       (
         "50000 unknown chunks",
-        file(canvas(60, 40) + Array([[UInt8]](repeating: chunk("zzzz", []), count: 50_000).joined()) + image)
+        file(canvas(60, 40) + chunk("zzzz", []).times(50_000) + image)
       ),
       ("EXIF beyond the end", file(canvas(60, 40, flags: 8) + image + exif)),
       (
@@ -88,7 +88,7 @@ enum WebPZoo {
       file(canvas(width, height, flags: 2) + chunk("ANIM", [0, 0, 0, 0, 0, 0]) + frames)
     }
     func repeated(_ count: Int, _ content: [UInt8]) -> [UInt8] {
-      Array([[UInt8]](repeating: frame(0, 0, 60, 40, content), count: count).joined())
+      frame(0, 0, 60, 40, content).times(count)
     }
     let refused: [(String, Data)] = [
       ("canvas 16384x16384", animated(16_384, 16_384, frame(0, 0, 60, 40, image))),
