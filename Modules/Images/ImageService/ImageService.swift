@@ -46,6 +46,7 @@ public final class ImageService: Sendable {
   private let formats: [ImageFormat]
   let limits: Limits
   private let allowsPartial: Bool
+  private let fastShrinkOnLoad: Bool
   private let slots: RenderSlots
   private let workers: CodecWorkers?
   private let refusals: RefusedImages
@@ -96,6 +97,7 @@ public final class ImageService: Sendable {
     (self.presets, limits) = (presets, configuration.limits)
     formats = configuration.formats.filter(ImageEncoder.isWritten)
     allowsPartial = configuration.allowsPartial
+    fastShrinkOnLoad = configuration.fastShrinkOnLoad
     slots = RenderSlots(limits.resultsInProgress)
     (workers, onCodecFailure) = (configuration.workers, configuration.onCodecFailure)
     refusals = RefusedImages(lifetime: limits.refusalLifetime, clock: cache.clock)
@@ -161,8 +163,8 @@ public final class ImageService: Sendable {
     let failure = NotedFailure()
     let renderer = ImageRenderer(
       manager: manager, folders: folders, operations: negotiated.operations, format: negotiated.format, name: name,
-      limits: limits, allowsPartial: allowsPartial, slots: slots, workers: workers, refusals: refusals,
-      onCodecFailure: onCodecFailure, report: { [failure] in failure.note($0) })
+      limits: limits, allowsPartial: allowsPartial, fastShrinkOnLoad: fastShrinkOnLoad, slots: slots, workers: workers,
+      refusals: refusals, onCodecFailure: onCodecFailure, report: { [failure] in failure.note($0) })
     let options = RequestOptions {
       $0.downloader = .use(renderer)
       $0.partition = name

@@ -11,10 +11,11 @@ import Testing
 struct RenderingTests {
   private static let damaged = Data("not an image".utf8)
 
-  private func decoder(_ text: String, known: String?) throws -> RenderingDecoder {
+  private func decoder(_ text: String, known: String?, fast: Bool = false) throws -> RenderingDecoder {
     let operations = try ImageOperations(text, maximumSide: 4_096)
     return RenderingDecoder(
-      RenderJob(operations: operations, format: .png, limits: ImageService.Limits()), name: operations.description, known: known)
+      RenderJob(operations: operations, format: .png, limits: ImageService.Limits(), fastShrinkOnLoad: fast),
+      name: operations.description, known: known)
   }
 
   private func metadata(etag: String?) -> StoredMetadata {
@@ -49,6 +50,14 @@ struct RenderingTests {
       #expect(try tag("gray", "a", etag) == tag("gray", "a", etag))
       #expect(try tag("gray", "a", etag) != tag("gray", "b", etag))
     }
+  }
+
+  @Test("a result that was shrunk fast has another tag")
+  func fastTag() throws {
+    func tag(fast: Bool) throws -> String {
+      try decoder("gray", known: "*", fast: fast).decode(Self.damaged, metadata(etag: nil)).tag
+    }
+    #expect(try tag(fast: true) != tag(fast: false))
   }
 
   @Test(

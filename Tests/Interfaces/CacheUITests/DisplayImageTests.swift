@@ -110,9 +110,9 @@ struct DisplayImageTests {
     func header(of data: Data, _ format: ImageFormat) throws(CacheError) -> ImageHeader { try engine.header(of: data, format) }
 
     func pixels(
-      of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, watch: DecodingDeadline
+      of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, fast: Bool, watch: DecodingDeadline
     ) throws(CacheError) -> PixelBuffer {
-      try engine.pixels(of: data, header, size: size, partial: partial, watch: watch)
+      try engine.pixels(of: data, header, size: size, partial: partial, fast: fast, watch: watch)
     }
 
     func frames(

@@ -52,8 +52,9 @@ struct ServeSettingsTests {
     #expect(file.origins == ["https://a.example"])
     #expect(file.formats == [.avif])
     #expect(file.limits.sourceFormats == .fitForUntrustedFiles && !file.allowsPartial)
-    let open = try await read(file: #"{"sourceFormats": ["svg", "png"], "allowPartial": true}"#)
+    let open = try await read(file: #"{"sourceFormats": ["svg", "png"], "allowPartial": true, "fastShrinkOnLoad": true}"#)
     #expect(open.limits.sourceFormats == [.svg, .png] && open.allowsPartial)
+    #expect(try open.configuration().fastShrinkOnLoad && !file.configuration().fastShrinkOnLoad)
   }
 
   @Test("few descriptors limit the connections, and leave some for files and origins")

@@ -79,7 +79,7 @@ final class APNGFrames: FrameSource {
   ) throws(CacheError) -> PixelBuffer? {
     let png = file.png(of: frame, in: data)
     let part = ImageHeader(format: .png, size: frame.rect.size)
-    let pixels = try engine.pixels(of: png, part, size: part.size, partial: false, watch: watch).rgba
+    let pixels = try engine.pixels(of: png, part, size: part.size, partial: false, fast: false, watch: watch).rgba
     guard pixels.channels == .rgba, pixels.size == part.size else { throw outOfMemory }
     // Before the first frame, the canvas is empty.
     let restored = frame.disposal == .restore && !isFirst ? canvas.copy(frame.rect) : nil

@@ -29,7 +29,7 @@ struct ImageIOEngine: ImageEngine {
   }
 
   func pixels(
-    of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, watch: DecodingDeadline
+    of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, fast: Bool, watch: DecodingDeadline
   ) throws(CacheError) -> PixelBuffer {
     try ImageIOSource(data, header.format).pixels(ofFrame: 0, from: header.size, size: size, strict: !partial, watch)
   }

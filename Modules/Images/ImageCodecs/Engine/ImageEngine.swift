@@ -15,9 +15,10 @@ protocol ImageEngine: Sendable {
   ///
   /// - Parameters:
   ///   - size: The size of the result. Codecs that can, decode directly to it.
+  ///   - fast: Whether a codec shrinks as far as it can: see ``ImageDecoder/fastShrinkOnLoad``.
   ///   - watch: The deadline, checked repeatedly during decoding.
   func pixels(
-    of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, watch: DecodingDeadline
+    of data: Data, _ header: ImageHeader, size: PixelSize, partial: Bool, fast: Bool, watch: DecodingDeadline
   ) throws(CacheError) -> PixelBuffer
 
   /// Decodes a still image for the screen, or returns `nil` if the engine has no shorter way to do it than ``pixels``.

@@ -62,7 +62,9 @@ final class VIPSImage {
   }
 
   /// Computes all pixels, or returns `nil` if that fails or `watch` stops it.
-  func pixels(_ watch: DecodingDeadline) -> PixelBuffer? {
+  ///
+  /// - Parameter sharpening: The weights of the neighbors in each direction, or `nil`.
+  func pixels(_ watch: DecodingDeadline, sharpening: (x: Double, y: Double)? = nil) -> PixelBuffer? {
     guard let channels = PixelBuffer.Channels(rawValue: bands) else { return nil }
     var count = 0
     let size = size
@@ -73,6 +75,9 @@ final class VIPSImage {
     guard let made else { return nil }
     let memory = PixelMemory(taking: made, byteCount: count) { etagere_vips_free($0) }
     guard count == size.area * bands else { return nil }
+    if let (x, y) = sharpening, !etagere_vips_sharpen(made, Int32(size.width), Int32(size.height), Int32(bands), x, y) {
+      return nil
+    }
     return PixelBuffer(size: size, channels: channels, memory: memory)
   }
 

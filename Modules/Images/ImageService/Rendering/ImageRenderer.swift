@@ -24,6 +24,7 @@ struct ImageRenderer: Downloader {
   let name: String
   let limits: ImageService.Limits
   let allowsPartial: Bool
+  let fastShrinkOnLoad: Bool
   let slots: RenderSlots
   let workers: CodecWorkers?
   let refusals: RefusedImages
@@ -46,7 +47,10 @@ struct ImageRenderer: Downloader {
     let known = request.head.headerFields[.ifNoneMatch]
     let transform = ResourceTransform(
       decoder: RenderingDecoder(
-        RenderJob(operations: operations, format: format, limits: limits, allowsPartial: allowsPartial), name: name, known: known,
+        RenderJob(
+          operations: operations, format: format, limits: limits, allowsPartial: allowsPartial, fastShrinkOnLoad: fastShrinkOnLoad
+        ),
+        name: name, known: known,
         workers: workers.map { RenderWorkers($0, refusals, within: limits.timeout, report: onCodecFailure) }))
     let options = RequestOptions {
       // The originals are only on disk: memory is for the results. A local file needs no copy.

@@ -24,6 +24,7 @@ struct RenderJob: WorkerJob {
   var format: ImageFormat
   var limits: ImageService.Limits
   var allowsPartial = false
+  var fastShrinkOnLoad = false
   /// Whether the origin forbids to transform the source (RFC 9111 §5.2.2.6).
   var forbidsTransforming = false
 
@@ -43,6 +44,7 @@ struct RenderJob: WorkerJob {
     decoder.firstFrameOnly = true
     decoder.limits = limits.image
     decoder.allowsPartial = allowsPartial
+    decoder.fastShrinkOnLoad = fastShrinkOnLoad
     return (decoder, rest)
   }
 

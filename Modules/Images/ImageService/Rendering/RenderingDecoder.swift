@@ -60,7 +60,8 @@ struct RenderingDecoder: ResourceDecoder {
     var digest = source
     // A source that adds or removes the directive has another result, even if its bytes are the same.
     let name = metadata.forbidsTransforming ? "no-transform" : name
-    digest.update(data: Data("\(Self.version) \(name) \(ImageEncoder.codecVersion)".utf8))
+    let codecs = ImageEncoder.codecVersion + (job.fastShrinkOnLoad ? " fast" : "")
+    digest.update(data: Data("\(Self.version) \(name) \(codecs)".utf8))
     return "W/\"\(Base64URL.text(Data(digest.finalize().prefix(16))))\""
   }
 

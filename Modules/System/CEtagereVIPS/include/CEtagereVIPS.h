@@ -81,6 +81,9 @@ typedef bool (*etagere_vips_stop)(const void *context);
 /// Computes all pixels. The caller frees them with etagere_vips_free. Returns null on failure or after a stop.
 void *etagere_vips_pixels(etagere_vips_image *image, size_t *count, etagere_vips_stop stop, const void *context);
 
+/// Subtracts the neighbors of each pixel with the weights `x` and `y`, and adds as much of the pixel. Returns false without memory.
+bool etagere_vips_sharpen(void *pixels, int width, int height, int bands, double x, double y);
+
 /// Encodes an image as a file. `suffix` is the suffix of the format with options, such as ".jpg[Q=80]". The caller
 /// frees the file with etagere_vips_free.
 void *etagere_vips_encode(etagere_vips_image *image, const char *suffix, size_t *count, etagere_vips_stop stop, const void *context);

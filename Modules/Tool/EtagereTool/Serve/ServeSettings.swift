@@ -33,6 +33,7 @@ struct ServeSettings: Sendable {
   var formats: [ImageFormat] = [.webp]
   var limits = ImageService.Limits()
   var allowsPartial = false
+  var fastShrinkOnLoad = false
   var clientField: HTTPField.Name?
   var maximumConnections = 10_000
   var allowsPrivateAddresses = false
@@ -120,6 +121,7 @@ struct ServeSettings: Sendable {
     try reader.formats("formats", [.avif, .webp]).map { formats = $0 }
     try reader.formats("sourceFormats", Set.fitForUntrustedFiles.union([.svg])).map { limits.sourceFormats = Set($0) }
     try reader.boolean("allowPartial").map { allowsPartial = $0 }
+    try reader.boolean("fastShrinkOnLoad").map { fastShrinkOnLoad = $0 }
     try reader.integer("maxSide", 1...32_768).map { limits.maximumSide = $0 }
     try reader.integer("maxPixels", 1...1_000_000_000).map { limits.sourcePixels = $0 }
     try reader.integer("timeout", 1...3_600).map { limits.timeout = .seconds($0) }
@@ -201,6 +203,7 @@ struct ServeSettings: Sendable {
     configuration.formats = formats
     configuration.limits = limits
     configuration.allowsPartial = allowsPartial
+    configuration.fastShrinkOnLoad = fastShrinkOnLoad
     configuration.addresses = allowsPrivateAddresses ? nil : .publicOnly
     configuration.cache.memoryBudget = memoryBudget
     return configuration
