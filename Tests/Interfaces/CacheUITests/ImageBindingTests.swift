@@ -7,52 +7,12 @@ import Testing
 @MainActor
 @Suite("Bindings of images")
 struct ImageBindingTests {
-  /// A fake image view that records the images it should show.
-  @MainActor
-  final class View {
-    private(set) var binding: ImageBinding
-    private(set) var shown: [String] = []
-    private(set) var results: [String] = []
-
-    init(_ fixture: ImageFixture) {
-      binding = ImageBinding(manager: fixture.manager) { _, _ in }
-      binding = ImageBinding(manager: fixture.manager) { [weak self] content, crossfade in
-        let image: (DisplayImage) -> String? = { ImageFixture.color(of: $0) + ($0.isTemplate ? " template" : "") }
-        let name = content.platformImage(image, placeholder: "-") ?? "nothing"
-        self?.shown.append(name + (crossfade == nil ? "" : " with a crossfade"))
-      }
-    }
-
-    func setImage(
-      from url: URL?, _ processor: ImageProcessor? = ImageProcessor.none, size: PixelSize? = nil, animates: Bool = true
-    ) {
-      let transform = processor.map { ViewTransform.fixed(.displayImage($0)) } ?? .covering()
-      setImage(from: url.map { ResourceRequest($0) }, as: transform, size: size, animates: animates)
-    }
-
-    func setImage(
-      from request: ResourceRequest?, as transform: ViewTransform, size: PixelSize? = nil,
-      settings: ImageModel.Settings = ImageModel.Settings(), animates: Bool = true
-    ) {
-      binding.load(
-        request, as: transform, size: size, scale: 1, settings: settings, animates: animates, crossfade: .milliseconds(200),
-        completion: { [weak self] result in
-          switch result {
-          case .success(let resource): self?.results.append("\(resource.source)")
-          case .failure(let error): self?.results.append(error.code.rawValue)
-          }
-        })
-    }
-
-    func ended() async throws { try await Polling.until { @MainActor in !self.binding.model.phase.isLoading } }
-  }
-
   private let fixture: ImageFixture
-  private let view: View
+  private let view: BoundView
 
   init() throws {
     fixture = try ImageFixture()
-    view = View(fixture)
+    view = BoundView(fixture)
   }
 
   @Test("an image in memory appears immediately, without placeholder or crossfade")
@@ -349,90 +309,11 @@ struct ImageBindingTests {
     #expect(view.shown == ["nothing", "red", "nothing", "-", "green with a crossfade"])
   }
 
-  @Test("an animation is shown without crossfades, and with reduced motion only after it is played", arguments: [true, false])
-  func animation(animates: Bool) async throws {
-    try await fixture.cache(fixture.url, .image(ImageFile.animated(loops: 1)))
-    view.setImage(from: fixture.url, animates: animates)
-    let player = view.binding.model.player
-    #expect(player.isPlaying == animates)
-    if !animates {
-      player.seek(to: 0)
-      #expect(view.shown == ["red"])
-      player.play()
-    }
-    for delay in [100, 200] { await fixture.clock.advance(pastSleepOf: .milliseconds(delay)) }
-    try await Polling.until { @MainActor in view.shown.count == 3 }
-    #expect(view.shown == ["red", "green", "blue"])
-    #expect(view.results == ["memory"])
-  }
-
-  @Test("an animation goes on during a revalidation and after its failure")
-  func revalidatedAnimation() async throws {
-    let gate = Gate()
-    try await fixture.cache(fixture.url, .image(ImageFile.animated(loops: 0)))
-    fixture.network.respond(to: fixture.url, with: .response(.init(code: 500)).held(by: gate))
-    fixture.clock.advance(by: .seconds(120))
-    view.setImage(from: fixture.url)
-    await gate.arrived()
-    await fixture.clock.advance(pastSleepOf: .milliseconds(100))
-    try await Polling.until { @MainActor in view.shown == ["red", "green"] }
-    gate.open()
-    try await view.ended()
-    #expect(view.binding.model.phase.error != nil)
-    await fixture.clock.advance(pastSleepOf: .milliseconds(200))
-    try await Polling.until { @MainActor in view.shown == ["red", "green", "blue"] }
-  }
-
-  @Test("an animation stands still while its view is not visible, and then continues")
-  func invisibleAnimation() async throws {
-    try await fixture.cache(fixture.url, .image(ImageFile.animated(loops: 0)))
-    view.setImage(from: fixture.url)
-    await fixture.clock.advance(pastSleepOf: .milliseconds(100))
-    try await Polling.until { @MainActor in view.shown == ["red", "green"] }
-    view.binding.isVisible = false
-    try await Polling.until { fixture.clock.pendingSleeps == 0 }
-    fixture.clock.advance(by: .seconds(60))
-    #expect(view.shown == ["red", "green"])
-    view.binding.isVisible = true
-    await fixture.clock.advance(pastSleepOf: .milliseconds(200))
-    try await Polling.until { @MainActor in view.shown == ["red", "green", "blue"] }
-  }
-
-  @Test("the frames of another animated image that the model loads are shown")
-  func otherAnimation() async throws {
-    let other = try fixture.url("other")
-    try await fixture.cache(other, .image(ImageFile.animated(delays: [50, 60], loops: 0)))
-    try await fixture.cache(fixture.url, .image(ImageFile.animated(loops: 0)))
-    view.setImage(from: fixture.url)
-    await fixture.clock.advance(pastSleepOf: .milliseconds(100))
-    try await Polling.until { @MainActor in view.shown == ["red", "green"] }
-    view.binding.model.load(other)
-    await fixture.clock.advance(pastSleepOf: .milliseconds(500))
-    try await Polling.until { @MainActor in view.shown == ["red", "green", "red with a crossfade", "green"] }
-  }
-
-  @Test("releasing a view ends its animation, also a paused one", arguments: [true, false])
-  func releasedAnimation(isPlaying: Bool) async throws {
-    try await fixture.cache(fixture.url, .image(ImageFile.animated(loops: 0)))
-    var view: View? = View(fixture)
-    view?.setImage(from: fixture.url)
-    await fixture.clock.sleepers(1)
-    weak var model: ImageModel?
-    model = view?.binding.model
-    if !isPlaying {
-      model?.player.pause()
-      try await Polling.until { fixture.clock.pendingSleeps == 0 }
-    }
-    view = nil
-    try await Polling.until { model == nil }
-    try await Polling.until { fixture.clock.pendingSleeps == 0 }
-  }
-
   @Test("releasing a view stops its load")
   func released() async throws {
     let gate = Gate()
     fixture.network.respond(to: fixture.url, with: .image(ImageFile.red).bodyHeld(by: gate))
-    var view: View? = View(fixture)
+    var view: BoundView? = BoundView(fixture)
     view?.setImage(from: fixture.url)
     await gate.arrived()
     view = nil

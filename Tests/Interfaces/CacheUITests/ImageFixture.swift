@@ -71,6 +71,46 @@ final class ImageFixture {
   }
 }
 
+/// A fake image view with a binding, which records the images that it should show.
+@MainActor
+final class BoundView {
+  private(set) var binding: ImageBinding
+  private(set) var shown: [String] = []
+  private(set) var results: [String] = []
+
+  init(_ fixture: ImageFixture) {
+    binding = ImageBinding(manager: fixture.manager) { _, _ in }
+    binding = ImageBinding(manager: fixture.manager) { [weak self] content, crossfade in
+      let image: (DisplayImage) -> String? = { ImageFixture.color(of: $0) + ($0.isTemplate ? " template" : "") }
+      let name = content.platformImage(image, placeholder: "-") ?? "nothing"
+      self?.shown.append(name + (crossfade == nil ? "" : " with a crossfade"))
+    }
+  }
+
+  func setImage(
+    from url: URL?, _ processor: ImageProcessor? = ImageProcessor.none, size: PixelSize? = nil, animates: Bool = true
+  ) {
+    let transform = processor.map { ViewTransform.fixed(.displayImage($0)) } ?? .covering()
+    setImage(from: url.map { ResourceRequest($0) }, as: transform, size: size, animates: animates)
+  }
+
+  func setImage(
+    from request: ResourceRequest?, as transform: ViewTransform, size: PixelSize? = nil,
+    settings: ImageModel.Settings = ImageModel.Settings(), animates: Bool = true
+  ) {
+    binding.load(
+      request, as: transform, size: size, scale: 1, settings: settings, animates: animates, crossfade: .milliseconds(200),
+      completion: { [weak self] result in
+        switch result {
+        case .success(let resource): self?.results.append("\(resource.source)")
+        case .failure(let error): self?.results.append(error.code.rawValue)
+        }
+      })
+  }
+
+  func ended() async throws { try await Polling.until { @MainActor in !self.binding.model.phase.isLoading } }
+}
+
 extension ImageModel {
   /// Loads the image of a URL with a transform.
   func load(_ url: URL?, as transform: ResourceTransform<DisplayImage>, options: RequestOptions = RequestOptions()) {
