@@ -178,6 +178,21 @@ struct PrefetcherTests {
     #expect(prefetcher.progress.failed == 3)
   }
 
+  @Test("a request with the manager's key is cancelled whatever its URL is, and a GET with a body by one with a body")
+  func cancelByManagerKeyOrBody() throws {
+    let fixture = try ManagerFixture { $0.cacheKey = { $0.path?.split(separator: "?").first.map(String.init) } }
+    let signed = try (1...3).map { try fixture.url("/photo?signature=\($0)") }
+    let prefetcher = fixture.manager.prefetcher()
+    prefetcher.pause()
+    prefetcher.append([signed[0]])
+    prefetcher.append([ResourceRequest(signed[0], body: RequestBody(Data("a".utf8)))])
+
+    prefetcher.cancel([signed[1]])
+    #expect(prefetcher.progress.failed == 1)
+    prefetcher.cancel([ResourceRequest(signed[2], body: RequestBody(Data("b".utf8)))])
+    #expect(prefetcher.progress.failed == 2)
+  }
+
   @Test("an interceptor that rewrites requests does not prevent their cancellation")
   func cancelIntercepted() async throws {
     let counter = Counter()

@@ -367,6 +367,17 @@ struct ImageModelTests {
     #expect(fixture.network.requests.count == 1)
   }
 
+  @Test("two keys with equal characters and other bytes have images of their own")
+  func canonicalKeys() async throws {
+    let fixture = try ImageFixture { $0.store = nil }
+    fixture.network.respond(to: fixture.url, with: .image(ImageFile.red), .image(ImageFile.green))
+    for key in ["\u{E9}", "e\u{301}"] {
+      fixture.model.load(fixture.url, options: RequestOptions { $0.key = key })
+      try await fixture.ended()
+    }
+    #expect(fixture.states.filter { $0.hasPrefix("loaded") } == ["loaded red", "loaded green"])
+  }
+
   @Test("the previous size stays on the screen until the new size is available")
   func resized() async throws {
     try await fixture.cache(fixture.url, .image(ImageFile.png(RGBA(255, 0, 0), width: 64, height: 64)))

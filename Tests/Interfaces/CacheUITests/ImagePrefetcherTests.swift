@@ -91,6 +91,28 @@ struct ImagePrefetcherTests {
     #expect(fixture.network.requests.map { $0.headerFields[.acceptLanguage] } == ["0", "1"])
   }
 
+  @Test("a row whose URL is signed again is prefetched once, and cancelled by the new URL")
+  func signedAgain() async throws {
+    let gate = Gate()
+    let fixture = try ImageFixture { $0.cacheKey = { $0.path?.split(separator: "?").first.map(String.init) } }
+    func signed(_ signature: Int) -> [URL?] {
+      (0..<100).map { URL(string: "https://example.com/\($0).png?signature=\(signature)") }
+    }
+    for url in signed(1) + signed(2) {
+      if let url { fixture.network.serve(url) { _ in .image(ImageFile.red).held(by: gate) } }
+    }
+    let prefetcher = ImagePrefetcher(distance: 2, concurrency: 1, manager: fixture.manager)
+    prefetcher.rowAppeared(0, of: signed(1))
+    await gate.arrived()
+    prefetcher.rowAppeared(0, of: signed(2))
+    prefetcher.rowAppeared(90, of: signed(2))
+    await gate.arrived(2)
+    gate.open()
+    try await Polling.until { @MainActor in fixture.network.requests.count == 3 }
+    let paths = ["/1.png?signature=1", "/91.png?signature=2", "/92.png?signature=2"]
+    #expect(fixture.network.requests.map(\.path) == paths)
+  }
+
   @Test("rows without an image are skipped, and prefetching stops at both ends of the list")
   func ends() async throws {
     serve()

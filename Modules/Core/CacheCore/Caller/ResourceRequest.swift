@@ -50,6 +50,54 @@ public struct ResourceRequest: Sendable {
   }
 }
 
+extension ResourceRequest {
+  /// Whether the request is a GET without a body, the only kind that is cached and that views load.
+  package var isPlainGet: Bool { method == .get && body == nil }
+}
+
+/// The identity of a request, as its caller has passed it. Requests with equal identities load the same response.
+///
+/// It compares the name in the cache with its partition, the method, the fields, and the stores of the options. An interceptor
+/// has no effect on it, because it can change the request, each time in another way. Bodies cannot be compared: a GET with a body
+/// differs from one without, and of other methods the body does not count.
+package struct RequestIdentity: Hashable, Sendable {
+  /// The choice of a store by the options of a request.
+  private enum Store: Hashable {
+    /// The manager's store, or one that adapts it.
+    case inherited
+    case disabled
+    case replaced(ComponentID)
+
+    init<Component>(_ override: Override<Component>?, id: (Component) -> ComponentID) {
+      switch override {
+      case nil, .adapted?: self = .inherited
+      case .disabled?: self = .disabled
+      case .use(let component)?: self = .replaced(id(component))
+      }
+    }
+  }
+
+  /// The partition, with the key or else the URL. A `CacheKey` compares bytes, and strings compare canonically.
+  private let name: CacheKey
+  private let method: HTTPRequest.Method
+  private let isPlainGet: Bool
+  private let headerFields: HTTPFields
+  /// A response in another store is another response.
+  private let memory, store: Store
+
+  /// Creates the identity of a request.
+  ///
+  /// - Parameter key: The key that the manager gives a request without one, or `nil` if its name is the URL.
+  package init(_ request: ResourceRequest, key: String? = nil) {
+    let options = request.options
+    let key = options.key ?? key
+    let uri = key == nil ? request.url.absoluteString : ""
+    name = CacheKey(resource: ResourceID.make(uri: uri, key: key, partition: options.partition))
+    (method, isPlainGet, headerFields) = (request.method, request.isPlainGet, request.headerFields)
+    (memory, store) = (Store(options.memory) { $0.id }, Store(options.store) { $0.id })
+  }
+}
+
 /// The content that a load sends with its request.
 ///
 /// It can be sent more than once: a redirect with 307 or 308 sends it again, and so does a retry.

@@ -215,12 +215,8 @@ extension ResourceManager {
 }
 
 extension ResourceManager {
-  /// Returns the key of a request for a URL, or `nil` if its resource has the URL's name. It does not call the interceptor.
-  package func key(of url: URL, _ options: RequestOptions) -> String? {
-    if let key = options.key { return key }
-    guard configuration.cacheKey != nil, let head = try? HTTPRequest(resource: url) else { return nil }
-    return Configuration.key(of: head, by: configuration.cacheKey)
-  }
+  /// Returns the identity of a request, with the key that the manager gives it. It does not call the interceptor.
+  package func identity(of request: ResourceRequest) -> RequestIdentity { core.environment.identity(of: request) }
 }
 
 extension ResourceManager {

@@ -18,7 +18,7 @@ final class PrefetchQueue: Sendable {
     let load: ResolvedRequest
     let key: CoalescingKey
     let task: LoadTask
-    let identity: PrefetchIdentity
+    let identity: RequestIdentity
   }
 
   /// An item that ended with a stored response.
@@ -130,7 +130,7 @@ final class PrefetchQueue: Sendable {
 
   private func item(for request: ResourceRequest) throws(CacheError) -> Item {
     try CacheError.require("concurrency", concurrency, in: 1...)
-    let identity = PrefetchIdentity(request)
+    let identity = identity(of: request)
     var request = request
     request.options.priority = min(request.options.priority, .low)
     if destination == .memory { request.options.writes.formIntersection(.memory) }
@@ -269,9 +269,11 @@ final class PrefetchQueue: Sendable {
 
   // MARK: Cancelling
 
+  func identity(of request: ResourceRequest) -> RequestIdentity { core.environment.identity(of: request) }
+
   /// Cancels the waiting and the running items of these requests, or all items.
   func cancel(_ requests: [ResourceRequest]? = nil) {
-    let identities = requests.map { Set($0.map(PrefetchIdentity.init)) }
+    let identities = requests.map { Set($0.map(identity)) }
     func isMeant(_ item: Item) -> Bool { identities?.contains(item.identity) ?? true }
     cancelWaiting(where: isMeant)
     for item in state.withLock({ $0.items.values.filter(isMeant) }) { item.task.cancel() }

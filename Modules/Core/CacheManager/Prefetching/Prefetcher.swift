@@ -1,5 +1,4 @@
 public import CacheCore
-internal import HTTPTypes
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -51,8 +50,9 @@ public final class Prefetcher: Sendable {
   public func cancel() { queue.cancel() }
 
   /// Cancels the waiting and the running items of these requests. A request equals an appended one if the URL or the `key`, the
-  /// method, the fields, the `partition` and the stores are equal. An interceptor does not affect that. With a `key`, the URL has
-  /// no effect. A store that is adapted is the manager's.
+  /// method, the fields, the `partition` and the stores are equal. An interceptor does not affect that. With a `key`, also one of
+  /// `ResourceManager.Configuration.cacheKey`, the URL has no effect. A store that is adapted is the manager's. A GET with a body
+  /// differs from one without.
   public func cancel(_ requests: [ResourceRequest]) { queue.cancel(requests) }
 
   /// Cancels the waiting and the running items of URLs that were appended with such options.
@@ -72,42 +72,9 @@ public final class Prefetcher: Sendable {
   ///
   /// Cancelling the calling task ends the wait, not the prefetch. The call then returns the results so far.
   public func report() async -> PrefetchReport { await queue.report() }
-}
 
-/// The identity of a prefetched request, as its caller has passed it. An interceptor can change the request, each time in another
-/// way.
-package struct PrefetchIdentity: Hashable, Sendable {
-  /// The choice of a store by the options of a request.
-  private enum Store: Hashable {
-    /// The manager's store, or one that adapts it.
-    case inherited
-    case disabled
-    case replaced(ComponentID)
-
-    init<Component>(_ override: Override<Component>?, id: (Component) -> ComponentID) {
-      switch override {
-      case nil, .adapted?: self = .inherited
-      case .disabled?: self = .disabled
-      case .use(let component)?: self = .replaced(id(component))
-      }
-    }
-  }
-
-  /// The URL, unless the request has a key.
-  private let url: URL?
-  private let key, partition: String?
-  private let method: HTTPRequest.Method
-  private let headerFields: HTTPFields
-  private let memory, store: Store
-
-  /// Creates the identity of a request.
-  package init(_ request: ResourceRequest) {
-    let options = request.options
-    url = options.key == nil ? request.url : nil
-    (key, partition) = (options.key, options.partition)
-    (method, headerFields) = (request.method, request.headerFields)
-    (memory, store) = (Store(options.memory) { $0.id }, Store(options.store) { $0.id })
-  }
+  /// Returns the identity by which ``cancel(_:)`` finds a request.
+  package func identity(of request: ResourceRequest) -> RequestIdentity { queue.identity(of: request) }
 }
 
 /// The results of a prefetch.

@@ -1,4 +1,5 @@
 package import CacheCore
+internal import HTTPTypes
 internal import Synchronization
 
 /// The components and settings of a manager. A load that sets no option uses them as they are.
@@ -138,6 +139,16 @@ final class Environment: Sendable {
     guard let storage = options.storage else { return self }
     try storage.check()
     return Environment(self, storage)
+  }
+}
+
+extension Environment {
+  /// Returns the identity of a request, with the key that the manager gives it.
+  func identity(of request: ResourceRequest) -> RequestIdentity {
+    guard cacheKey != nil, request.options.key == nil, let head = try? HTTPRequest(resource: request.url) else {
+      return RequestIdentity(request)
+    }
+    return RequestIdentity(request, key: ResourceManager.Configuration.key(of: head, by: cacheKey))
   }
 }
 

@@ -1,5 +1,4 @@
 public import Etagere
-internal import HTTPTypes
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -124,30 +123,6 @@ struct ImageTarget {
   func revalidates(_ cached: Resource<DisplayImage>) -> Bool { cached.isStale && identity.policy == .staleWhileRevalidate }
 }
 
-/// The identity of the resource that a request loads. Requests with equal identities load the same image.
-struct RequestIdentity: Equatable {
-  /// The key or, without one, the URL.
-  private let key: String
-  private let isURL: Bool
-  private let headerFields: HTTPFields
-  /// Whether views load the request. The others fail in the same way.
-  private let isPlainGet: Bool
-  private let partition: String?
-  /// The stores of the options. A response in another store is another resource.
-  private let stores: [StoreChoice]
-
-  /// Creates the identity of a request.
-  ///
-  /// - Parameter key: The key of the resource, or `nil` if its name is the URL.
-  init(_ request: ResourceRequest, key: String?) {
-    self.key = key ?? request.url.absoluteString
-    isURL = key == nil
-    (headerFields, isPlainGet) = (request.headerFields, request.isPlainGet)
-    partition = request.options.partition
-    stores = [StoreChoice(request.options.memory) { $0.id }, StoreChoice(request.options.store) { $0.id }]
-  }
-}
-
 /// The wait of a view for its image, which is reported to an observer. Its release ends it as cancelled.
 ///
 /// The observer may call the model, so the model must be in its new state when a wait begins or ends.
@@ -208,34 +183,9 @@ private final class ViewWait {
   }
 }
 
-/// The choice of a store by the options of a load.
-private enum StoreChoice: Equatable {
-  /// The manager's store, or one that adapts it.
-  case inherited
-  case disabled
-  case replaced(ComponentID)
-
-  init<Store>(_ override: Override<Store>?, id: (Store) -> ComponentID) {
-    switch override {
-    case nil, .adapted?: self = .inherited
-    case .disabled?: self = .disabled
-    case .use(let store)?: self = .replaced(id(store))
-    }
-  }
-}
-
-extension ResourceRequest {
-  /// Whether the request is a GET without a body, the only kind that is cached and that views load.
-  var isPlainGet: Bool { method == .get && body == nil }
-}
-
 extension ResourceManager {
   /// The policy for images in views, unless their options set one.
   var imagePolicy: LoadPolicy { configuration.policy == .standard ? .staleWhileRevalidate : configuration.policy }
-
-  func identity(of request: ResourceRequest) -> RequestIdentity {
-    RequestIdentity(request, key: key(of: request.url, request.options))
-  }
 
   /// Whether the load of a view may read the durable store.
   func readsDisk(_ request: ResourceRequest) -> Bool {

@@ -118,14 +118,14 @@ public final class ImagePrefetcher {
     let near = (row - distance..<row + distance + 1).clamped(to: 0..<max(0, count))
     let far = window.filter { !near.contains($0.key) }
     for row in far.keys { window[row] = nil }
-    let kept = Set(window.values.map(PrefetchIdentity.init))
-    cancel(far.values.filter { !kept.contains(PrefetchIdentity($0)) })
+    let kept = Set(window.values.map(prefetcher.identity))
+    cancel(far.values.filter { !kept.contains(prefetcher.identity(of: $0)) })
 
     let next = isForward ? Array(near.filter { $0 > row }) : near.filter { $0 < row }.reversed()
     var requests: [ResourceRequest] = []
     for row in next {
       guard let request = request(row) else { continue }
-      if let former = window[row], PrefetchIdentity(former) == PrefetchIdentity(request) { continue }
+      if let former = window[row], prefetcher.identity(of: former) == prefetcher.identity(of: request) { continue }
       window[row] = request
       requests.append(request)
     }

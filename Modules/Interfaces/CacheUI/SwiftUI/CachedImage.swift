@@ -279,7 +279,7 @@ private struct ModelView<Content: View>: View {
 
   var body: some View {
     let load = Load(
-      resource: request.map { RequestIdentity($0, key: $0.options.key) }, policy: request?.options.policy,
+      resource: request.map { RequestIdentity($0) }, policy: request?.options.policy,
       transform: transform.id(scale: scale), scale: scale)
     // The content of the first evaluation has an image in memory. SwiftUI may draw it before "onAppear". The initializer does not
     // look the image up, because it runs at each evaluation of the parent.
