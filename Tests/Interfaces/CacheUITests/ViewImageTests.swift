@@ -220,30 +220,50 @@ struct AppBindingTests {
 
 /// A fake image view, with the names of its images in place of images.
 @MainActor
-private final class FakeView: ImageLoadingView {
+private final class FakeView: ImageLoadingView, HostView {
   private(set) var images: [String] = []
+  private(set) var alternateImages: [String] = []
   private(set) var indicator: [Bool] = []
-  private var state = ViewState(isVisible: true)
-  private var changed: @MainActor (ViewChange) -> Void = { _ in }
-  private(set) lazy var viewImageLoader = ViewImageLoader<String>(
-    make: { $0.name },
-    show: { [weak self] image, _ in self?.images.append(image ?? "nothing") },
-    showIndicator: { [weak self] in self?.indicator.append($0) }, state: { [weak self] in self?.state ?? ViewState() },
-    report: { [weak self] in self?.changed = $0 })
+  private(set) var crossfades: [Duration?] = []
+  let ownedLoaders = OwnedLoaders()
+  /// Whether the view has the subview that reports.
+  private var hasReporter = false
+  private(set) var isInWindow = true
+  /// The size in points, which are pixels.
+  var size: PixelSize?
+  var displayScales: (own: Double, main: Double) = (0, 1)
 
-  var size: PixelSize? {
-    get { state.size }
-    set { state.size = newValue }
+  var pointSize: (width: Double, height: Double) { (Double(size?.width ?? 0), Double(size?.height ?? 0)) }
+
+  var viewImageLoader: ViewImageLoader<String> {
+    .owned(
+      by: self, for: "image", make: \.name, showIndicator: { $0.indicator.append($1) },
+      set: { $0.images.append($1 ?? "nothing") })
+  }
+
+  /// The loader of another property that shows an image, as a button has.
+  var alternateLoader: ViewImageLoader<String> {
+    .owned(by: self, for: "alternateImage", make: \.name, set: { $0.alternateImages.append($1 ?? "nothing") })
+  }
+
+  func addReporter() { hasReporter = true }
+
+  /// Removes all subviews, as an app may do.
+  func removeSubviews() { hasReporter = false }
+
+  func crossfade(_ duration: Duration?, _ change: @escaping @MainActor () -> Void) {
+    crossfades.append(duration)
+    change()
   }
 
   func layOut(_ size: PixelSize?) {
     self.size = size
-    changed(.layout)
+    if hasReporter { ownedLoaders.laidOut() }
   }
 
-  func moveToWindow(_ isVisible: Bool) {
-    state.isVisible = isVisible
-    changed(.visibility(isVisible))
+  func moveToWindow(_ isInWindow: Bool) {
+    self.isInWindow = isInWindow
+    if hasReporter { ownedLoaders.moved(isInWindow: isInWindow) }
   }
 }
 
@@ -332,6 +352,54 @@ struct ViewImageTests {
     view.layOut(PixelSize(32, 32))
     #expect(view.viewImageLoader.model?.phase.isLoading == false)
     #expect(view.images == ["placeholder", "red 16x16", "red 8x8"])
+  }
+
+  @Test("a view whose subviews were removed is reported again after the next load of any of its images")
+  func reporter() async throws {
+    setImage(.url)
+    view.removeSubviews()
+    view.layOut(PixelSize(16, 16))
+    #expect(view.viewImageLoader.model?.phase.isLoading == false)
+    _ = view.alternateLoader.load(nil, .covering(), "alternate", nil, false, ImageModel.Settings(), fixture.manager, nil)
+    view.layOut(PixelSize(16, 16))
+    try await ended()
+    #expect(view.images == ["placeholder", "red 16x16"] && view.alternateImages == ["alternate"])
+  }
+
+  @Test("the scale is that of the view's display, or else that of the main display", arguments: [3.0, 0])
+  func scale(own: Double) async throws {
+    view.displayScales = (own, 4)
+    view.size = PixelSize(4, 4)
+    setImage(.url)
+    try await ended()
+    let pixels = own == 0 ? 16 : 12
+    #expect(view.images == ["placeholder", "red \(pixels)x\(pixels)"])
+  }
+
+  @Test("only an image that was not in memory appears with the crossfade")
+  func crossfade() async throws {
+    view.setImage(from: fixture.url, .fill(8, 8), crossfade: .seconds(1), manager: fixture.manager)
+    try await ended()
+    // The system of the tests may reduce motion.
+    #expect(view.crossfades.count == 2 && view.crossfades[0] == nil)
+    view.setImage(from: fixture.url, .fill(8, 8), crossfade: .seconds(1), manager: fixture.manager)
+    #expect(view.crossfades.count == 2)
+  }
+
+  @Test("a view is released, and its loads end with it")
+  func released() async throws {
+    let gate = Gate()
+    let held = try fixture.url("held")
+    fixture.network.respond(to: held, with: .image(ImageFile.red).bodyHeld(by: gate))
+    var view: FakeView? = FakeView()
+    view?.setImage(from: held, .fill(2, 2), showsIndicator: true, manager: fixture.manager)
+    await gate.arrived()
+    weak var former: FakeView?
+    former = view
+    view = nil
+    #expect(former == nil)
+    try await Polling.until { fixture.network.cancelledBodies == 1 }
+    gate.open()
   }
 
   @Test("the indicator appears only in loads that ask for it, and disappears when the view is reused without it")

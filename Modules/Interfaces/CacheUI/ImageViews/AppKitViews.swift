@@ -6,12 +6,7 @@ internal import QuartzCore
 extension NSImageView: ImageLoadingView {
   /// The loader of the image that `setImage(from:)` shows.
   public var viewImageLoader: ViewImageLoader<NSImage> {
-    .owned(by: self, for: "image") {
-      ViewImageLoader(
-        make: \.nsImage, show: { [weak self] image, duration in self?.crossfade(duration) { self?.image = image } },
-        showIndicator: { [weak self] in self?.showIndicator($0) }, state: { [weak self] in self?.loadState ?? ViewState() },
-        report: { [weak self] in self?.report("image", to: $0) })
-    }
+    .owned(by: self, for: "image", make: \.nsImage, showIndicator: { $0.showIndicator($1) }, set: { $0.image = $1 })
   }
 
   private func showIndicator(_ isVisible: Bool) {
@@ -55,7 +50,7 @@ extension NSButton {
     completion: ImageBinding.Completion? = nil
   ) -> ImageModel {
     viewImageLoader("image") { $0.image = $1 }
-      .load(request, .fixed(transform ?? whole), placeholder, crossfade, false, settings, manager, completion)
+      .load(request, .fixed(transform ?? wholeImage), placeholder, crossfade, false, settings, manager, completion)
   }
 
   /// Loads an image and shows it as the alternate image of the button: see `setImage(from:as:)`.
@@ -66,7 +61,7 @@ extension NSButton {
     completion: ImageBinding.Completion? = nil
   ) -> ImageModel {
     viewImageLoader("alternateImage") { $0.alternateImage = $1 }
-      .load(request, .fixed(transform ?? whole), placeholder, crossfade, false, settings, manager, completion)
+      .load(request, .fixed(transform ?? wholeImage), placeholder, crossfade, false, settings, manager, completion)
   }
 
   /// Loads the image of a URL and shows it as the image of the button: see `setImage(from:as:)` for a request. To set options of
@@ -95,41 +90,27 @@ extension NSButton {
       manager: manager, completion: completion)
   }
 
-  private var whole: ResourceTransform<DisplayImage> { .displayImage(scale: pixelsPerPoint) }
-
   private func viewImageLoader(
     _ place: String, _ set: @escaping @MainActor (NSButton, NSImage?) -> Void
   ) -> ViewImageLoader<NSImage> {
-    .owned(by: self, for: place) {
-      ViewImageLoader(
-        make: \.nsImage,
-        show: { [weak self] image, duration in self?.crossfade(duration) { if let self { set(self, image) } } },
-        state: { [weak self] in self?.loadState ?? ViewState() }, report: { [weak self] in self?.report(place, to: $0) })
-    }
+    .owned(by: self, for: place, make: \.nsImage, set: set)
   }
 }
 
-extension NSView {
-  fileprivate var pixelsPerPoint: Double {
-    firstDisplayScale(of: Double(window?.backingScaleFactor ?? 0), Double(NSScreen.main?.backingScaleFactor ?? 0))
+extension NSView: HostView {
+  package var displayScales: (own: Double, main: Double) {
+    (Double(window?.backingScaleFactor ?? 0), Double(NSScreen.main?.backingScaleFactor ?? 0))
   }
 
-  /// The state of the view on which a load depends.
-  fileprivate var loadState: ViewState {
-    let scale = pixelsPerPoint
-    let size = PixelSize(viewWidth: Double(bounds.width), height: Double(bounds.height), scale: scale)
-    return ViewState(size: size, scale: scale, isVisible: window != nil)
-  }
+  package var pointSize: (width: Double, height: Double) { (Double(bounds.width), Double(bounds.height)) }
 
-  /// Reports each layout and each change of the window from now on.
-  ///
-  /// - Parameters:
-  ///   - place: The name of the property that shows the image. A later call for it replaces the closure.
-  ///   - changed: A closure that receives the changes.
-  fileprivate func report(_ place: String, to changed: @escaping @MainActor (ViewChange) -> Void) {
+  package var isInWindow: Bool { window != nil }
+
+  package var ownedLoaders: OwnedLoaders { .of(self) }
+
+  package func addReporter() {
     // An extension cannot override `layout`.
     let reporter = subviews.lazy.compactMap { $0 as? LayoutReporter }.first ?? LayoutReporter(frame: bounds)
-    reporter.places[place] = changed
     if reporter.superview == nil {
       reporter.autoresizingMask = [.width, .height]
       addSubview(reporter)
@@ -137,8 +118,7 @@ extension NSView {
     reporter.needsLayout = true
   }
 
-  /// Makes a change, with a crossfade if there is a duration.
-  fileprivate func crossfade(_ duration: Duration?, _ change: () -> Void) {
+  package func crossfade(_ duration: Duration?, _ change: @escaping @MainActor () -> Void) {
     if let duration {
       wantsLayer = true
       let transition = CATransition()
@@ -150,34 +130,27 @@ extension NSView {
   }
 }
 
-/// An invisible subview that fills an image view or a button and reports each of its layouts and windows.
+/// An invisible subview that reports its layouts and its windows to the loaders of its superview.
 private final class LayoutReporter: NSView {
-  /// The closures that receive the changes, by the property that shows the image.
-  var places: [String: @MainActor (ViewChange) -> Void] = [:]
-
   override func layout() {
     super.layout()
-    report(.layout)
+    superview?.ownedLoaders.laidOut()
   }
 
   override func setFrameSize(_ size: NSSize) {
     super.setFrameSize(size)
     // Before the first layout, a view without a size waits.
-    if size.width > 0, size.height > 0 { report(.layout) }
+    if size.width > 0, size.height > 0 { superview?.ownedLoaders.laidOut() }
   }
 
   override func viewDidMoveToWindow() {
     super.viewDidMoveToWindow()
-    // An app that removes all subviews does not hide the view.
-    if superview != nil { report(.visibility(window != nil)) }
+    // An app that removes all subviews does not hide the view: the reporter then has no superview.
+    superview?.ownedLoaders.moved(isInWindow: window != nil)
   }
 
   // Clicks go to the view.
   override func hitTest(_ point: NSPoint) -> NSView? { nil }
-
-  private func report(_ change: ViewChange) {
-    for changed in places.values { changed(change) }
-  }
 }
 
 /// The activity indicator of a load, which is told from those of the app by its type.

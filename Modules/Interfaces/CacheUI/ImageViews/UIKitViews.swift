@@ -17,12 +17,7 @@ public import Etagere
 extension UIImageView: ImageLoadingView {
   /// The loader of the image that `setImage(from:)` shows.
   public var viewImageLoader: ViewImageLoader<UIImage> {
-    .owned(by: self, for: "image") {
-      ViewImageLoader(
-        make: \.uiImage, show: { [weak self] image, duration in self?.crossfade(duration) { self?.image = image } },
-        showIndicator: { [weak self] in self?.showIndicator($0) }, state: { [weak self] in self?.loadState ?? ViewState() },
-        report: { [weak self] in self?.report("image", to: $0) })
-    }
+    .owned(by: self, for: "image", make: \.uiImage, showIndicator: { $0.showIndicator($1) }, set: { $0.image = $1 })
   }
 
   private func showIndicator(_ isVisible: Bool) {
@@ -64,7 +59,7 @@ extension UIButton {
     manager: ResourceManager = .shared, completion: ImageBinding.Completion? = nil
   ) -> ImageModel {
     viewImageLoader("image", state) { $0.setImage($1, for: state) }
-      .load(request, .fixed(transform ?? whole), placeholder, crossfade, false, settings, manager, completion)
+      .load(request, .fixed(transform ?? wholeImage), placeholder, crossfade, false, settings, manager, completion)
   }
 
   /// Loads a background image and shows it in a state of the button: see `setImage(from:as:for:)`.
@@ -75,7 +70,7 @@ extension UIButton {
     manager: ResourceManager = .shared, completion: ImageBinding.Completion? = nil
   ) -> ImageModel {
     viewImageLoader("backgroundImage", state) { $0.setBackgroundImage($1, for: state) }
-      .load(request, .fixed(transform ?? whole), placeholder, crossfade, false, settings, manager, completion)
+      .load(request, .fixed(transform ?? wholeImage), placeholder, crossfade, false, settings, manager, completion)
   }
 
   /// Loads the image of a URL and shows it in a state of the button: see `setImage(from:as:for:)` for a request. To set options,
@@ -104,42 +99,27 @@ extension UIButton {
       settings: settings, manager: manager, completion: completion)
   }
 
-  private var whole: ResourceTransform<DisplayImage> { .displayImage(scale: pixelsPerPoint) }
-
   private func viewImageLoader(
     _ kind: String, _ state: UIControl.State, _ set: @escaping @MainActor (UIButton, UIImage?) -> Void
   ) -> ViewImageLoader<UIImage> {
-    let place = "\(kind) \(state.rawValue)"
-    return .owned(by: self, for: place) {
-      ViewImageLoader(
-        make: \.uiImage,
-        show: { [weak self] image, duration in self?.crossfade(duration) { if let self { set(self, image) } } },
-        state: { [weak self] in self?.loadState ?? ViewState() }, report: { [weak self] in self?.report(place, to: $0) })
-    }
+    .owned(by: self, for: "\(kind) \(state.rawValue)", make: \.uiImage, set: set)
   }
 }
 
-extension UIView {
-  fileprivate var pixelsPerPoint: Double {
-    firstDisplayScale(of: Double(traitCollection.displayScale), Double(UITraitCollection.current.displayScale))
+extension UIView: HostView {
+  package var displayScales: (own: Double, main: Double) {
+    (Double(traitCollection.displayScale), Double(UITraitCollection.current.displayScale))
   }
 
-  /// The state of the view on which a load depends.
-  fileprivate var loadState: ViewState {
-    let scale = pixelsPerPoint
-    let size = PixelSize(viewWidth: Double(bounds.width), height: Double(bounds.height), scale: scale)
-    return ViewState(size: size, scale: scale, isVisible: window != nil)
-  }
+  package var pointSize: (width: Double, height: Double) { (Double(bounds.width), Double(bounds.height)) }
 
-  /// Reports each layout and each change of the window from now on.
-  ///
-  /// - Parameters:
-  ///   - place: The name of the property that shows the image. A later call for it replaces the closure.
-  ///   - changed: A closure that receives the changes.
-  fileprivate func report(_ place: String, to changed: @escaping @MainActor (ViewChange) -> Void) {
+  package var isInWindow: Bool { window != nil }
+
+  package var ownedLoaders: OwnedLoaders { .of(self) }
+
+  package func addReporter() {
     // An extension cannot override `layoutSubviews`, and the bounds of a view cannot be observed.
     let reporter = subviews.lazy.compactMap { $0 as? LayoutReporter }.first ?? LayoutReporter(frame: bounds)
-    reporter.places[place] = changed
     if reporter.superview == nil {
       reporter.autoresizingMask = [.flexibleWidth, .flexibleHeight]
       reporter.isUserInteractionEnabled = false
@@ -148,8 +128,7 @@ extension UIView {
     reporter.setNeedsLayout()
   }
 
-  /// Makes a change, with a crossfade if there is a duration.
-  fileprivate func crossfade(_ duration: Duration?, _ change: @escaping @MainActor () -> Void) {
+  package func crossfade(_ duration: Duration?, _ change: @escaping @MainActor () -> Void) {
     guard let duration else { return change() }
     UIView.transition(with: self, duration: duration / .seconds(1), options: [.transitionCrossDissolve, .allowUserInteraction]) {
       change()
@@ -157,24 +136,17 @@ extension UIView {
   }
 }
 
-/// An invisible subview that fills an image view or a button and reports each of its layouts and windows.
+/// An invisible subview that reports its layouts and its windows to the loaders of its superview.
 private final class LayoutReporter: UIView {
-  /// The closures that receive the changes, by the property that shows the image.
-  var places: [String: @MainActor (ViewChange) -> Void] = [:]
-
   override func layoutSubviews() {
     super.layoutSubviews()
-    report(.layout)
+    superview?.ownedLoaders.laidOut()
   }
 
   override func didMoveToWindow() {
     super.didMoveToWindow()
-    // An app that removes all subviews does not hide the view.
-    if superview != nil { report(.visibility(window != nil)) }
-  }
-
-  private func report(_ change: ViewChange) {
-    for changed in places.values { changed(change) }
+    // An app that removes all subviews does not hide the view: the reporter then has no superview.
+    superview?.ownedLoaders.moved(isInWindow: window != nil)
   }
 }
 

@@ -141,28 +141,6 @@ extension ImageLoadingView {
   }
 }
 
-/// The state of a view on which a load depends.
-package struct ViewState {
-  /// The size in pixels, or `nil` if the view is empty.
-  package var size: PixelSize?
-  /// The number of pixels per point.
-  package var scale: Double
-  /// Whether the view is in a window.
-  package var isVisible: Bool
-
-  package init(size: PixelSize? = nil, scale: Double = 1, isVisible: Bool = false) {
-    (self.size, self.scale, self.isVisible) = (size, scale, isVisible)
-  }
-}
-
-/// A change of a view that affects its load.
-package enum ViewChange: Sendable {
-  /// The view was laid out.
-  case layout
-  /// The view was added to a window, or removed from it.
-  case visibility(Bool)
-}
-
 /// The loader of an image that `setImage(from:)` shows. The view owns it.
 @MainActor
 public final class ViewImageLoader<PlatformImage> {
@@ -173,30 +151,30 @@ public final class ViewImageLoader<PlatformImage> {
   private let make: (DisplayImage) -> PlatformImage?
   private let show: @MainActor (_ image: PlatformImage?, _ crossfade: Duration?) -> Void
   private let showIndicator: @MainActor (_ isVisible: Bool) -> Void
-  private let report: @MainActor (_ changed: @escaping @MainActor (ViewChange) -> Void) -> Void
+  private let report: @MainActor () -> Void
   private var binding: ImageBinding?
   private var placeholder: PlatformImage?
 
   /// Creates the loader of an image of a view. The closures reference the view weakly.
   ///
   /// - Parameters:
-  ///   - report: A function that calls its argument after each change of the view from now on. It replaces the former argument.
-  package init(
+  ///   - report: A function that ensures that each change of the view is passed to ``changed(_:)`` from now on.
+  init(
     make: @escaping (DisplayImage) -> PlatformImage?, show: @escaping @MainActor (PlatformImage?, Duration?) -> Void,
-    showIndicator: @escaping @MainActor (Bool) -> Void = { _ in }, state: @escaping @MainActor () -> ViewState,
-    report: @escaping @MainActor (@escaping @MainActor (ViewChange) -> Void) -> Void
+    showIndicator: @escaping @MainActor (Bool) -> Void, state: @escaping @MainActor () -> ViewState,
+    report: @escaping @MainActor () -> Void
   ) {
     (self.make, self.show, self.showIndicator, self.state, self.report) = (make, show, showIndicator, state, report)
   }
 
-  func load(
+  package func load(
     _ request: ResourceRequest?, _ transform: ViewTransform, _ placeholder: PlatformImage?, _ crossfade: Duration?,
     _ showsIndicator: Bool, _ settings: ImageModel.Settings, _ manager: ResourceManager, _ completion: ImageBinding.Completion?
   ) -> ImageModel {
     self.placeholder = placeholder
     let binding = binding(manager)
     // In each load, because the app may have removed the subview that reports.
-    report { [weak self] in self?.changed($0) }
+    report()
     let state = state()
     binding.isVisible = state.isVisible
     // Before the load, whose completion may begin another one with its own indicator.
@@ -209,7 +187,7 @@ public final class ViewImageLoader<PlatformImage> {
     return binding.model
   }
 
-  private func changed(_ change: ViewChange) {
+  func changed(_ change: ViewChange) {
     switch change {
     case .layout:
       let state = state()
@@ -230,36 +208,3 @@ public final class ViewImageLoader<PlatformImage> {
     return binding
   }
 }
-
-#if canImport(ObjectiveC)
-internal import ObjectiveC
-
-extension ViewImageLoader {
-  /// Returns the loader for a place in an object, which owns it from the first call on.
-  ///
-  /// - Parameters:
-  ///   - place: The name of the property that shows the image, with the state of a button.
-  ///   - create: A function that creates the loader.
-  static func owned(by object: AnyObject, for place: String, _ create: () -> ViewImageLoader) -> ViewImageLoader {
-    let owned = objc_getAssociatedObject(object, ownedLoadersKey) as? OwnedLoaders ?? OwnedLoaders()
-    if let loader = owned.places[place] as? ViewImageLoader { return loader }
-    let loader = create()
-    owned.places[place] = loader
-    objc_setAssociatedObject(object, ownedLoadersKey, owned, .OBJC_ASSOCIATION_RETAIN_NONATOMIC)
-    return loader
-  }
-}
-
-/// The loaders that a view or a button owns.
-@MainActor
-private final class OwnedLoaders {
-  var places: [String: AnyObject] = [:]
-}
-
-/// The key of the loaders that an object owns. The shared object has one address in the whole process.
-@MainActor private let ownedLoadersKey = UnsafeRawPointer(Unmanaged.passUnretained(OwnedLoadersKey.shared).toOpaque())
-
-private final class OwnedLoadersKey: Sendable {
-  static let shared = OwnedLoadersKey()
-}
-#endif
