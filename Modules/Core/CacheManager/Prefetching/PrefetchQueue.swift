@@ -190,8 +190,9 @@ final class PrefetchQueue: Sendable {
   }
 
   private func ended(_ number: Number, _ result: Result<Resource<Void>, CacheError>) {
-    change { state in
-      guard let item = state.take(number) else { return }
+    // What leaves the state is released outside the lock, because it may hold the last reference to an object of the app.
+    let left = change { state -> (item: Item, load: ResolvedRequest?)? in
+      guard let item = state.take(number) else { return nil }
       state.progress.running -= 1
       switch result {
       case .failure(let error): state.fail(number, item.load.url, error)
@@ -202,12 +203,16 @@ final class PrefetchQueue: Sendable {
           case .revalidated, .network, .schemeHandler: \.loaded
           }
         state.progress[keyPath: count] += 1
-        guard destination == .disk, let store = item.load.store else { return }
+        guard destination == .disk, let store = item.load.store else { break }
         state.stored.append(StoredItem(number: number, url: item.load.url, key: resource.key, store: store, count: count))
         // Without a check, the work of the load would not end.
-        if canCheck(state.stored) { state.lastStored = item.load }
+        guard canCheck(state.stored) else { break }
+        defer { state.lastStored = item.load }
+        return (item, state.lastStored)
       }
+      return (item, nil)
     }
+    withExtendedLifetime(left) {}
     pump()
   }
 
@@ -289,12 +294,15 @@ final class PrefetchQueue: Sendable {
   }
 
   private func cancelWaiting(where isMeant: (Item) -> Bool) {
-    change { state in
-      for number in state.items.filter({ isMeant($0.value) }).keys.sorted() {
-        guard state.waiting.remove(number), let item = state.take(number) else { continue }
+    // The items are released outside the lock, as in `ended`.
+    let cancelled = change { state in
+      state.items.filter { isMeant($0.value) }.keys.sorted().compactMap { number -> Item? in
+        guard state.waiting.remove(number), let item = state.take(number) else { return nil }
         state.fail(number, item.load.url, .cancelled.about(item.load.address))
+        return item
       }
     }
+    withExtendedLifetime(cancelled) {}
   }
 
   // MARK: Reporting
