@@ -113,6 +113,22 @@ struct ImagePrefetcherTests {
     #expect(fixture.network.requests.map(\.path) == paths)
   }
 
+  @Test("a row that the closure of another row reports leaves no prefetch behind")
+  func reentrance() async throws {
+    let gate = Gate()
+    serve(.image(ImageFile.red).held(by: gate))
+    let prefetcher = ImagePrefetcher(distance: 3, concurrency: 1, manager: fixture.manager)
+    prefetcher.rowAppeared(0, of: rows.count) { row in
+      if row == 3 { prefetcher.rowAppeared(50, of: rows) }
+      return rows[row].map { ResourceRequest($0) }
+    }
+    await gate.arrived()
+    prefetcher.rowAppeared(90, of: rows)
+    gate.open()
+    try await Polling.until { @MainActor in requested.isSuperset(of: [91, 92, 93]) }
+    #expect(requested.isDisjoint(with: [2, 3, 52, 53]))
+  }
+
   @Test("rows without an image are skipped, and prefetching stops at both ends of the list")
   func ends() async throws {
     serve()

@@ -25,6 +25,16 @@ public final class ImagePrefetcher {
   private var lastRow: Int?
   /// The prefetched requests, by row.
   private var window: [Int: ResourceRequest] = [:]
+  /// Whether a row that has appeared is being handled. A row that a closure of the app reports meanwhile waits.
+  private var isUpdating = false
+  private var waiting: [Appearance] = []
+
+  /// The prefetches for a row that has appeared.
+  private struct Appearance {
+    /// The rows around it whose prefetches continue.
+    let near: Range<Int>
+    let requests: [(row: Int, request: ResourceRequest)]
+  }
 
   /// Creates a prefetcher of images that a transform makes.
   ///
@@ -111,25 +121,33 @@ public final class ImagePrefetcher {
   ///   - row: The row that appears.
   ///   - count: The number of rows.
   ///   - request: A closure that returns the request of a row, as in the views, or `nil` for a row without an image. It is called
-  ///     for the rows that are near, during this call.
+  ///     for the rows that are near, during this call. If it reports another row, the prefetches of that row follow.
   public func rowAppeared(_ row: Int, of count: Int, request: (_ row: Int) -> ResourceRequest?) {
     let isForward = row >= (lastRow ?? row)
     lastRow = row
     let near = (row - distance..<row + distance + 1).clamped(to: 0..<max(0, count))
-    let far = window.filter { !near.contains($0.key) }
+    let next = isForward ? Array(near.filter { $0 > row }) : near.filter { $0 < row }.reversed()
+    // The closure, and an observer of the loads that `update` starts and cancels, may report another row.
+    let isNested = isUpdating
+    isUpdating = true
+    let appearance = Appearance(near: near, requests: next.compactMap { row in request(row).map { (row, $0) } })
+    if isNested { return waiting.append(appearance) }
+    update(appearance)
+    while !waiting.isEmpty { update(waiting.removeFirst()) }
+    isUpdating = false
+  }
+
+  private func update(_ appearance: Appearance) {
+    let far = window.filter { !appearance.near.contains($0.key) }
     for row in far.keys { window[row] = nil }
     let kept = Set(window.values.map(prefetcher.identity))
     cancel(far.values.filter { !kept.contains(prefetcher.identity(of: $0)) })
 
-    let next = isForward ? Array(near.filter { $0 > row }) : near.filter { $0 < row }.reversed()
-    var requests: [ResourceRequest] = []
-    for row in next {
-      guard let request = request(row) else { continue }
-      if let former = window[row], prefetcher.identity(of: former) == prefetcher.identity(of: request) { continue }
-      window[row] = request
-      requests.append(request)
+    let new = appearance.requests.filter { row, request in
+      window[row].map { prefetcher.identity(of: $0) != prefetcher.identity(of: request) } ?? true
     }
-    if !requests.isEmpty { prefetch(requests) }
+    for (row, request) in new { window[row] = request }
+    if !new.isEmpty { prefetch(new.map(\.request)) }
   }
 
   private func request(_ url: URL) -> ResourceRequest { ResourceRequest(url, options: options) }
