@@ -11,6 +11,7 @@ import HTTPTypes
 /// | --- | --- |
 /// | `GET /`, `/gallery.css`, `/gallery.js` | the page |
 /// | `POST /runs/SCENARIO` | 204 when the scenario is prepared |
+/// | `GET /runs/lookup` | the images that the cache has, with their layer and freshness, as JSON |
 /// | `GET /runs/report` | the origin's counters since then, as JSON |
 /// | another path below `/runs/` | 404 |
 ///
@@ -24,7 +25,8 @@ struct GalleryResponder: Responder {
   func respond(to request: ServerRequest) async throws(CacheError) -> ProxyAnswer {
     let path = request.head.path ?? "/"
     if let document = GalleryPage.document(at: path) { return await answer(request, .get) { document } }
-    if path == "/runs/report" { return await answer(request, .get) { await report() } }
+    if path == "/runs/lookup" { return await answer(request, .get) { await lookUp(for: request.head.authority) } }
+    if path == "/runs/report" { return await answer(request, .get) { json(await origin.report) } }
     if let name = path.wholeMatch(of: /\/runs\/(\w+)/)?.output.1, let scenario = Scenario(rawValue: String(name)) {
       guard PurgePermission.loopback.allows(request.peer), !isCrossSite(request) else {
         return text(.forbidden, "only this page on this machine may prepare a run")
@@ -60,11 +62,27 @@ struct GalleryResponder: Responder {
     }
   }
 
-  private func report() async -> ProxyAnswer {
+  /// Returns the images in the cache, by path. Lookups send no request, and change nothing in the cache.
+  ///
+  /// - Parameter authority: The authority of the client, by which the gateway names the responses in its cache.
+  private func lookUp(for authority: String?) async -> ProxyAnswer {
+    var images: [String: CachedImage] = [:]
+    do {
+      for image in GalleryImage.all {
+        guard let url = URL(string: "http://\(authority ?? "")\(image.path)") else { continue }
+        images[image.path] = CachedImage(try await cache.lookup(url))
+      }
+    } catch {
+      return text(.internalServerError, "cannot look up the images: \(error)")
+    }
+    return json(images)
+  }
+
+  private func json(_ value: some Encodable) -> ProxyAnswer {
     do {
       var response = head(.ok)
       response.headerFields[.contentType] = "application/json"
-      return ProxyAnswer(head: response, body: ResourceBody(try JSONEncoder().encode(await origin.report)), outcome: .local)
+      return ProxyAnswer(head: response, body: ResourceBody(try JSONEncoder().encode(value)), outcome: .local)
     } catch {
       return text(.internalServerError, "cannot encode the report: \(error)")
     }

@@ -91,6 +91,11 @@ struct GalleryFixture: Sendable {
     return (responses, try await report())
   }
 
+  /// The images that the cache has, by path.
+  func lookups() async throws -> [String: CachedImage] {
+    try JSONDecoder().decode([String: CachedImage].self, from: try await request(.get, "/runs/lookup").data)
+  }
+
   func report() async throws -> OriginReport {
     try JSONDecoder().decode(OriginReport.self, from: try await request(.get, "/runs/report").data)
   }

@@ -89,14 +89,15 @@ struct GalleryPageTests {
       let hits = GalleryImage.all.map { $0.isLarge ? "disk hit" : "memory hit" }
       let large = hits.count { $0 == "disk hit" }
       let changed = GalleryImage.all.map { $0.number % 3 == 0 ? "network" : "304 revalidated" }
-      let cases: [(button: String, sources: [String], requests: Int, summary: String)] = [
-        ("cold", Array(repeating: "network", count: count), count, "(\(count) from the network)"),
-        ("warm", hits, 0, "(\(count - large) from memory, \(large) from disk)"),
-        ("stale", Array(repeating: "304 revalidated", count: count), count, "(\(count) revalidated with a 304)"),
-        ("changed", changed, count, "(\(count * 2 / 3) revalidated with a 304, \(count / 3) from the network)"),
-        ("offline", Array(repeating: "stale, offline", count: count), 0, "(\(count) stale)"),
-        ("warm", Array(repeating: "304 revalidated", count: count), count, "(\(count) revalidated with a 304)"),
-        ("warm", hits, 0, "(\(count - large) from memory, \(large) from disk)"),
+      func found(_ freshness: String) -> String { "\(count - large) \(freshness) in memory and \(large) \(freshness) on disk" }
+      let cases: [(button: String, found: String, sources: [String], requests: Int, summary: String)] = [
+        ("cold", "none of them", Array(repeating: "network", count: count), count, "(\(count) from the network)"),
+        ("warm", found("fresh"), hits, 0, "(\(count - large) from memory, \(large) from disk)"),
+        ("stale", found("stale"), Array(repeating: "304 revalidated", count: count), count, "(\(count) revalidated with a 304)"),
+        ("changed", found("stale"), changed, count, "(\(count * 2 / 3) revalidated with a 304, \(count / 3) from the network)"),
+        ("offline", found("stale"), Array(repeating: "stale, offline", count: count), 0, "(\(count) stale)"),
+        ("warm", found("stale"), Array(repeating: "304 revalidated", count: count), count, "(\(count) revalidated with a 304)"),
+        ("warm", found("fresh"), hits, 0, "(\(count - large) from memory, \(large) from disk)"),
       ]
       #expect(try await page.summary.hasPrefix("Opened: \(count) loads (\(count) from the network) in "))
       for (index, expected) in cases.enumerated() {
@@ -117,6 +118,7 @@ struct GalleryPageTests {
         let name = expected.button.capitalized
         #expect(summary.hasPrefix("\(name): \(count) loads \(expected.summary) in "))
         #expect(!summary.contains("browser's own cache"))
+        #expect(summary.contains(" on average. Before, the cache had \(expected.found)."))
         if expected.button == "offline" {
           #expect(summary.hasSuffix("The origin resets connections. \(count) stale images are shown in its place."))
         } else {

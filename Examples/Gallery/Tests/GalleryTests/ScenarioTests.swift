@@ -45,6 +45,24 @@ struct ScenarioTests {
     }
   }
 
+  @Test("a lookup finds the layer and the freshness of each image, and changes neither the cache nor the counters")
+  func lookups() async throws {
+    try await GalleryFixture.run { gallery in
+      #expect(try await gallery.lookups().isEmpty)
+      _ = try await gallery.run(.cold)
+      for (scenario, isFresh) in [(Scenario.warm, true), (.stale, false), (.stale, false)] {
+        try await gallery.prepare(scenario)
+        let found = try await gallery.lookups()
+        for image in GalleryImage.all {
+          #expect(found[image.path] == CachedImage(image.isLarge ? .disk(isFresh: isFresh) : .memory(isFresh: isFresh)))
+        }
+        #expect(try await gallery.report().requests == 0)
+      }
+      try await gallery.prepare(.cold)
+      #expect(try await gallery.lookups().isEmpty)
+    }
+  }
+
   @Test("stale: each image is revalidated without a body, and is fresh afterwards")
   func stale() async throws {
     try await GalleryFixture.run { gallery in

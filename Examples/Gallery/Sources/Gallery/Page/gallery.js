@@ -144,6 +144,17 @@ function add(run) {
   while (table.tBodies.length > keptRuns) table.tBodies[keptRuns].remove();
 }
 
+/** A sentence about the images that the cache had before the loads. */
+function describeLookup(found) {
+  const counts = new Map();
+  for (const { layer, isFresh } of Object.values(found)) {
+    const place = `${isFresh ? "fresh" : "stale"} ${layer === "memory" ? "in memory" : "on disk"}`;
+    counts.set(place, (counts.get(place) ?? 0) + 1);
+  }
+  const parts = [...counts].sort((a, b) => b[1] - a[1]).map(([place, count]) => `${count} ${place}`);
+  return `Before, the cache had ${parts.length > 0 ? new Intl.ListFormat("en").format(parts) : "none of them"}.`;
+}
+
 const describe = (counts) => counts.map(([source, count]) => `${count} ${sources[source][1]}`).join(", ");
 
 function summarize(run, results) {
@@ -151,6 +162,7 @@ function summarize(run, results) {
   name.textContent = run.name;
   const sentences = [
     `: ${times(run.loads, "load")} (${describe(run.counts)}) in ${milliseconds(run.wall)}, ${milliseconds(run.mean)} on average.`,
+    describeLookup(run.found),
     run.name === "offline"
       ? "The origin resets connections."
       : `The origin got ${times(run.origin.requests, "request")} and sent ${bytes(run.origin.bytes)}.`,
@@ -177,6 +189,7 @@ async function run(name, scenario) {
   }
   try {
     await expectSuccess(await fetch(`/runs/${scenario}`, { method: "POST" }));
+    const found = await (await expectSuccess(await fetch("/runs/lookup"))).json();
     performance.clearResourceTimings();
     for (const tile of tiles) {
       tile.ariaBusy = "true";
@@ -191,7 +204,7 @@ async function run(name, scenario) {
       .filter(([, count]) => count > 0);
     runs += 1;
     const finished = {
-      number: runs, name, counts, origin, loads: results.length,
+      number: runs, name, counts, found, origin, loads: results.length,
       mean: results.reduce((sum, result) => sum + result.ms, 0) / results.length,
       wall: Math.max(...results.map((result) => result.shown)),
     };
