@@ -71,6 +71,19 @@ final class ImageFixture {
   }
 }
 
+/// The results of loads.
+@MainActor
+final class LoadResults {
+  private(set) var values: [String] = []
+
+  func add(_ result: Result<Resource<DisplayImage>, CacheError>) {
+    switch result {
+    case .success(let resource): values.append("\(resource.source)")
+    case .failure(let error): values.append(error.code.rawValue)
+    }
+  }
+}
+
 /// A fake image view with a binding, which records the images that it should show.
 @MainActor
 final class BoundView {
@@ -109,6 +122,11 @@ final class BoundView {
   }
 
   func ended() async throws { try await Polling.until { @MainActor in !self.binding.model.phase.isLoading } }
+}
+
+extension DisplayImage {
+  /// The color and the size in pixels.
+  var name: String { "\(ImageFixture.color(of: self)) \(size.width)x\(size.height)" }
 }
 
 extension ImageModel {
