@@ -267,7 +267,6 @@ let package = Package(
     tests(
       "Networking", "HTTPServingTests", "HTTPServing CacheCore CacheTesting HTTPTypes",
       products("NIOCore NIOPosix NIOEmbedded NIOHTTP1", of: "swift-nio", trait: "Server")),
-    tests("Images", "ImageCodecsTests", "ImageCodecs CacheTesting HTTPTypes"),
     tests("Images", "ImageCodecsTests", "ImageCodecs ImageFiles CacheTesting HTTPTypes"),
     tests("Images", "ImageWorkersTests", "ImageWorkers ImageCodecs TrialWorker CacheTesting HTTPTypes"),
     tests(
