@@ -1,12 +1,7 @@
 #if VIPS && os(Linux)
 import CacheCore
-import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
 import Foundation
-#endif
+import Testing
 
 @testable import ImageCodecs
 

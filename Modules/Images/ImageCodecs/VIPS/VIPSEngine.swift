@@ -113,9 +113,9 @@ struct VIPSEngine: ImageEngine {
 
   /// Returns the weights of the neighbors that compensate the blur of the codec's shrinking.
   ///
-  /// Each shrunk pixel is the average of a square, whose side is a part of a pixel of the result. The inverse of an average has
-  /// the weight 1/24 of the squared side. Half as much again is closest to an image that was resampled in full size: Lanczos blurs
-  /// a little, too.
+  /// Each shrunk pixel is the average of a square, whose side is a part of a pixel of the result. The inverse of an average
+  /// has the weight 1/24 of the squared side. Half as much again is closest to an image that was resampled in full size: Lanczos
+  /// blurs a little, too.
   private static func sharpening(_ shrunk: PixelSize, _ from: PixelSize, _ to: PixelSize) -> (x: Double, y: Double) {
     // The codec rounds a shrunk side up.
     let side = (Double(from.width) / Double(shrunk.width)).rounded()
