@@ -29,6 +29,8 @@ struct TelemetryJob: Job {
     case viewHit = "view, hit"
     /// A view that shows another image, which a scripted network returns.
     case viewCold = "view, cold"
+
+    var isOfView: Bool { self == .viewHit || self == .viewCold }
   }
 
   let observer: Observer
