@@ -6,13 +6,15 @@ struct CachedImage: Codable, Sendable, Equatable {
 
   var layer: Layer
   var isFresh: Bool
+}
 
+extension CachedImage {
   /// Creates the result of a lookup, or `nil` for a miss.
   init?(_ lookup: CacheLookup) {
     switch lookup {
     case .miss: return nil
-    case .memory(let isFresh): (layer, self.isFresh) = (.memory, isFresh)
-    case .disk(let isFresh): (layer, self.isFresh) = (.disk, isFresh)
+    case .memory(let isFresh): self.init(layer: .memory, isFresh: isFresh)
+    case .disk(let isFresh): self.init(layer: .disk, isFresh: isFresh)
     }
   }
 }

@@ -54,7 +54,7 @@ struct ScenarioTests {
         try await gallery.prepare(scenario)
         let found = try await gallery.lookups()
         for image in GalleryImage.all {
-          #expect(found[image.path] == CachedImage(image.isLarge ? .disk(isFresh: isFresh) : .memory(isFresh: isFresh)))
+          #expect(found[image.path] == CachedImage(layer: image.isLarge ? .disk : .memory, isFresh: isFresh))
         }
         #expect(try await gallery.report().requests == 0)
       }
