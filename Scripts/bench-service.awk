@@ -38,7 +38,7 @@ function figure(name, unit, key, peer) {
   separator = ","
 }
 
-function digits(value) { return value < 10 ? 2 : value < 100 ? 1 : 0 }
+function digits(value) { return value == int(value) ? 0 : value < 10 ? 2 : value < 100 ? 1 : 0 }
 
 # goal WHAT UNIT KEY LIMIT IS_UPPER: prints a goal, and remembers it for the JSON file.
 function goal(what, unit, key, limit, is_upper,    reached) {
@@ -52,6 +52,7 @@ function goal(what, unit, key, limit, is_upper,    reached) {
 
 # quality KEY: adds the quality and the size of an image to the row.
 function quality(key) {
+  if (is_measured("quality-" key)) figure("quality", "", "quality-" key)
   figure("PSNR", "dB", "ratio-" key)
   figure("file", "bytes", "size-" key)
 }
