@@ -111,15 +111,14 @@ final class ZooService: Sendable {
     }
   }
 
-  /// Returns the counters of failed codecs by reason. A tool without worker processes has none.
+  /// Returns the counters of the codec workers. A tool without worker processes has none.
   func codecFailures() async -> [String: Int] {
     guard case .response(200, _, let data) = await get(metrics).reply else { return [:] }
     var counts: [String: Int] = [:]
-    for line in String(decoding: data, as: UTF8.self).split(separator: "\n") where line.hasPrefix("etagere_codec_failures_total{")
-    {
-      let parts = line.split(separator: "\"")
-      guard parts.count == 3, let count = Int(parts[2].drop { !$0.isNumber }) else { continue }
-      counts[String(parts[1])] = count
+    for line in String(decoding: data, as: UTF8.self).split(separator: "\n") where line.hasPrefix("etagere_codec_") {
+      let parts = line.split(separator: " ")
+      guard parts.count == 2, let count = Int(parts[1]), count > 0 else { continue }
+      counts[parts[0].dropFirst("etagere_codec_".count).replacing("_", with: " ")] = count
     }
     return counts
   }
