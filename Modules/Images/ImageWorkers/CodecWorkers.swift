@@ -18,11 +18,8 @@ internal import Dispatch
 ///
 /// ```swift
 /// ImageService.runIfWorker()  // the first line of main.swift: it does not return in a worker
-/// let service = try ImageService(
-///   .init {
-///     $0.workers = try CodecWorkers()
-///     …
-///   })
+/// var configuration = ImageService.Configuration()
+/// configuration.workers = try CodecWorkers()
 /// ```
 public final class CodecWorkers: Sendable {
   private struct State {

@@ -10,6 +10,7 @@ public import Foundation
 /// A decoder that makes images in worker processes, for managers on servers. Animated images become their first frame.
 ///
 /// ```swift
+/// let workers = try CodecWorkers()
 /// let decoder = WorkerDecoder(ImageDecoder(size: .fit(400, 400)), in: workers)
 /// let image = try await manager.load(url, as: ResourceTransform(decoder: decoder)).value
 /// ```

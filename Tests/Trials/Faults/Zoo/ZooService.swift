@@ -118,7 +118,7 @@ final class ZooService: Sendable {
     for line in String(decoding: data, as: UTF8.self).split(separator: "\n") where line.hasPrefix("etagere_codec_") {
       let parts = line.split(separator: " ")
       guard parts.count == 2, let count = Int(parts[1]), count > 0 else { continue }
-      counts[parts[0].dropFirst("etagere_codec_".count).replacing("_", with: " ")] = count
+      counts[String(parts[0].dropFirst("etagere_codec_".count)).replacing("_", with: " ")] = count
     }
     return counts
   }
