@@ -24,7 +24,7 @@ extension ImageService {
     public var formats: [ImageFormat] = [.webp]
     /// Whether a truncated or damaged source is drawn as far as possible. By default it gets 422.
     public var allowsPartial = false
-    /// Whether JPEG sources are shrunk as far as their codec can: see ``ImageDecoder/fastShrinkOnLoad``. It makes results of
+    /// Whether JPEG sources are shrunk as far as their codec can: see `ImageDecoder.fastShrinkOnLoad`. It makes results of
     /// photographs in about 12 % less time, which lose 0.3 dB or less. Lossless results lose more.
     public var fastShrinkOnLoad = false
     /// The addresses that origins may have, or `nil` if only the downloader decides. The default protects the network of the

@@ -244,21 +244,23 @@ public final class CodecWorkers: Sendable {
 #else
 /// A pool of worker processes that run image codecs. It needs Linux: apps run the system's codecs in their own process.
 public final class CodecWorkers: Sendable {
-  private let never: Never
+  private static let unsupported = CacheError(.unsupported, reason: "codec workers need Linux")
 
   /// - Throws: `CacheError.Code.unsupported`.
-  public init(_ configuration: Configuration = Configuration()) throws(CacheError) {
-    throw CacheError(.unsupported, reason: "codec workers need Linux")
-  }
+  public init(_ configuration: Configuration = Configuration()) throws(CacheError) { throw Self.unsupported }
 
+  /// No pool exists, so the other members have no meaning.
   public func close() {}
-  public var counters: Counters { switch never {} }
-  public var maximumJobs: Int { switch never {} }
-  public var confinement: Confinement { switch never {} }
+  /// Zeros.
+  public var counters: Counters { Counters() }
+  /// Zero.
+  public var maximumJobs: Int { 0 }
+  /// None.
+  public var confinement: Confinement { Confinement(landlock: 0, filtersSystemCalls: false) }
 
   package func run<Job: WorkerJob>(
     _ job: Job, on source: Data, until deadline: SuspendingClock.Instant
-  ) throws(CacheError) -> (Job.Result, Data) { switch never {} }
+  ) throws(CacheError) -> (result: Job.Result, data: Data) { throw Self.unsupported }
 }
 #endif
 

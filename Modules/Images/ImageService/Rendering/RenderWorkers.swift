@@ -105,7 +105,7 @@ final class RefusedImages: Sendable {
 }
 
 extension ImageService {
-  /// Runs the process as a codec worker if ``CodecWorkers`` has started it, and does not return then.
+  /// Runs the process as a codec worker if a pool of `CodecWorkers` has started it, and does not return then.
   ///
   /// A program with workers must call it first, before it starts threads or reads its arguments.
   public static func runIfWorker() { WorkerProgram.runIfWorker([RenderJob.self]) }
