@@ -107,6 +107,8 @@ public final class CodecWorkers: Sendable {
     try takeSlot(until: deadline)
     var isAside = false
     defer { if isAside { state.withLock { $0.longJobs -= 1 } } else { slots.signal() } }
+    // No worker is ended for a job that has too little time anyway.
+    guard deadline - .now >= Self.leastTime(for: job) else { throw Self.late }
     var worker = try takeWorker()
     // A job that began late fails for want of time, and not because of its image.
     var isLate = false
@@ -116,7 +118,7 @@ public final class CodecWorkers: Sendable {
       var job = job
       let left = deadline - .now
       isLate = left < job.timeLimit / 2
-      guard left >= min(job.timeLimit / 4, .milliseconds(500)) else { throw .notReady }
+      guard left >= Self.leastTime(for: job) else { throw .notReady }
       // The worker ends the work itself, if it can, because a new worker takes time to start.
       job.timeLimit = min(job.timeLimit, left - left / 20)
       reply = try worker.run(job, on: source, until: deadline, patience: configuration.patience) {
@@ -138,14 +140,16 @@ public final class CodecWorkers: Sendable {
   private func end(_ worker: WorkerProcess, after failure: WorkerFailure, isAside: Bool) -> CacheError {
     var worker = worker
     var death = WorkerProcess.Death()
-    if case .death = failure { death = worker.end() } else { worker.kill() }
+    // Before the process is waited for: its number may then be that of another one.
     let isClosed = state.withLock { state in
       state.running.remove(worker.id)
       return state.isClosed
     }
     if case .death = failure {
+      death = worker.end()
       if !isAside { replace() }
     } else {
+      worker.kill()
       cleanup.async { [self, worker] in
         var worker = worker
         _ = worker.end()
@@ -156,7 +160,7 @@ public final class CodecWorkers: Sendable {
   }
 
   private func counted(_ error: CacheError, isLate: Bool) -> CacheError {
-    if isLate, error.code == .codecTimedOut { return CacheError(.timedOut, reason: "the codec began late") }
+    if isLate, error.code == .codecTimedOut { return Self.late }
     state.withLock { $0.counters.count(error.code) }
     return error
   }
@@ -182,6 +186,10 @@ public final class CodecWorkers: Sendable {
   }
 
   private static let closed = CacheError(.closed, reason: "the codec workers are closed")
+  private static let late = CacheError(.timedOut, reason: "no codec worker was free early enough within the time limit")
+
+  /// The time that a job needs to have left when it begins.
+  private static func leastTime(for job: some WorkerJob) -> Duration { min(job.timeLimit / 4, .milliseconds(500)) }
 
   /// Lets another job run beside one that takes long. Returns whether there may be one more.
   private func moveAside() -> Bool {
