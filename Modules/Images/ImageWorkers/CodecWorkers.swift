@@ -55,7 +55,9 @@ public final class CodecWorkers: Sendable {
     do throws(WorkerFailure) {
       confinement = try first.awaitReady(until: .now + configuration.startTimeout)
     } catch {
-      throw Self.notAWorker(error.reason(first.end()))
+      let death = first.end()
+      let hint = death.message.isEmpty ? "; 'main' must begin with 'ImageService.runIfWorker()'" : ""
+      throw Self.notAWorker(error.reason(death) + hint)
     }
     // Without Landlock, a worker could read the environment of this process.
     if confinement.landlock == 0 { etagere_hide_process() }
@@ -63,13 +65,14 @@ public final class CodecWorkers: Sendable {
       $0.counters.starts = 1
       $0.idle = [first]
     }
-    for _ in 1..<configuration.count { replace() }
+    // The service need not wait for the others.
+    cleanup.async { [weak self] in
+      for _ in 1..<configuration.count { self?.replace() }
+    }
   }
 
   private static func notAWorker(_ reason: String) -> CacheError {
-    CacheError(
-      .invalidConfiguration,
-      reason: "a worker process does not start: 'main' must begin with 'ImageService.runIfWorker()' (\(reason))")
+    CacheError(.invalidConfiguration, reason: "a worker process does not start: \(reason)")
   }
 
   deinit { close() }

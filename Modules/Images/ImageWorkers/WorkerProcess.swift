@@ -141,8 +141,14 @@ struct WorkerProcess: Sendable {
     guard let settings = try? JSONEncoder().encode(job), settings.count < WorkerFrame.documentLimit - 64 else {
       throw .tooManySettings
     }
-    try deliver(WorkerFrame.start(Data("\(Job.name)\n".utf8) + settings, before: source), until: deadline)
-    try deliver(source, until: deadline)
+    do throws(WorkerFailure) {
+      // A worker that takes no bytes has not begun, so its image is not the reason.
+      let end = min(deadline, .now + .seconds(5))
+      try deliver(WorkerFrame.start(Data("\(Job.name)\n".utf8) + settings, before: source), until: end)
+      try deliver(source, until: end)
+    } catch .deadline {
+      throw .notReady
+    }
     do throws(WorkerFailure) {
       try wait(for: POLLIN, until: min(deadline, .now + patience))
     } catch .deadline where .now < deadline {
@@ -309,6 +315,9 @@ enum WorkerFailure: Error {
     case .deadline: return CacheError(.codecTimedOut, reason: "the codec exceeded its time and was ended")
     case .death where death.signal == SIGXCPU:
       return CacheError(.codecTimedOut, reason: "the codec exceeded its processor time and was ended")
+    case .death where death.signal == SIGKILL:
+      return CacheError(
+        .codecOutOfMemory, reason: "the system ended the codec, perhaps because the machine has no memory left")
     case .death where death.isOutOfMemory:
       return CacheError(
         .codecOutOfMemory, reason: "the codec needs more memory than its limit of \(configuration.memoryLimit) bytes")

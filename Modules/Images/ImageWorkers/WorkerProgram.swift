@@ -64,7 +64,7 @@ package enum WorkerProgram {
     ImageDecoder.discardLibraryMessages()
     ImageEncoder.warmUp()
     guard etagere_worker_end_with(0) == 0, etagere_worker_limit_memory(UInt64(memoryLimit)) == 0 else {
-      end("the limits of a worker cannot be set")
+      end("the limits of a worker cannot be set: \(String(cString: strerror(errno)))")
     }
     let made = CodecWorkers.Confinement(landlock: Int(confinement.landlock), filtersSystemCalls: confinement.has_filter)
     reply(WorkerReply(result: made, residentBytes: Int(clamping: etagere_worker_resident_memory())), Data())

@@ -326,6 +326,8 @@ bool etagere_worker_has_one_thread(void) {
 void etagere_hide_process(void) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 
 struct etagere_confinement etagere_worker_confine(const char *const readable[]) {
+  // The path of the program says nothing.
+  prctl(PR_SET_NAME, "etagere-codec", 0, 0, 0);
   // If the machine has no memory left, the kernel ends a worker and not the service.
   int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (score >= 0) {

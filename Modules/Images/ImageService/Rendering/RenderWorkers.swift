@@ -38,9 +38,9 @@ struct RenderWorkers: Sendable {
       return (try checked(made, file, job, source: data), file)
     } catch {
       switch error.code {
-      case .codecCrashed, .codecOutOfMemory: refusals.insert(source, error)
-      // Another result of the same source may take less time.
-      case .codecTimedOut: refusals.insert(result, error)
+      case .codecCrashed: refusals.insert(source, error)
+      // Another result of the same source may need less time or memory.
+      case .codecTimedOut, .codecOutOfMemory: refusals.insert(result, error)
       default: throw error
       }
       report?(error.about(url.map(SourceReference.text)))

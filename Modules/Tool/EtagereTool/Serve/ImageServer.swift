@@ -72,6 +72,9 @@ final class ImageServer: Sendable {
   ///
   /// - Parameter readKeys: Reads the signing keys again, for SIGHUP.
   func run(readingKeys readKeys: @escaping @Sendable () async throws -> [SigningKey]) async throws {
+    if workers == nil, settings.limits.sourceFormats.contains(.svg) {
+      Console.complain("without workers, one SVG can end or stop the service: allow it from trusted sources only")
+    }
     if let workers {
       Console.complain("\(Text.count(settings.workers, "codec worker", "codec workers")): \(workers.confinement)")
     }

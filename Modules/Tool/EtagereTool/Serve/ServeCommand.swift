@@ -129,7 +129,7 @@ struct ServeFlags: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The memory that each worker may use for an image (default: a fifth of the machine's memory, at most 1G).",
+      "The memory that each worker may use for an image, at least 16M (default: a fifth of the machine's memory, at most 1G).",
       valueName: "size"))
   var workerMemory: String?
 
@@ -147,7 +147,7 @@ struct ServeFlags: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The formats of sources that are decoded (default: avif,gif,heic,jpeg,png,tiff,webp). svg is for trusted sources only: its decoder is not made for untrusted files.",
+      "The formats of sources that are decoded (default: avif,gif,heic,jpeg,png,tiff,webp). Without workers, svg is for trusted sources only: its decoder is not made for untrusted files.",
       valueName: "names"))
   var sourceFormats: String?
 

@@ -116,7 +116,9 @@ struct ServeSettings: Sendable {
     try reader.value("memory", size, ByteCount.parse).map { memory = $0 }
     try reader.value("memoryBudget", size, ByteCount.parse).map { memoryBudget = $0 }
     try reader.integer("workers", 0...(CodecWorkers.isSupported ? 1_024 : 0)).map { workers = $0 }
-    try reader.value("workerMemory", size, ByteCount.parse).map { workerMemory = $0 }
+    try reader.value("workerMemory", "a size of at least 16M") { ByteCount.parse($0).flatMap { $0 >= 16 << 20 ? $0 : nil } }.map {
+      workerMemory = $0
+    }
     try reader.value("maxBytes", size, ByteCount.parse).map { limits.sourceBytes = $0 }
     try reader.formats("formats", [.avif, .webp]).map { formats = $0 }
     try reader.formats("sourceFormats", Set.fitForUntrustedFiles.union([.svg])).map { limits.sourceFormats = Set($0) }
@@ -142,7 +144,8 @@ struct ServeSettings: Sendable {
   /// files of sources and of the cache.
   mutating func limitConnections(descriptors: Int) {
     maximumConnections = DescriptorLimit.connections(
-      within: descriptors, wanted: maximumConnections, reserved: 256 + (admin == nil ? 0 : Self.adminConnections),
+      within: descriptors, wanted: maximumConnections,
+      reserved: 256 + (admin == nil ? 0 : Self.adminConnections) + max(0, 4 * workers - 64),
       each: cacheFolder == nil && folders.isEmpty ? 1 : 2)
   }
 
