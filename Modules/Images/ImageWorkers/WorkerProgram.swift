@@ -26,7 +26,7 @@ package enum WorkerProgram {
 
   /// The variables that a worker inherits. Keys and passwords of the service are in others.
   private static let inherited = ["PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH"]
-  private static let inheritedPrefixes = ["FONTCONFIG_", "VIPS_", "TSAN_", "ASAN_", "UBSAN_"]
+  private static let inheritedPrefixes = ["FONTCONFIG_", "VIPS_"]
 
   static func environment(memoryLimit: Int) -> [String] {
     // With one pool of memory, the C library reserves less of the address space.
