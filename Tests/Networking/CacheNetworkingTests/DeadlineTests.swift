@@ -54,8 +54,11 @@ import Testing
       let request = try fixture.request("/a", idleTimeout: .milliseconds(250))
       let one = try await fixture.downloader.download(request)
       let other = try await fixture.downloader.download(request)
-      var iterator = one.body.makeAsyncIterator()
-      _ = try await read(10, from: &iterator)
+      // Bytes that arrive after the clock was advanced would be activity at that time.
+      for body in [one.body, other.body] {
+        var iterator = body.makeAsyncIterator()
+        _ = try await read(10, from: &iterator)
+      }
       await clock.sleepers(1)
 
       clock.advance(by: .milliseconds(250))
