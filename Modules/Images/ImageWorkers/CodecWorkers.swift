@@ -285,10 +285,21 @@ extension CodecWorkers {
     #endif
   }
 
+  /// The priority of workers for the processors.
+  public enum Priority: String, Sendable, CaseIterable {
+    /// The priority of the process that starts them.
+    case normal
+    /// Workers run only while no other thread of the same control group wants a processor (`SCHED_IDLE`). Images then do not
+    /// delay the responses of the service, and wait for as long as these alone occupy all processors.
+    case background
+  }
+
   /// The settings of a pool.
   public struct Configuration: Sendable {
     /// The number of workers, at least 1. Each runs one job at a time.
     public var count = HostResources.processors
+    /// The priority of the workers.
+    public var priority = Priority.normal
     /// The time after which a job is moved aside: its worker gets the lowest priority, and another worker takes its place. So
     /// images that take long do not hold up the others.
     public var patience: Duration = .seconds(1)

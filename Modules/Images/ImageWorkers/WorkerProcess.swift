@@ -47,7 +47,7 @@ struct WorkerProcess: Sendable {
     var (id, channel, messages) = (pid_t(0), Int32(-1), Int32(-1))
     let status = withCStrings([WorkerProgram.name]) { arguments in
       withCStrings(environment) { environment in
-        etagere_worker_start(path, arguments, environment, &id, &channel, &messages)
+        etagere_worker_start(path, arguments, environment, configuration.priority == .background, &id, &channel, &messages)
       }
     }
     guard status == 0 else {

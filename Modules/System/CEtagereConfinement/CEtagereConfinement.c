@@ -32,8 +32,15 @@
 
 // MARK: Starting
 
+// Other threads preempt one with this policy at once. They preempt one with a low priority only after its time slice.
+static void run_in_background(pid_t thread) {
+  struct sched_param parameters = {0};
+  sched_setscheduler(thread, SCHED_IDLE, &parameters);
+}
+
 int etagere_worker_start(
-    const char *path, char *const arguments[], char *const environment[], pid_t *process, int *channel, int *messages) {
+    const char *path, char *const arguments[], char *const environment[], bool in_background, pid_t *process, int *channel,
+    int *messages) {
   int ends[2], pipe_ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return errno;
   if (pipe2(pipe_ends, O_CLOEXEC) != 0) {
@@ -69,8 +76,10 @@ int etagere_worker_start(
   sigfillset(&all);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
-  // Signals of a terminal do not reach a session of its own.
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+  // Signals of a terminal do not reach a process group of its own. In a session of its own, the worker would get the same share
+  // of the processors as the service, whatever its priority is (sched_autogroup).
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   int error = posix_spawn(process, path, &actions, &attributes, arguments, environment);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
@@ -81,6 +90,8 @@ int etagere_worker_start(
     close(pipe_ends[0]);
     return error;
   }
+  // From the start, which takes as long as several images.
+  if (in_background) run_in_background(*process);
   *channel = ends[0];
   *messages = pipe_ends[0];
   return 0;
@@ -88,8 +99,19 @@ int etagere_worker_start(
 
 int etagere_worker_kill(pid_t process) { return kill(process, SIGKILL) == 0 ? 0 : errno; }
 
-// A priority is that of one thread, and the process group of a worker has all of its threads.
-void etagere_worker_lower_priority(pid_t process) { setpriority(PRIO_PGRP, (id_t)process, 19); }
+void etagere_worker_lower_priority(pid_t process) {
+  // A priority is that of one thread, and the process group of a worker has all of its threads.
+  setpriority(PRIO_PGRP, (id_t)process, 19);
+  char path[32];
+  snprintf(path, sizeof path, "/proc/%d/task", (int)process);
+  DIR *threads = opendir(path);
+  if (threads == NULL) return;
+  for (struct dirent *entry; (entry = readdir(threads)) != NULL;) {
+    pid_t thread = (pid_t)atoi(entry->d_name);
+    if (thread > 0) run_in_background(thread);
+  }
+  closedir(threads);
+}
 
 void etagere_worker_close_descriptors(void) {
 #ifdef SYS_close_range

@@ -55,6 +55,24 @@ struct CodecWorkersTests {
     #expect(counters.crashes == (code == .codecCrashed ? 1 : 0) && counters.outOfMemory == (code == .codecOutOfMemory ? 1 : 0))
   }
 
+  @Test("workers have the stated priority, in the session of the program", arguments: CodecWorkers.Priority.allCases)
+  func priority(_ priority: CodecWorkers.Priority) throws {
+    let workers = try CodecWorkers(
+      .init {
+        ($0.count, $0.priority) = (1, priority)
+        $0.program = try? TrialProgram.path()
+      })
+    let id = try workers.run(TrialJob(.identify), on: Data(), until: .now + .seconds(60)).result
+    /// The fields after the name: state, parent, group, session.
+    func fields(of process: String) throws -> [String] {
+      let text = try String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+      return text[text.index(after: try #require(text.lastIndex(of: ")")))...].split(separator: " ").map(String.init)
+    }
+    let (worker, own) = (try fields(of: id), try fields(of: "self"))
+    #expect(worker[2] == id && worker[3] == own[3])
+    #expect(worker[38] == (priority == .background ? "\(SCHED_IDLE)" : "\(SCHED_OTHER)"))
+  }
+
   @Test("a job that takes too long is ended at its deadline", arguments: [TrialJob.Action.loop, .sleep, .trickle])
   func deadline(_ action: TrialJob.Action) throws {
     try run(.echo)

@@ -34,6 +34,8 @@ final class RunningService: Sendable {
     process.executableURL = try ToolFixture.executable()
     process.arguments =
       ["serve", "--folder", "site=\(fixture.path)/images", "--keys-file", keys, "--listen", "127.0.0.1:0"]
+      // The tests keep all processors busy.
+      + (arguments.contains("--worker-priority") ? [] : ["--worker-priority", "normal"])
       + (arguments.contains("--drain-time") ? [] : ["--drain-time", "0"]) + arguments
     let errors = try fixture.write("", "errors")
     process.standardError = try FileHandle(forWritingTo: URL(filePath: errors))

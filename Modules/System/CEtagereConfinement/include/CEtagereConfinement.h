@@ -8,11 +8,12 @@
 #include <sys/types.h>
 
 /// Starts a program with one end of a socket as its standard input and one end of a pipe as its standard error. The child has a
-/// session of its own and no blocked or ignored signals.
+/// process group of its own and no blocked or ignored signals. In the background, it runs only when no other thread wants to.
 ///
 /// Returns 0 and the ends of the parent, which do not block, or an error number.
 int etagere_worker_start(
-    const char *path, char *const arguments[], char *const environment[], pid_t *process, int *channel, int *messages);
+    const char *path, char *const arguments[], char *const environment[], bool in_background, pid_t *process, int *channel,
+    int *messages);
 
 /// Ends a process of the caller that the caller has not waited for. Returns 0 or an error number.
 int etagere_worker_kill(pid_t process);

@@ -60,7 +60,7 @@ final class ImageServer: Sendable {
       configuration.workers = try CodecWorkers(
         .init {
           ($0.count, $0.longJobs) = (settings.workers, settings.workers)
-          $0.memoryLimit = settings.workerMemory
+          ($0.memoryLimit, $0.priority) = (settings.workerMemory, settings.workerPriority)
         })
     }
     workers = configuration.workers

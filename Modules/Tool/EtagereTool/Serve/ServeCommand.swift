@@ -135,6 +135,12 @@ struct ServeFlags: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
+      "The priority of the workers: in the background, images delay no other response (default: background).",
+      valueName: "normal|background"))
+  var workerPriority: String?
+
+  @Option(
+    help: ArgumentHelp(
       "The time for which an image is refused after its codec crashed or needed too much time or memory (default: 600).",
       valueName: "seconds"))
   var refusalTime: String?
@@ -224,7 +230,7 @@ struct ServeFlags: ParsableArguments {
     [
       "listen": listen, "admin": admin, "path": path, "keysFile": keysFile, "cacheControl": cacheControl,
       "cacheFolder": cacheFolder, "redis": redis, "cacheSize": cacheSize, "memory": memory, "memoryBudget": memoryBudget,
-      "workers": workers, "workerMemory": workerMemory, "refusalTime": refusalTime,
+      "workers": workers, "workerMemory": workerMemory, "workerPriority": workerPriority, "refusalTime": refusalTime,
       "formats": formats, "sourceFormats": sourceFormats, "allowPartial": allowPartial, "fastShrinkOnLoad": fastShrinkOnLoad,
       "maxSide": maxSide, "maxPixels": maxPixels, "maxBytes": maxBytes, "timeout": timeout, "maxResults": maxResults,
       "clientRate": clientRate, "clientField": clientField, "maxConnections": maxConnections,

@@ -30,6 +30,7 @@ struct ServeSettings: Sendable {
   /// The number of codec workers, or 0 for none.
   var workers = CodecWorkers.isSupported ? CodecWorkers.Configuration().count : 0
   var workerMemory = CodecWorkers.Configuration().memoryLimit
+  var workerPriority = CodecWorkers.Priority.background
   var formats: [ImageFormat] = [.webp]
   var limits = ImageService.Limits()
   var allowsPartial = false
@@ -119,6 +120,7 @@ struct ServeSettings: Sendable {
     try reader.value("workerMemory", "a size of at least 16M") { ByteCount.parse($0).flatMap { $0 >= 16 << 20 ? $0 : nil } }.map {
       workerMemory = $0
     }
+    try reader.value("workerPriority", "normal or background", CodecWorkers.Priority.init).map { workerPriority = $0 }
     try reader.value("maxBytes", size, ByteCount.parse).map { limits.sourceBytes = $0 }
     try reader.formats("formats", [.avif, .webp]).map { formats = $0 }
     try reader.formats("sourceFormats", Set.fitForUntrustedFiles.union([.svg])).map { limits.sourceFormats = Set($0) }

@@ -64,7 +64,9 @@ final class ZooService: Sendable {
     process.executableURL = URL(filePath: program)
     process.arguments =
       ["serve", "--listen", "\(Self.address):0", "--admin", "\(Self.address):0", "--keys-file", keys]
-      + ["--folder", "zoo=\(folder)/sources", "--access-log", "false", "--drain-time", "0"] + arguments
+      + ["--folder", "zoo=\(folder)/sources", "--access-log", "false", "--drain-time", "0"]
+      // The other programs of the machine must not decide which files reach their time limit.
+      + ["--worker-priority", "normal"] + arguments
     process.standardError = try FileHandle(forWritingTo: URL(filePath: errors))
     process.standardOutput = FileHandle.nullDevice
     process.standardInput = FileHandle.nullDevice
