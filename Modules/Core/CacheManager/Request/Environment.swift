@@ -136,7 +136,7 @@ final class Environment: Sendable {
   /// - Throws: `CacheError.Code.invalidConfiguration` if a number of the manager or of the options is out of its range.
   func resolving(_ options: RequestOptions) throws(CacheError) -> Environment {
     if let invalidity { throw invalidity }
-    guard let storage = options.storage else { return self }
+    guard let storage = options.storage, storage.changesEnvironment else { return self }
     try storage.check()
     return Environment(self, storage)
   }
@@ -208,6 +208,24 @@ extension LoadPolicy {
 }
 
 extension RequestOptions.Storage {
+  /// Whether an option is a part of the environment. The others are the load's own: its downloader, key, layers, priority and
+  /// queue. An image service sets only those, and then needs no environment for each request.
+  fileprivate var changesEnvironment: Bool {
+    // A comparison of a component with `nil` would copy it.
+    switch (values.store, values.memory, values.validator) {
+    case (.none, .none, .none): break
+    default: return true
+    }
+    switch (values.observer, values.interceptor, values.clock, values.executor) {
+    case (.none, .none, .none, .none): break
+    default: return true
+    }
+    return values.policy != nil || values.staleFallback != nil || values.storagePolicy != nil || values.timeout != nil
+      || values.idleTimeout != nil || values.storeWriteTimeout != nil || values.storeReadTimeout != nil
+      || values.acceptedStatuses != nil || values.redirectLimit != nil || values.allowsInsecureRedirects != nil
+      || values.networkAccess != nil || values.maximumBodySize != nil
+  }
+
   /// Whether no number of the options is out of its range.
   var isValid: Bool { !needsCheck || (try? checkAll()) != nil }
 
