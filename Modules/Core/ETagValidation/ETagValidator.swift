@@ -27,7 +27,7 @@ public struct ETagValidator: ResponseValidator, CheckedComponent {
 
   /// The use of partial responses (206).
   public let parts: PartialResponses
-  /// The maximum number of stored responses of a resource, including partial ones. The oldest are removed first.
+  /// The maximum number of stored responses of a resource, without partial ones. The oldest are removed first.
   public let variantLimit: Int
   let rules: ResponseRules
   let secret: DigestSecret
@@ -186,18 +186,6 @@ public struct Heuristics: Hashable, Sendable {
   public init(percent: Int = 10, longest: Duration = .seconds(86_400)) {
     (self.percent, self.longest) = (percent, longest)
   }
-}
-
-/// The use of partial responses (206). A stored one retains its status and `Content-Range`, and has its own variant, so it never
-/// replaces the whole response.
-public enum PartialResponses: String, Hashable, Sendable, CaseIterable {
-  /// Returns partial responses without storing them.
-  case ignored
-  /// Stores partial responses and uses them for ranges inside them (RFC 9111 §3.3).
-  case reused
-  /// Stores and uses partial responses. A part that begins at the first byte is completed by requesting only the rest (§3.4). The
-  /// cache must handle `ValidationVerdict.complete`.
-  case completed
 }
 
 /// The rule for storing responses with a given status (RFC 9110 §15.1, RFC 9111 §3).

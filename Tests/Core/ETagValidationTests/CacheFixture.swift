@@ -34,8 +34,8 @@ struct CacheFixture {
   var latency = Duration.zero
   /// The length of the next body.
   var length: Int64?
-  /// The indices of the parts that were completed.
-  var completed: [Int] = []
+  /// The combinations of parts that were planned.
+  var combinations: [PartCombination] = []
   private var minted: UInt64 = 0
 
   var stored: [StoredMetadata] { entries.map(\.metadata) }
@@ -53,7 +53,35 @@ struct CacheFixture {
         source: .cache, response: shown.response, revision: shown.revision, background: background, reply: reply(request, shown))
     case .fetch(let head, let fallback, _):
       return forward(head, for: request, fallback: fallback, from: origin)
+    case .combine(let combination):
+      combinations.append(combination)
+      return combine(combination, for: request, from: origin)
     }
+  }
+
+  /// Requests the missing bytes in one piece each. If the origin sends something else, sends the request itself.
+  private mutating func combine(_ combination: PartCombination, for request: HTTPRequest, from origin: Origin) -> Outcome {
+    var next = combination.wanted.lowerBound
+    let ends = combination.parts.map(\.bytes) + [combination.wanted.upperBound..<combination.wanted.upperBound]
+    for part in ends {
+      let end = min(part.lowerBound, combination.wanted.upperBound)
+      if next < end {
+        let range = "bytes=\(next)-\(end - 1)"
+        var (caller, sent) = (request, combination.request)
+        (caller.headerFields[.range], sent.headerFields[.range]) = (range, range)
+        length = end - next
+        let outcome = forward(sent, for: caller, fallback: nil, from: origin)
+        guard outcome.response?.status == .partialContent else { return forward(request, for: request, fallback: nil, from: origin) }
+      }
+      next = max(next, part.upperBound)
+    }
+    if combination.wanted == 0..<(combination.whole.bodyLength ?? 0) {
+      entries.removeAll { $0.metadata.response.status == .partialContent }
+      entries.append(Entry(variant: combination.variant, metadata: combination.whole))
+    }
+    return Outcome(
+      source: .completed, response: combination.whole.response, revision: combination.whole.revision,
+      reply: reply(request, combination.whole))
   }
 
   private mutating func forward(_ head: HTTPRequest, for request: HTTPRequest, fallback: Int?, from origin: Origin) -> Outcome {
@@ -84,12 +112,6 @@ struct CacheFixture {
       apply(changes)
       self.shareable.append(shareable)
       return Outcome(source: response == nil ? .failure : .network, response: response)
-    case .complete(let part, let variant, let metadata, let changes):
-      completed.append(part)
-      apply(changes)
-      entries.append(Entry(variant: variant, metadata: metadata))
-      return Outcome(
-        source: .completed, response: response, revision: metadata.revision, reply: reply(request, metadata))
     case .refetch(let plain):
       return forward(plain, for: request, fallback: nil, from: origin)
     case .serveStale(let index):

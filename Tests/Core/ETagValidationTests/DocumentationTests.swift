@@ -15,7 +15,7 @@ private struct TinyCache {
     let plan = validator.plan(request, policy: policy, stored: entries.map(\.metadata), now: clock.now)
     guard case .fetch(let head, let fallback, _) = plan else {
       if case .use(let index, _) = plan { return reply(index, to: request) }
-      return nil  // `.respond`: 504, no request may be sent
+      return nil  // `.respond`: 504, no request may be sent; `.combine` occurs only with an option
     }
     let requestTime = clock.now
     let response = origin(head)
@@ -33,7 +33,6 @@ private struct TinyCache {
       metadata.bodyLength = Int64(response.body.utf8.count)
       entries.append((variant, metadata, response.body))
       return response.body
-    case .complete: return response.body  // occurs only with the option to store parts
     case .pass(let changes, _):
       apply(changes)
       return response.body

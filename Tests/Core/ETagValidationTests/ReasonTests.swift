@@ -6,9 +6,11 @@ import Testing
 @Suite("Reasons for forwarding a request")
 struct ReasonTests {
   private func reason(_ request: HTTPRequest, _ cache: CacheFixture, _ policy: LoadPolicy = .standard) -> ForwardReason? {
-    guard case .fetch(_, _, let reason) = cache.validator.plan(request, policy: policy, stored: cache.stored, now: cache.now)
-    else { return nil }
-    return reason
+    switch cache.validator.plan(request, policy: policy, stored: cache.stored, now: cache.now) {
+    case .fetch(_, _, let reason): reason
+    case .combine: .partial
+    case .use, .respond: nil
+    }
   }
 
   @Test("the reason follows from the stored responses and the request")

@@ -67,6 +67,14 @@ public protocol EntryWriter: AnyObject, Sendable {
   ///
   /// - Returns: The stored metadata, with the length of the body.
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata
+  /// Makes the bytes so far visible as an entry with other metadata, because the rest of the body did not arrive. It is a part
+  /// (206), which a later load completes.
+  ///
+  /// The metadata has the key and the revision of the writer's own. The default implementation discards the bytes and returns
+  /// `nil`.
+  ///
+  /// - Returns: The stored metadata, with the length of the part, or `nil` if the store does not accept parts of bodies.
+  func commitPart(as metadata: StoredMetadata) async throws(CacheError) -> StoredMetadata?
   /// Discards the written bytes. Does nothing after ``commit(trailers:)``.
   ///
   /// May be called from another thread while ``write(_:)`` is running. That write may then throw.
@@ -75,6 +83,11 @@ public protocol EntryWriter: AnyObject, Sendable {
 
 extension EntryWriter {
   public func writeWithoutWaiting(_ chunk: Data) throws(CacheError) -> Bool { false }
+
+  public func commitPart(as metadata: StoredMetadata) async throws(CacheError) -> StoredMetadata? {
+    abort()
+    return nil
+  }
 }
 
 /// A durable store. It reads and writes bodies as streams and makes changes conditional on the entry's revision.

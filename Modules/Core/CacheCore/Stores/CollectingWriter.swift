@@ -61,11 +61,18 @@ public final class CollectingWriter: EntryWriter {
   }
 
   public func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
+    var complete = metadata
+    complete.trailers = trailers
+    return try await commit(complete)
+  }
+
+  public func commitPart(as metadata: StoredMetadata) async throws(CacheError) -> StoredMetadata? { try await commit(metadata) }
+
+  private func commit(_ metadata: StoredMetadata) async throws(CacheError) -> StoredMetadata {
     guard let body = collected.withLock({ $0.take() }) else {
       throw CacheError(.misuse, reason: "cannot commit: the entry was committed or aborted")
     }
     var complete = metadata
-    complete.trailers = trailers
     complete.bodyLength = Int64(body.count)
     try await publish(complete, body)
     return complete

@@ -95,6 +95,14 @@ package final class SpooledWriter<Storage: SpoolStorage>: EntryWriter {
   // MARK: The end
 
   package func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
+    var stored = metadata
+    if let trailers { stored.trailers = trailers }
+    return try await commit(stored)
+  }
+
+  package func commitPart(as metadata: StoredMetadata) async throws(CacheError) -> StoredMetadata? { try await commit(metadata) }
+
+  private func commit(_ metadata: StoredMetadata) async throws(CacheError) -> StoredMetadata {
     try enter()
     do throws(CacheError) {
       // An abort takes effect only before this point.
@@ -102,7 +110,6 @@ package final class SpooledWriter<Storage: SpoolStorage>: EntryWriter {
       var stored = metadata
       let body = body.withLock { $0 }
       stored.bodyLength = body.length
-      stored.trailers = trailers ?? metadata.trailers
       try await storage.commit(stored, tail: body.pending, at: body.flushed, in: body.location)
       phase.withLock { $0.end() }
       return stored

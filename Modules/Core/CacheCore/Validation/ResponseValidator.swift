@@ -47,6 +47,11 @@ public protocol ResponseValidator: Component {
   ///   - now: The current time, which determines `Age`.
   func reply(to request: HTTPRequest, from metadata: StoredMetadata, now: Timestamp) -> StoredReply
 
+  /// Whether stored parts are combined with each other and with missing bytes (RFC 9111 §3.4). The default is `false`.
+  ///
+  /// A manager then requests long ranges in pieces, so that several readers can share them.
+  var combinesParts: Bool { get }
+
   /// Returns the names of the request fields that selected a stored response (RFC 9111 §4.1). A request with different values of
   /// these fields may have another response.
   ///
@@ -61,6 +66,8 @@ extension ResponseValidator {
     StoredReply(head: metadata.response, content: request.method == .head ? .none : .whole)
   }
 
+  public var combinesParts: Bool { false }
+
   /// Returns the names of the stored request's fields.
   public func selectingFields(of metadata: StoredMetadata) -> [HTTPField.Name] { metadata.request.headerFields.map(\.name) }
 }
@@ -72,6 +79,10 @@ public enum ValidationPlan: Sendable {
   case use(Int, thenRevalidate: HTTPRequest?)
   /// Send the request. If the origin cannot be reached, `fallback` may be served instead.
   case fetch(HTTPRequest, fallback: Int?, reason: ForwardReason)
+  /// Combine stored parts with the bytes that are missing, which are requested. ``ResponseValidator/reply(to:from:now:)`` for the
+  /// metadata of the whole returns what the client receives. Only a validator that
+  /// ``ResponseValidator/combinesParts`` returns this plan.
+  case combine(PartCombination)
   /// Return this response (504), which has no body.
   case respond(HTTPResponse)
 }
@@ -83,16 +94,10 @@ public enum ValidationVerdict: Sendable {
   case update(Int, StoredMetadata, StoreChanges)
   /// Make the changes, store the response under `variant`, and return it unmodified.
   case store(variant: String, StoredMetadata, StoreChanges)
-  /// The response continues a stored part (RFC 9111 §3.4). The stored bytes, followed by this body, are the whole response that
-  /// the metadata describes.
-  ///
-  /// Make the changes, which remove the part. Store the whole response under `variant` and return its
-  /// ``ResponseValidator/reply(to:from:now:)``.
-  case complete(Int, variant: String, StoredMetadata, StoreChanges)
   /// Return the response without storing it. `shareable` states whether concurrent equal requests may also receive it.
   case pass(StoreChanges, shareable: Bool)
-  /// The response is of no use to the cache and the caller, such as a 304 that confirms no stored response, or a part that
-  /// continues none. Send this request, which has only the caller's own conditions.
+  /// The response is of no use to the cache and the caller, such as a 304 that confirms no stored response. Send this request,
+  /// which has only the caller's own conditions.
   case refetch(HTTPRequest)
   /// Serve the stored response, because the origin could not be reached or failed.
   case serveStale(Int)

@@ -237,28 +237,43 @@ enum BodyDestination: Sendable {
   var isStream: Bool { if case .stream = self { true } else { false } }
 }
 
-/// A body that consists of two bodies, one after the other.
+/// A body that consists of several bodies, one after the other. Each is opened when its first byte is read.
 final class ConcatenatedBody: ResourceBody.Source {
-  private let first: ResourceBody
-  private let second: ResourceBody
-  private let isFirstRead = Lock(false)
+  /// Opens a body. Returns `nil` if it is not available, which ends the whole with an error.
+  typealias Opening = @Sendable () async throws(CacheError) -> ResourceBody?
 
-  init(_ first: ResourceBody, _ second: ResourceBody) { (self.first, self.second) = (first, second) }
+  private struct State {
+    var rest: ArraySlice<Opening>
+    var current: ResourceBody?
+  }
+
+  private let state: Lock<State>
+
+  init(_ bodies: [Opening]) { state = Lock(State(rest: bodies[...])) }
 
   func next() async throws(CacheError) -> Data? {
-    if !isFirstRead.withLock({ $0 }) {
-      if let chunk = try await first.source.next() { return chunk }
-      isFirstRead.withLock { $0 = true }
+    while true {
+      if let current = state.withLock({ $0.current }) {
+        if let chunk = try await current.source.next() { return chunk }
+        state.withLock { $0.current = nil }
+      }
+      guard let open = state.withLock({ $0.rest.popFirst() }) else { return nil }
+      guard let body = try await open() else {
+        throw CacheError(.bodyInterrupted, reason: "a part of the body is no longer stored")
+      }
+      state.withLock { $0.current = body }
     }
-    return try await second.source.next()
   }
 
   func cancel() {
-    first.source.cancel()
-    second.source.cancel()
+    let current = state.withLock { state in
+      state.rest = []
+      return state.current.take()
+    }
+    current?.source.cancel()
   }
 
-  var trailers: HTTPFields? { second.source.trailers }
+  var trailers: HTTPFields? { nil }
 }
 
 /// A response body that reports its end, exactly once: the end of its transfer, or of the response for an HTTP caller. It is used

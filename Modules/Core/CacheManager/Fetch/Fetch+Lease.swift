@@ -81,7 +81,8 @@ extension Fetch {
         response.body.source.cancel()
         sent = next
       case .send(let next): sent = next
-      case .respond: (sent, origin) = (self.head, self)
+      // The response of the other process was a part.
+      case .combine, .respond: (sent, origin) = (self.head, self)
       }
       origin.storeFailure = origin.storeFailure ?? failure
       guard let other = origin.leaseSelection, !reply.isHeld else { return try await origin.transmit(sent, .none, retry) }

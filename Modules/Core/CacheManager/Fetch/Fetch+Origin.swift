@@ -335,7 +335,7 @@ extension ValidationVerdict {
   /// The freshness of a response that is stored or confirmed, or `nil` if it is neither.
   fileprivate var freshness: Freshness? {
     switch self {
-    case .update(_, let metadata, _), .store(_, let metadata, _), .complete(_, _, let metadata, _): metadata.freshness
+    case .update(_, let metadata, _), .store(_, let metadata, _): metadata.freshness
     case .pass, .refetch, .serveStale: nil
     }
   }

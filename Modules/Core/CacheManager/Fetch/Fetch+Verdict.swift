@@ -29,8 +29,6 @@ extension Fetch {
       return try await confirm(index, metadata, changes.copy, received, ticket)
     case .store(let variant, let metadata, let changes):
       return .response(try await store(variant, metadata, changes, received))
-    case .complete(let index, let variant, let metadata, let changes):
-      return try await complete(index, variant, metadata, changes, received)
     case .pass(let changes, let isShareable):
       await apply(changes)
       let isTypical = received.status != 304 && received.status < 500
@@ -186,6 +184,34 @@ extension Fetch {
     return true
   }
 
+  // MARK: A combined response
+
+  /// Makes a body that is combined from parts one that is stored as the whole response while it is read. It then replaces the
+  /// parts.
+  @inline(never)
+  func record(
+    _ body: ResourceBody, _ live: LiveParts, _ metadata: StoredMetadata, as response: inout Exchange
+  ) async throws(CacheError) {
+    var entry = entry(live.variant, metadata, replacing: [], in: cache, body.length)
+    entry.parts = live
+    let reservation =
+      request.destination.isStream ? nil : request.budget.reservation(holding: 0, request.isNested ? nil : priority)
+    response.reservation = reservation
+    try await beginRecording(body, entry, reservation, as: &response)
+  }
+
+  /// Stores a body, and returns its entry as stored.
+  @inline(never)
+  func store(
+    _ body: ResourceBody, _ variant: String, _ metadata: StoredMetadata, replacing parts: [Candidate]
+  ) async throws(CacheError) -> Candidate? {
+    let entry = entry(variant, metadata, replacing: parts, in: cache, body.length)
+    guard let writer = try await entry.cache.writer(entry.candidate) else { return nil }
+    let recording = RecordingBody(body, for: request, storing: entry, writer: writer)
+    while try await recording.next() != nil {}
+    return recording.stored.map { Candidate(key: entry.candidate.key, metadata: $0) }
+  }
+
   // MARK: A confirmed response
 
   @inline(never)
@@ -252,27 +278,6 @@ extension Fetch {
   }
 
   // MARK: Other responses
-
-  /// Combines the stored part and the received rest into the whole response (RFC 9111 §3.4).
-  @inline(never)
-  private func complete(
-    _ index: Int, _ variant: String, _ metadata: StoredMetadata, _ changes: StoreChanges, _ received: ReceivedResponse
-  ) async throws(CacheError) -> Attempt {
-    guard request.destination.isStream, let part = try await cache.content(of: candidate(index), priority) else {
-      try await finish(received)
-      received.reservation?.release()
-      return .resend(head)
-    }
-    await applyWithoutDrops(changes)
-    let body = ResourceBody(length: metadata.bodyLength, source: ConcatenatedBody(part.body, received.response.body))
-    let outdated = changes.drops.map { candidates[$0] }
-    let entry = entry(variant, metadata, replacing: outdated, in: cache, body.length)
-    var response = response(received, entry.candidate.metadata, source: .network, storedAs: entry.candidate.key)
-    response.head = reply(from: metadata).head
-    response.status = forwarded(received.status)
-    try await beginRecording(body, entry, nil, as: &response)
-    return .response(response)
-  }
 
   /// Returns the received response, which is not stored.
   private func pass(_ received: ReceivedResponse, isShareable: Bool) -> Exchange {

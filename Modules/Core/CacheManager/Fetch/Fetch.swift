@@ -52,6 +52,8 @@ struct Fetch: Sendable {
     case use(Exchange, thenRevalidate: HTTPRequest?)
     /// The request is sent to the origin with this head.
     case send(HTTPRequest)
+    /// Stored parts are combined with parts from the origin.
+    case combine(PartCombination)
     /// The cache generates the response: a 504, because `.cacheOnly` or the request's `only-if-cached` forbids a request.
     case respond(HTTPResponse)
   }
@@ -84,6 +86,12 @@ struct Fetch: Sendable {
       if let decision = decideWithoutWaiting(found) { return decision }
       // Any other plan has led to a decision, unless the task was cancelled meanwhile, which the next round finds.
       guard case .use(let index, let revalidation) = found.plan else { continue }
+      // Without this check, a load would take a part for the whole if its validator did.
+      guard request.destination.isStream || found.candidates[index].metadata.response.status != .partialContent else {
+        found.candidates.remove(at: index)
+        found.plan = planner.plan(head, stored: found.candidates.map(\.metadata))
+        continue
+      }
       if revalidation != nil, case .file(let file) = request.destination { await file.setPartAside() }
       if let response = try await response(from: found.candidates[index]) {
         (candidates, fallback, reason, selectsStored) = (found.candidates, index, .stale, true)
@@ -104,6 +112,9 @@ struct Fetch: Sendable {
     switch found.plan {
     case .use: return nil
     case .respond(let response): return .respond(response)
+    case .combine(let combination):
+      (candidates, fallback, reason, storeFailure) = (found.candidates, nil, .partial, found.storeFailure)
+      return .combine(combination)
     case .fetch(let sent, let fallback, let reason):
       // Without a validator, the plan ignores this policy.
       guard request.policy != .cacheOnly else { return .respond(HTTPResponse(status: .gatewayTimeout)) }
@@ -264,7 +275,7 @@ struct Planner {
     // The policy or the caller's own precondition causes these requests, and not a stored response.
     case .fetch(_, _, .request):
       policy != .reload && !head.headerFields.contains(.ifMatch) && !head.headerFields.contains(.ifUnmodifiedSince)
-    case .fetch, .respond: false
+    case .fetch, .combine, .respond: false
     }
   }
 

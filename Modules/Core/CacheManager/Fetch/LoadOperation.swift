@@ -130,6 +130,7 @@ struct LoadOperation: Sendable {
       announce(stored)
       return try await revalidate(sent, fetch)
     case .send(let sent): return try await collect(sent, fetch)
+    case .combine(let combination): return try await combine(combination, fetch)
     case .respond(let response):
       guard response.status.code == 504 else { throw .unacceptable(response, now: request.clock.now) }
       throw .onlyCached
@@ -178,6 +179,26 @@ struct LoadOperation: Sendable {
     if exchange.recording != nil { exchange = try await recorded(exchange, fetch) } else { reportWhole(exchange) }
     addMetrics(to: &exchange, fetch)
     return exchange
+  }
+
+  /// Combines stored parts with the missing ones into the whole response. If that fails, requests the whole response.
+  @inline(never)
+  private func combine(_ combination: PartCombination, _ fetch: Fetch) async throws(CacheError) -> Exchange {
+    let live = request.parts.live(combination, fetch)
+    guard var exchange = try await fetch.combined(live, requiresValidation: combination.requiresValidation) else {
+      return try await collect(fetch.head, fetch)
+    }
+    guard let recording = exchange.recording else { return exchange }
+    do throws(CacheError) {
+      exchange.complete(
+        with: try await recording.record { report(.progress(LoadProgress(received: $0, expected: live.length))) })
+      return exchange
+    } catch {
+      exchange.reservation?.release()
+      if error.isCancellation || error.code == .bodyTooLarge { throw error }
+      report(.progress(LoadProgress(received: 0)))
+      return try await collect(fetch.head, fetch)
+    }
   }
 
   /// Reads the body of a response to its end. If the body breaks off, sends the request again or uses a stored response.

@@ -22,6 +22,11 @@ final class RecordingBody: ResourceBody.Source {
     let known: [Candidate]
     /// Whether the original was not wanted when the head arrived.
     let omitsOriginal: Bool
+    /// The parts from which the response is combined, and which it replaces.
+    var parts: LiveParts?
+
+    /// All responses that the new one replaces.
+    fileprivate var replaced: [Candidate] { outdated + (parts?.stored ?? []) }
   }
 
   /// The result of a body that was read to its end.
@@ -53,6 +58,8 @@ final class RecordingBody: ResourceBody.Source {
   var length: Int64? { base.length }
   /// Whether the memory store may accept the whole body, judged by its length and by the memory budget.
   let mayFitInMemory: Bool
+  /// The metadata of the stored response, or `nil` if it is not stored, or not yet.
+  var stored: StoredMetadata? { state.withLock { $0.recording?.metadata } }
   /// The bytes of a stream that are collected in memory, or `nil` if they are not collected.
   var collected: CollectedBytes? { state.withLock { $0.collector?.stream } }
 
@@ -234,8 +241,14 @@ final class RecordingBody: ResourceBody.Source {
       defer { state.end() }
       return state
     }
-    former.writer?.abort()
     former.leader?.abandon()
+    guard former.lease == nil, let storage,
+      let broken = BrokenTransfer(storage, request, ticket, former.writer, former.collector?.stream?.data, former.count, of: base.length)
+    else {
+      former.writer?.abort()
+      return
+    }
+    broken.storeInBackground()
   }
 
   /// The data for the commit, taken when the body has ended.
@@ -340,7 +353,7 @@ final class RecordingBody: ResourceBody.Source {
       }
     }
     await cache.store(
-      ending.data, candidate, ticket, isOnDisk: isOnDisk, replacing: storage.outdated, known: storage.known)
+      ending.data, candidate, ticket, isOnDisk: isOnDisk, replacing: storage.replaced, known: storage.known)
     ending.leader?.stored(candidate, status: nil)
     // A purge may have removed the response. Another process then sends the request.
     guard cache.surviving(candidate) != nil else {

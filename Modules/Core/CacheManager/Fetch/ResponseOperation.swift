@@ -28,7 +28,10 @@ struct ResponseOperation: Sendable {
     case .use(let response, let revalidation):
       if let sent = revalidation { revalidate(sent, fetch) }
       return finished(response)
-    case .send(let sent): return try await forward(fetch, sent, body, since: arrival)
+    case .send(let sent):
+      if body == nil, let piece = fetch.firstPiece { return try await open(piece, fetch, sent) }
+      return try await forward(fetch, sent, body, since: arrival)
+    case .combine(let combination): return try await combine(combination, fetch)
     case .respond(let head):
       body?.source.cancel()
       return finished(head, .none, CacheStatus("", generatedLocally: CacheError.onlyCached.reason), source: .memory)
@@ -271,7 +274,7 @@ extension ResponseOperation {
       return .response(finished(response))
     // Requests that need the same variant share one response.
     case .fetch(_, _, .varyMiss): return .again(wait.again(knowing: planner.sharingFields(of: candidate.metadata)))
-    case .fetch, .respond: return .send()
+    case .fetch, .combine, .respond: return .send()
     }
   }
 

@@ -33,6 +33,8 @@ final class Environment: Sendable {
   let commitOrder: CommitOrder
   /// The memory that loads may use at once, and the limits of requests and steps.
   let budget: MemoryBudget
+  /// The representations whose parts are being read.
+  let parts: PartTable
   /// The space on disk for the bytes of readers that lag behind.
   let temporarySpace: TemporarySpace
   /// The rules for plain hits, or `nil` if no request of the manager is plain.
@@ -61,6 +63,7 @@ final class Environment: Sendable {
     readDeadline = StoreDeadline(clock: configuration.clock, limit: configuration.storeReadTimeout)
     (storeWriteTimeout, storeReadTimeout) = (configuration.storeWriteTimeout, configuration.storeReadTimeout)
     commitOrder = CommitOrder()
+    parts = PartTable()
     fleetMember = configuration.fleet.map { [commitOrder] in
       FleetMember($0, configuration, invalidations, commitOrder)
     }
@@ -112,6 +115,7 @@ final class Environment: Sendable {
     identities = Identities(memory, store, validator, observer, clockIdentity, interceptor)
     (invalidations, failures, budget) = (base.invalidations, base.failures, base.budget)
     (writeDeadline, readDeadline, commitOrder) = (base.writeDeadline, base.readDeadline, base.commitOrder)
+    parts = base.parts
     storeWriteTimeout = options.values.storeWriteTimeout.resolved(base.storeWriteTimeout).map { max(.zero, $0) }
     storeReadTimeout = options.values.storeReadTimeout.resolved(base.storeReadTimeout).map { max(.zero, $0) }
     temporarySpace = base.temporarySpace

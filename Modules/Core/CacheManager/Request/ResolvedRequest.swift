@@ -419,6 +419,7 @@ extension RequestSettings {
   var invalidations: InvalidationLog { environment.invalidations }
   var failures: RecentFailures { environment.failures }
   var commitOrder: CommitOrder { environment.commitOrder }
+  var parts: PartTable { environment.parts }
   var budget: MemoryBudget { environment.budget }
 }
 

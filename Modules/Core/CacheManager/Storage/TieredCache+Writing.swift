@@ -44,7 +44,7 @@ extension TieredCache {
 
   /// Puts content that was read from disk into memory.
   func promote(_ content: Content, _ candidate: Candidate) {
-    guard content.source == .disk, content.data != nil || content.isBodyLeft else { return }
+    guard content.source == .disk, content.data != nil || content.isBodyLeft, !candidate.isPartUnderKeyOfWhole else { return }
     storeInMemory(content.data, candidate) { _ in !isBehindRemovals && !isBehindCommits }
   }
 
@@ -237,7 +237,7 @@ extension TieredCache {
   }
 
   private func confirmInMemory(_ candidate: Candidate, _ content: Content, if isAllowed: (StoredMetadata?) -> Bool) {
-    if content.data != nil || content.isBodyLeft || !request.destination.isStream {
+    if !candidate.isPartUnderKeyOfWhole, content.data != nil || content.isBodyLeft || !request.destination.isStream {
       storeInMemory(content.data, candidate, isNew: content.source != .memory, if: isAllowed)
     } else {
       // The body streams past memory, so a response that is not in memory is not added.

@@ -188,12 +188,15 @@ struct TieredCache: Sendable {
     }
   }
 
-  /// Whether the request cannot use a stored response, whatever its validator decides. A load cannot use a part (206).
+  /// Whether the request cannot use a stored response, whatever its validator decides. A load can use a part (206) only if its
+  /// validator combines parts.
   ///
   /// A response that was stored without a validator may be one that its fields forbid to store, or may belong to one user. A
   /// request without a validator cannot compare credentials.
   func isUnusable(_ metadata: StoredMetadata) -> Bool {
-    if metadata.response.status == .partialContent, !request.destination.isStream { return true }
+    if metadata.response.status == .partialContent, !request.destination.isStream, request.validator?.combinesParts != true {
+      return true
+    }
     let (freshness, fields) = (metadata.freshness, metadata.request.headerFields)
     guard request.validator == nil else { return freshness.isUnvalidated }
     return fields.contains(.authorization) || fields.contains(.cookie)

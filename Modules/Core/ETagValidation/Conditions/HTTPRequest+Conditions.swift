@@ -133,16 +133,6 @@ extension HTTPRequest {
     headerFields.replace(.ifNoneMatch, with: HTTPField(name: .ifNoneMatch, value: line))
   }
 
-  /// Returns a request for the bytes after a stored part, or for the whole response if it has changed (RFC 9110 §13.1.5).
-  func requestingRest(of metadata: StoredMetadata) -> HTTPRequest {
-    guard headerFields.hasCapacity(for: 2), let part = StoredPart(metadata), let tag = metadata.response.headerFields.first(.eTag)
-    else { return self }
-    var request = self
-    request.headerFields.append(HTTPField(name: .range, value: "bytes=\(part.bytes.upperBound)-"))
-    request.headerFields.append(tag.renamed(.ifRange))
-    return request
-  }
-
   /// Returns whether the conditions of this request, which replace those of `original`, revalidate `metadata`.
   func revalidates(_ metadata: StoredMetadata, apartFrom original: HTTPRequest) -> Bool {
     let stored = metadata.response.headerFields

@@ -18,7 +18,6 @@ extension ETagValidator {
       let reading = received.method == .get || received.method == .head
       if reading, received.status == 304 { return notModified(received, fallback: fallback, stored: stored, revision: revision) }
       if reading, let fallback, mayServeStaleOnError(stored[fallback], for: received) { return .serveStale(fallback) }
-      if let verdict = continued(received, stored: stored, revision: revision) { return verdict }
       guard let metadata = storable(received, revision: revision) else {
         return .pass(changes(by: received, stored: stored), shareable: isShareable(received))
       }
@@ -34,7 +33,7 @@ extension ETagValidator {
       let target = ResourceID.uri(of: received.request)
       changes = StoreChanges(drops: Array(stored.indices), invalidations: received.changedResources.filter { $0 != target })
     }
-    enforceVariantLimit(&changes, stored)
+    enforceLimit(&changes, stored, ofParts: metadata.isPart)
     return .store(variant: variant, metadata, changes)
   }
 
@@ -52,20 +51,23 @@ extension ETagValidator {
   private func replaces(part metadata: StoredMetadata, _ other: StoredMetadata, _ received: JudgedResponse) -> Bool {
     guard other.isPart, matches(other, received.request) else { return false }
     guard let mine = StoredPart(metadata), let others = StoredPart(other),
-      mine.completeLength == others.completeLength,
-      EntityTag.strong(of: metadata.response.headerFields) == EntityTag.strong(of: other.response.headerFields)
+      PartState(metadata, mine) == PartState(other, others)
     else { return true }
     return others.bytes.clamped(to: mine.bytes) == others.bytes
   }
 
-  /// Removes the oldest responses until there is space for one more.
-  func enforceVariantLimit(_ changes: inout StoreChanges, _ stored: [StoredMetadata]) {
-    let excess = stored.count - changes.drops.count + 1 - variantLimit
-    guard excess > 0 else { return }
+  /// Removes the oldest responses until there is space for one more. Parts have a limit of their own, because a reader that jumps
+  /// in a video leaves many.
+  func enforceLimit(_ changes: inout StoreChanges, _ stored: [StoredMetadata], ofParts isPart: Bool = false) {
     let gone = Set(changes.drops)
-    let kept = stored.indices.filter { !gone.contains($0) }.sorted { stored[$0].responseTime < stored[$1].responseTime }
-    changes.drops += kept.prefix(excess)
+    let kept = stored.indices.filter { !gone.contains($0) && stored[$0].isPart == isPart }
+    let excess = kept.count + 1 - (isPart ? Self.partLimit : variantLimit)
+    guard excess > 0 else { return }
+    changes.drops += kept.sorted { stored[$0].responseTime < stored[$1].responseTime }.prefix(excess)
   }
+
+  /// The maximum number of stored parts of a resource.
+  private static let partLimit = 256
 
   /// Returns whether `stale-if-error`, of the stored response or of the request, allows the stored response in place of a server
   /// error. The plan has already established that no directive forbids it.
@@ -99,51 +101,5 @@ extension ETagValidator {
       return StoreChanges(invalidations: ResourceID.uri(of: request).map { [$0] } ?? [])
     }
     return summary.forbidsSharedStorage ? StoreChanges(drops: [outdated]) : .none
-  }
-}
-
-extension ETagValidator {
-  /// Returns the verdict on a response to a request for the rest of a stored part. Returns `nil` if the plan did not send one, or
-  /// if the origin sent the whole response or an error.
-  ///
-  /// The rest must have the same strong validator and length, and begin where the part ends. Both then form the whole response,
-  /// with the newer fields (RFC 9110 §15.3.7.3). Any other part is useless to a caller that asked for the whole response.
-  func continued(_ received: JudgedResponse, stored: [StoredMetadata], revision: Revision) -> ValidationVerdict? {
-    guard received.status == 206 || received.status == 416, received.sent.headerFields.contains(.range),
-      !received.request.headerFields.contains(.range)
-    else { return nil }
-    let refetch = ValidationVerdict.refetch(received.sent.withConditions(of: received.request))
-    let fields = received.response.headerFields
-    guard received.status == 206, let rest = ContentRange(fields), rest.bytes.upperBound == rest.completeLength,
-      let tag = EntityTag.strong(of: fields)
-    else { return refetch }
-    let first = stored.indices.first { index in
-      guard let part = StoredPart(stored[index]), part.bytes == 0..<rest.bytes.lowerBound else { return false }
-      return part.completeLength == rest.completeLength && matches(stored[index], received.request)
-        && EntityTag.strong(of: stored[index].response.headerFields)?.stronglyMatches(tag) == true
-    }
-    guard let first,
-      let metadata = whole(stored[first], continuedBy: received, length: rest.bytes.upperBound, revision: revision)
-    else { return refetch }
-    var changes = StoreChanges(drops: stored.indices.filter { matches(stored[$0], received.request) })
-    enforceVariantLimit(&changes, stored)
-    return .complete(first, variant: SelectingFields(of: metadata).variant, metadata, changes)
-  }
-
-  /// Returns the metadata of the whole response, or `nil` if the newer response must not be stored.
-  private func whole(
-    _ part: StoredMetadata, continuedBy received: JudgedResponse, length: Int64, revision: Revision
-  ) -> StoredMetadata? {
-    var response = HTTPResponse(status: .ok, headerFields: part.response.headerFields)
-    guard response.headerFields.hasCapacity(for: received.response.headerFields.count + 1) else { return nil }
-    response.headerFields = response.headerFields.updated(by: received.response.headerFields)
-    response.headerFields[.contentRange] = nil
-    response.headerFields.set(.contentLength, "\(length)")
-    let whole = JudgedResponse(
-      request: received.request, sent: received.sent, response: response, requestTime: received.requestTime,
-      responseTime: received.responseTime, rules)
-    var metadata = storable(whole, revision: revision)
-    metadata?.bodyLength = length
-    return metadata
   }
 }

@@ -107,7 +107,7 @@ extension ETagValidator {
     case .whileFresh:
       let isGuessed = rules.heuristics != nil && StatusRule.isHeuristicallyCacheable(received.status)
       return isFresh && (isStated || isGuessed || received.summary.allowsAnyStatus)
-    case .part: return isPart && isStated && isFresh
+    case .part: return isPart
     case .never: return false
     }
   }
@@ -117,7 +117,8 @@ extension ETagValidator {
   private func storablePart(_ received: JudgedResponse) -> Range<Int64>? {
     let fields = received.response.headerFields
     guard parts != .ignored, received.status == 206, received.request.headerFields.contains(.range),
-      EntityTag.strong(of: fields) != nil, let range = ContentRange(fields), range.completeLength != nil
+      RangeValidator(fields, now: received.responseTime) != nil, let range = ContentRange(fields), range.completeLength != nil,
+      fields[.contentType]?.lowercased().hasPrefix("multipart/byteranges") != true
     else { return nil }
     return range.bytes
   }

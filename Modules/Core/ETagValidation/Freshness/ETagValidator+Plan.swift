@@ -16,7 +16,8 @@ extension ETagValidator {
     guard policy == .cacheOnly || directives.onlyIfCached else { return plan }
     return switch plan {
     case .use(let index, _): .use(index, thenRevalidate: nil)
-    case .fetch: .respond(HTTPResponse(status: .gatewayTimeout))
+    case .combine(let combination) where !combination.isIncomplete && !combination.requiresValidation: plan
+    case .fetch, .combine: .respond(HTTPResponse(status: .gatewayTimeout))
     case .respond: plan
     }
   }
@@ -27,7 +28,12 @@ extension ETagValidator {
     guard request.method == .get || request.method == .head else { return .fetch(request, fallback: nil, reason: .method) }
     if Preconditions.areOrigins(of: request) { return .fetch(request, fallback: nil, reason: .request) }
     if policy == .reload { return .fetch(request.pastAllCaches(), fallback: nil, reason: .request) }
-    guard let match = usable(for: request, from: stored, now: now) else { return miss(request, directives, stored) }
+    guard let match = usable(for: request, from: stored, now: now) else {
+      if let combination = combination(for: request, directives, policy: policy, stored: stored, now: now) {
+        return .combine(combination)
+      }
+      return miss(request, stored, directives)
+    }
     let metadata = stored[match]
     let use = StoredUse(freshness: metadata.freshness, directives: directives, now: now)
     switch policy {
@@ -73,13 +79,9 @@ extension ETagValidator {
       ?? holding.max { Self.isOlder(stored[$0], stored[$1]) }
   }
 
-  /// Returns the plan if no stored response is usable. A stored response may still help: the origin may confirm another variant,
-  /// or send the rest of a part.
-  private func miss(_ request: HTTPRequest, _ directives: CacheControl, _ stored: [StoredMetadata]) -> ValidationPlan {
+  /// Returns the plan if no stored response is usable. The origin may still confirm another variant.
+  private func miss(_ request: HTTPRequest, _ stored: [StoredMetadata], _ directives: CacheControl) -> ValidationPlan {
     guard !stored.isEmpty else { return .fetch(request, fallback: nil, reason: .uriMiss) }
-    if let part = continuable(for: request, directives, from: stored) {
-      return .fetch(request.requestingRest(of: stored[part]), fallback: nil, reason: .partial)
-    }
     let reason: ForwardReason = stored.contains { matches($0, request) } ? .partial : .varyMiss
     return .fetch(
       request.revalidating(nil, and: otherResponses(besides: nil, of: stored, for: request), directives), fallback: nil,
@@ -116,17 +118,6 @@ extension ETagValidator {
     if matches(metadata, request) { return true }
     return EntityTag.strong(of: metadata.response.headerFields) != nil
       && SelectingFields.haveSameCodings(metadata, request, secret: secret)
-  }
-
-  /// Returns the index of a part that begins at the first byte and whose rest the origin may send (RFC 9110 §14.2, RFC 9111
-  /// §3.4).
-  private func continuable(for request: HTTPRequest, _ directives: CacheControl, from stored: [StoredMetadata]) -> Int? {
-    guard parts == .completed, request.method == .get, !request.hasConditionsOrRange, !directives.noStore else { return nil }
-    return stored.indices.filter { index in
-      guard let part = StoredPart(stored[index]), part.bytes.lowerBound == 0 else { return false }
-      return part.bytes.upperBound < part.completeLength && matches(stored[index], request)
-        && EntityTag.strong(of: stored[index].response.headerFields) != nil
-    }.max { stored[$0].bodyLength ?? 0 < stored[$1].bodyLength ?? 0 }
   }
 }
 

@@ -161,10 +161,18 @@ final class DiskEntryWriter: EntryWriter {
   // MARK: The end
 
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
+    var stored = metadata
+    if let trailers { stored.trailers = trailers }
+    return try await commit(stored)
+  }
+
+  func commitPart(as metadata: StoredMetadata) async throws(CacheError) -> StoredMetadata? { try await commit(metadata) }
+
+  private func commit(_ metadata: StoredMetadata) async throws(CacheError) -> StoredMetadata {
     try enter()
     do throws(CacheError) {
       let stored = try await engine.executor.run(storing(pending.count)) { [self] () throws(CacheError) in
-        try finish(trailers)
+        try finish(metadata)
       }
       state.withLock { $0.phase.end() }
       await engine.waitForEviction()
@@ -181,7 +189,7 @@ final class DiskEntryWriter: EntryWriter {
     do throws(CacheError) {
       try requireAllowedSize(Int64(body.count))
       if body.count < Self.pendingLimit { append(body) } else { try flush(body) }
-      _ = try finish(nil)
+      _ = try finish(metadata)
       state.withLock { $0.phase.end() }
     } catch {
       fail(error)
@@ -189,12 +197,11 @@ final class DiskEntryWriter: EntryWriter {
     }
   }
 
-  private func finish(_ trailers: HTTPFields?) throws(CacheError) -> StoredMetadata {
+  private func finish(_ metadata: StoredMetadata) throws(CacheError) -> StoredMetadata {
     // An abort takes effect only before this point.
     if state.withLock({ $0.phase.isAborted() }) { throw WriterPhase.aborted }
     var stored = metadata
     stored.bodyLength = length
-    stored.trailers = trailers ?? metadata.trailers
     let now = engine.now
     let header = EntryHeader(revision: stored.revision, storedAt: now, keyLength: KeySection.length(key), bodyLength: length)
     let (file, size) = try fill(header, stored)

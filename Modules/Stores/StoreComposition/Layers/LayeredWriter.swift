@@ -69,6 +69,17 @@ final class LayeredWriter: EntryWriter {
 
   /// Commits the lowest layer first, so that an entry that is visible above is already stored below.
   func commit(trailers: HTTPFields?) async throws(CacheError) -> StoredMetadata {
+    try await commit { writer throws(CacheError) in try await writer.commit(trailers: trailers) } ?? metadata
+  }
+
+  func commitPart(as metadata: StoredMetadata) async throws(CacheError) -> StoredMetadata? {
+    try await commit { writer throws(CacheError) in try await writer.commitPart(as: metadata) }
+  }
+
+  /// - Parameter commit: Commits the entry of one layer. Returns `nil` if the layer does not accept it.
+  private func commit(
+    _ commit: (any EntryWriter) async throws(CacheError) -> StoredMetadata?
+  ) async throws(CacheError) -> StoredMetadata? {
     if !deferredLayers.isEmpty { await store.copyTable.reserve(store.configuration.backlog) }
     defer { if !deferredLayers.isEmpty { store.copyTable.release() } }
     await store.barrier.beginChange([key.resource])
@@ -79,11 +90,12 @@ final class LayeredWriter: EntryWriter {
     }
     guard !writers.isEmpty else { throw ended }
     var committed: Set<Int> = []
-    var stored = metadata
+    var stored: StoredMetadata?
     var failure: CacheError?
     for (index, writer) in writers.sorted(by: { $0.key > $1.key }) {
       do throws(CacheError) {
-        stored = try await writer.commit(trailers: trailers)
+        guard let entry = try await commit(writer) else { continue }
+        stored = entry
         committed.insert(index)
         store.layers[index].show(key)
       } catch {

@@ -171,5 +171,10 @@ private final class VolatileWriter: EntryWriter {
     return try await writer.commit(trailers: trailers)
   }
 
+  func commitPart(as metadata: StoredMetadata) async throws(CacheError) -> StoredMetadata? {
+    try store.checked { _ in }
+    return try await writer.commitPart(as: metadata)
+  }
+
   func abort() { writer.abort() }
 }

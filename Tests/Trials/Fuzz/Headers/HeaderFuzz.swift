@@ -72,6 +72,7 @@ private struct FuzzedCache {
       switch validator.plan(request, policy: policy, stored: stored, now: now) {
       case .use(let index, _): check(request, stored[index])
       case .fetch(let sent, let fallback, _): judge(head, to: request, sent: sent, fallback)
+      case .combine(let combination): check(request, combination)
       case .respond: break
       }
     }
@@ -95,13 +96,20 @@ private struct FuzzedCache {
       check(request, metadata)
       apply(changes)
     case .store(_, let metadata, let changes): store(metadata, changes)
-    case .complete(let part, _, let metadata, let changes):
-      precondition(stored[part].response.status.code == 206 && metadata.response.status.code == 200)
-      store(metadata, changes)
     case .pass(let changes, _): apply(changes)
     case .refetch(let plain): precondition(plain.headerFields[.range] == request.headerFields[.range])
     case .serveStale(let index): check(request, stored[index])
     }
+  }
+
+  private func check(_ request: HTTPRequest, _ combination: PartCombination) {
+    let length = combination.whole.bodyLength ?? 0
+    precondition(!combination.wanted.isEmpty && (0...length).contains(combination.wanted.upperBound))
+    precondition(combination.whole.response.status.code == 200 && combination.request.headerFields[.ifRange] != nil)
+    for part in combination.parts {
+      precondition(!part.bytes.isEmpty && part.bytes.upperBound <= length && stored[part.index].response.status.code == 206)
+    }
+    check(request, combination.whole)
   }
 
   private mutating func store(_ metadata: StoredMetadata, _ changes: StoreChanges) {

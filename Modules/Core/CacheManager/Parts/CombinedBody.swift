@@ -1,0 +1,162 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A range of a representation, read from stored parts and from parts that arrive (RFC 9111 §3.4).
+///
+/// A part is requested when the reader reaches it. A reader whose range has an end also requests the part after the one that it
+/// is reading, so that it need not wait for the origin between two parts.
+final class CombinedBody: ResourceBody.Source {
+  /// The part that is being read.
+  private enum Current {
+    case stored(ResourceBody, Candidate, end: Int64)
+    case arriving(PartTransfer)
+  }
+
+  private struct State {
+    /// The position of the next byte in the whole.
+    var position: Int64
+    var current: Current?
+    /// A transfer that was requested before the reader reached it.
+    var ahead: PartTransfer?
+    var isCancelled = false
+  }
+
+  private let fetch: Fetch
+  private let live: LiveParts
+  private let wanted: Range<Int64>
+  private let isOpenEnded: Bool
+  private let state: Lock<State>
+
+  /// - Parameters:
+  ///   - fetch: The request of the reader.
+  ///   - live: The parts.
+  ///   - wanted: The positions of the bytes to read.
+  ///   - isOpenEnded: Whether the reader is likely to leave before the end.
+  init(_ fetch: Fetch, _ live: LiveParts, _ wanted: Range<Int64>, isOpenEnded: Bool) {
+    (self.fetch, self.live, self.wanted, self.isOpenEnded) = (fetch, live, wanted, isOpenEnded)
+    state = Lock(State(position: wanted.lowerBound))
+  }
+
+  deinit { leave() }
+
+  var trailers: HTTPFields? { nil }
+
+  func cancel() {
+    state.withLock { $0.isCancelled = true }
+    leave()
+  }
+
+  private var reader: PartTransfer.Reader { ObjectIdentifier(self) }
+
+  private func leave() {
+    let (current, ahead) = state.withLock { state in
+      defer { (state.current, state.ahead) = (nil, nil) }
+      return (state.current, state.ahead)
+    }
+    switch current {
+    case .stored(let body, _, _): body.source.cancel()
+    case .arriving(let transfer): live.leave(transfer, reader)
+    case nil: break
+    }
+    if let ahead { live.leave(ahead, reader) }
+  }
+
+  /// Waits until the origin has confirmed a missing part, if the first byte is missing or the stored parts are stale.
+  func begin(requiresValidation: Bool) async throws(CacheError) {
+    let first = wanted.lowerBound
+    guard let missing = live.firstMissing(in: wanted), requiresValidation || missing == first else { return }
+    let (piece, isNew) = live.piece(at: missing, upTo: end(ofPieceAt: missing), for: reader)
+    guard case .arriving(let transfer) = piece.source else { return }
+    state.withLock { state in
+      if missing == first { state.current = .arriving(transfer) } else { state.ahead = transfer }
+    }
+    if isNew { fetch.run(transfer, of: live) }
+    try await transfer.confirmed(for: reader)
+  }
+
+  private func end(ofPieceAt position: Int64) -> Int64 {
+    let length =
+      isOpenEnded ? LiveParts.PieceLength.openEnded(after: position - wanted.lowerBound) : LiveParts.PieceLength.longest
+    return min(wanted.upperBound, position + length)
+  }
+
+  func next() async throws(CacheError) -> Data? {
+    while true {
+      let (position, current, isCancelled) = state.withLock { ($0.position, $0.current, $0.isCancelled) }
+      if isCancelled || Task.isCancelled { throw .cancelled }
+      if position >= wanted.upperBound { return nil }
+      switch current {
+      case nil: try await open(at: position)
+      case .stored(let body, let candidate, let end):
+        if let chunk = await nextStored(of: body) { return advance(by: chunk) }
+        // The body ends early if the entry is damaged. The rest is then missing.
+        if position < end { live.remove(candidate) }
+        state.withLock { $0.current = nil }
+      case .arriving(let transfer):
+        if let chunk = try await transfer.next(at: position, for: reader) {
+          if !isOpenEnded { requestAhead(of: transfer) }
+          return advance(by: chunk)
+        }
+        // A response without bytes would be requested again and again.
+        if position == transfer.start { throw .truncated(received: 0, expected: wanted.upperBound - position) }
+        state.withLock { $0.current = nil }
+        live.leave(transfer, reader)
+      }
+    }
+  }
+
+  private func advance(by chunk: Data) -> Data {
+    state.withLock { state in
+      let left = wanted.upperBound - state.position
+      let chunk = Int64(chunk.count) > left ? Data(chunk.prefix(Int(left))) : chunk
+      state.position += Int64(chunk.count)
+      return chunk
+    }
+  }
+
+  /// Returns the next bytes of a stored part, or `nil` at its end or if it cannot be read.
+  private func nextStored(of body: ResourceBody) async -> Data? { try? await body.source.next() }
+
+  private func open(at position: Int64) async throws(CacheError) {
+    let (piece, isNew) = live.piece(at: position, upTo: end(ofPieceAt: position), for: reader)
+    switch piece.source {
+    case .arriving(let transfer):
+      let isLeft = state.withLock { state in
+        if state.ahead === transfer { state.ahead = nil }
+        if !state.isCancelled { state.current = .arriving(transfer) }
+        return state.isCancelled
+      }
+      if isNew { fetch.run(transfer, of: live) }
+      if isLeft { live.leave(transfer, reader) }
+    case .stored(let candidate):
+      let end = min(piece.bytes.upperBound, wanted.upperBound)
+      let bytes = (position - piece.bytes.lowerBound)..<(end - piece.bytes.lowerBound)
+      guard let body = try await fetch.storedBytes(of: candidate, bytes) else { return live.remove(candidate) }
+      let isLeft = state.withLock { state in
+        if !state.isCancelled { state.current = .stored(body, candidate, end: end) }
+        return state.isCancelled
+      }
+      if isLeft { body.source.cancel() }
+    }
+  }
+
+  /// Requests the part after a transfer that is being read, if it is missing.
+  private func requestAhead(of transfer: PartTransfer) {
+    let next = transfer.bytes.upperBound
+    guard next < wanted.upperBound, state.withLock({ $0.ahead == nil && !$0.isCancelled }) else { return }
+    let (piece, isNew) = live.piece(at: next, upTo: end(ofPieceAt: next), for: reader)
+    guard case .arriving(let following) = piece.source, following !== transfer else { return }
+    let isLeft = state.withLock { state in
+      if !state.isCancelled { state.ahead = following }
+      return state.isCancelled
+    }
+    if isNew { fetch.run(following, of: live) }
+    if isLeft { live.leave(following, reader) }
+  }
+}

@@ -1,0 +1,254 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The parts of one representation that readers combine (RFC 9111 §3.4): those that are stored, and those that are arriving.
+///
+/// A reader reads what is stored, joins what is arriving, and requests what is missing, piece by piece. Each byte is requested
+/// once, whichever ranges the readers want. No reader waits for bytes before its own, except for those of one piece.
+final class LiveParts: Sendable {
+  /// The length of the pieces that are requested, in bytes. A reader that jumps in a body without end leaves most of a piece
+  /// unread, so the pieces are short at first.
+  enum PieceLength {
+    static let shortest: Int64 = 256 << 10
+    static let longest: Int64 = 1 << 20
+
+    /// The length for a range without an end, by the number of bytes that its reader has read.
+    static func openEnded(after count: Int64) -> Int64 { min(longest, max(shortest, count / 32)) }
+  }
+
+  enum Source {
+    case stored(Candidate)
+    case arriving(PartTransfer)
+  }
+
+  /// A part, and where its bytes are.
+  struct Piece {
+    var bytes: Range<Int64>
+    var source: Source
+
+    fileprivate func isArriving(_ transfer: PartTransfer) -> Bool {
+      if case .arriving(let other) = source { other === transfer } else { false }
+    }
+
+    fileprivate func isStored(_ revision: Revision) -> Bool {
+      if case .stored(let candidate) = source { candidate.metadata.revision == revision } else { false }
+    }
+  }
+
+  private struct State {
+    var pieces: [Piece]
+    /// The response with which the representation was opened, until a reader reads it.
+    var opened: (start: Int64, response: Exchange)?
+    /// Whether the origin has another state, so that no request joins.
+    var isOutdated = false
+    var isJoining = false
+  }
+
+  /// The metadata of the whole response.
+  let whole: StoredMetadata
+  /// The variant under which the whole response is stored.
+  let variant: String
+  /// The request for missing parts, without its range.
+  let request: HTTPRequest
+  /// The length of the whole in bytes.
+  let length: Int64
+  private let validator: RangeValidator?
+  /// The position of the ``InvalidationLog`` when the first request began.
+  let logPosition: Int
+  private let state: Lock<State>
+  private let released = Lock<(@Sendable () -> Void)?>(nil)
+
+  /// - Parameters:
+  ///   - combination: The parts, and the request for missing ones.
+  ///   - candidates: The stored responses that the combination refers to.
+  ///   - logPosition: The position of the invalidation log at the lookup.
+  ///   - opened: The response with which the representation was opened, and the position of its first byte.
+  init(
+    _ combination: PartCombination, _ candidates: [Candidate], logPosition: Int,
+    opened: (start: Int64, response: Exchange)? = nil
+  ) {
+    whole = combination.whole
+    (variant, request) = (combination.variant, combination.request)
+    length = combination.whole.bodyLength ?? combination.wanted.upperBound
+    validator = RangeValidator(whole.response.headerFields, now: whole.responseTime)
+    self.logPosition = logPosition
+    state = Lock(State(pieces: Self.pieces(combination, candidates), opened: opened))
+  }
+
+  deinit { released.withLock { $0.take() }?() }
+
+  /// Sets the closure that is called when no reader is left.
+  func whenReleased(_ body: @escaping @Sendable () -> Void) { released.withLock { $0 = body } }
+
+  private static func pieces(_ combination: PartCombination, _ candidates: [Candidate]) -> [Piece] {
+    combination.parts.map { Piece(bytes: $0.bytes, source: .stored(candidates[$0.index])) }
+  }
+
+  /// Whether requests may join.
+  var isCurrent: Bool { state.withLock { !$0.isOutdated } }
+
+  /// Whether a combination is about the same representation.
+  func isSame(as combination: PartCombination) -> Bool {
+    guard isCurrent, combination.whole.bodyLength == length, let validator else { return false }
+    return validator.isConfirmed(by: combination.whole.response.headerFields)
+      && combination.whole.response.headerFields[.contentEncoding] == whole.response.headerFields[.contentEncoding]
+  }
+
+  /// Adds the stored parts that a later lookup has found.
+  func add(_ combination: PartCombination, _ candidates: [Candidate]) {
+    state.withLock { state in
+      for piece in Self.pieces(combination, candidates) {
+        guard case .stored(let candidate) = piece.source,
+          !state.pieces.contains(where: { $0.isStored(candidate.metadata.revision) })
+        else { continue }
+        state.pieces.append(piece)
+      }
+    }
+  }
+
+  /// The stored parts.
+  var stored: [Candidate] {
+    state.withLock { state in
+      state.pieces.compactMap { if case .stored(let candidate) = $0.source { candidate } else { nil } }
+    }
+  }
+
+  // MARK: Reading
+
+  /// Returns the piece that has the byte at a position, and which a reader then reads up to its end. If the byte is missing, the
+  /// piece is a new transfer.
+  ///
+  /// - Parameters:
+  ///   - position: The position of the byte in the whole.
+  ///   - limit: The end of a missing piece.
+  ///   - reader: The reader, which joins a transfer.
+  /// - Returns: The piece, and whether its transfer must be run.
+  func piece(at position: Int64, upTo limit: Int64, for reader: PartTransfer.Reader) -> (piece: Piece, isNew: Bool) {
+    state.withLock { state in
+      let known = state.pieces.filter { $0.bytes.contains(position) }.max { $0.bytes.upperBound < $1.bytes.upperBound }
+      if let known {
+        if case .arriving(let transfer) = known.source { transfer.join(reader) }
+        return (known, false)
+      }
+      let next = state.pieces.lazy.map(\.bytes.lowerBound).filter { $0 > position }.min() ?? length
+      let transfer = PartTransfer(position..<max(position + 1, min(next, limit)))
+      transfer.join(reader)
+      let piece = Piece(bytes: transfer.bytes, source: .arriving(transfer))
+      state.pieces.append(piece)
+      return (piece, true)
+    }
+  }
+
+  /// Returns the position of the first missing byte in a range, or `nil` if none is missing.
+  func firstMissing(in wanted: Range<Int64>) -> Int64? {
+    let stored = state.withLock { state in
+      state.pieces.compactMap { piece in if case .stored = piece.source { piece.bytes } else { nil } }
+    }.sorted { $0.lowerBound < $1.lowerBound }
+    var next = wanted.lowerBound
+    for bytes in stored where bytes.lowerBound <= next { next = max(next, bytes.upperBound) }
+    return next < wanted.upperBound ? next : nil
+  }
+
+  /// Removes a reader from a transfer. A transfer without readers ends.
+  func leave(_ transfer: PartTransfer, _ reader: PartTransfer.Reader) {
+    let isAbandoned = state.withLock { state in
+      transfer.leave(reader)
+      // A reader joins under this lock.
+      guard !transfer.hasReaders, let index = state.pieces.firstIndex(where: { $0.isArriving(transfer) }) else { return false }
+      state.pieces.remove(at: index)
+      return true
+    }
+    if isAbandoned { transfer.cancel() }
+  }
+
+  /// Replaces a transfer that has ended by the part that it has stored.
+  ///
+  /// - Parameter candidate: The stored part, or `nil` if it is not stored.
+  func ended(_ transfer: PartTransfer, storedAs candidate: Candidate?, _ length: Int64) {
+    state.withLock { state in
+      guard let index = state.pieces.firstIndex(where: { $0.isArriving(transfer) }) else { return }
+      state.pieces.remove(at: index)
+      guard let candidate, length > 0 else { return }
+      state.pieces.append(Piece(bytes: transfer.start..<transfer.start + length, source: .stored(candidate)))
+    }
+  }
+
+  /// Removes a stored part that could not be read.
+  func remove(_ candidate: Candidate) {
+    state.withLock { $0.pieces.removeAll { $0.isStored(candidate.metadata.revision) } }
+  }
+
+  /// Stops requests from joining, because the origin has another state.
+  func becomeOutdated() { state.withLock { $0.isOutdated = true } }
+
+  // MARK: The origin
+
+  /// Returns the response with which the representation was opened, once, if it begins at a position.
+  func takeOpened(at start: Int64) -> Exchange? {
+    state.withLock { state in
+      guard state.opened?.start == start else { return nil }
+      return state.opened.take()?.response
+    }
+  }
+
+  /// Returns whether a response is the part of this representation that was requested, or the beginning of it.
+  func accepts(_ response: HTTPResponse, from start: Int64) -> Bool {
+    let fields = response.headerFields
+    guard response.status == .partialContent, let range = ContentRange(fields), let validator else { return false }
+    return range.bytes.lowerBound == start && range.completeLength == length && validator.isConfirmed(by: fields)
+      && fields[.contentEncoding] == whole.response.headerFields[.contentEncoding]
+  }
+
+  // MARK: Joining stored parts
+
+  /// Returns stored parts that follow each other and should be one part, and `nil` if there are none or if others are being
+  /// joined. ``endJoining(as:instead:)`` must follow.
+  func beginJoining() -> [(candidate: Candidate, bytes: Range<Int64>)]? {
+    state.withLock { state in
+      guard !state.isJoining else { return nil }
+      let stored = state.pieces.compactMap { piece -> (candidate: Candidate, bytes: Range<Int64>)? in
+        if case .stored(let candidate) = piece.source { (candidate, piece.bytes) } else { nil }
+      }.sorted { $0.bytes.lowerBound < $1.bytes.lowerBound }
+      guard let run = Self.run(in: stored.map(\.bytes)) else { return nil }
+      state.isJoining = true
+      return Array(stored[run])
+    }
+  }
+
+  /// Returns the parts to join: at least eight that follow each other, of which none is much larger than those after it together.
+  ///
+  /// Each byte is thus copied a few times at most, however many parts a long body arrives in.
+  static func run(in parts: [Range<Int64>]) -> Range<Int>? {
+    let fewest = 8
+    guard parts.count >= fewest else { return nil }
+    for last in stride(from: parts.count - 1, through: fewest - 1, by: -1) {
+      var (first, total) = (last, parts[last].upperBound - parts[last].lowerBound)
+      while first > 0, parts[first - 1].upperBound == parts[first].lowerBound,
+        case let size = parts[first - 1].upperBound - parts[first - 1].lowerBound, size < 4 * total
+      {
+        total += size
+        first -= 1
+      }
+      if last - first + 1 >= fewest { return first..<last + 1 }
+    }
+    return nil
+  }
+
+  /// - Parameters:
+  ///   - candidate: The part into which others were joined, or `nil` if that failed.
+  ///   - former: The parts that it replaces.
+  func endJoining(as candidate: Candidate?, _ bytes: Range<Int64>, instead former: [Candidate]) {
+    state.withLock { state in
+      state.isJoining = false
+      guard let candidate else { return }
+      for former in former { state.pieces.removeAll { $0.isStored(former.metadata.revision) } }
+      state.pieces.append(Piece(bytes: bytes, source: .stored(candidate)))
+    }
+  }
+}

@@ -1,0 +1,129 @@
+internal import CacheCore
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A part of a representation that is arriving from the origin. Any number of readers read it at their own pace, each from a
+/// position of its own.
+///
+/// All of its bytes stay in memory until the last reader has left. A part is short, so that this needs no back-pressure.
+final class PartTransfer: Sendable {
+  /// The identity of a reader.
+  typealias Reader = ObjectIdentifier
+
+  private struct State {
+    /// The bytes that have arrived, each chunk with its position in the whole.
+    var chunks: [(position: Int64, data: Data)] = []
+    /// The position after the last byte that has arrived.
+    var arrived: Int64
+    /// The position after the last byte, which the response may reduce.
+    var end: Int64
+    /// Whether the response has the expected state.
+    var isConfirmed = false
+    var ending: Result<Void, CacheError>?
+    var readers: Set<Reader> = []
+  }
+
+  /// The position of the first byte.
+  let start: Int64
+  private let state: WatchedState<State>
+  private let task = Lock<Task<Void, Never>?>(nil)
+
+  init(_ bytes: Range<Int64>) {
+    start = bytes.lowerBound
+    state = WatchedState(State(arrived: bytes.lowerBound, end: bytes.upperBound))
+  }
+
+  /// The positions of all bytes of the part.
+  var bytes: Range<Int64> { start..<state.read { $0.end } }
+  /// Whether the origin has confirmed the state of the representation.
+  var isConfirmed: Bool { state.read { $0.isConfirmed } }
+  var hasReaders: Bool { state.read { !$0.readers.isEmpty } }
+
+  // MARK: Receiving
+
+  /// Requests the part and receives it, in a task of its own: the reader that began it may leave before the others.
+  func run(
+    on executor: (any TaskExecutor)?, _ request: @escaping @Sendable () async throws(CacheError) -> Exchange,
+    ended: @escaping @Sendable (Result<Exchange, CacheError>) -> Void, afterwards: @escaping @Sendable () async -> Void
+  ) {
+    let running = Task.detached(executorPreference: executor) { [self] in
+      do throws(CacheError) {
+        let exchange = try await request()
+        try await receive(exchange)
+        ended(.success(exchange))
+        finish(.success(()))
+        await afterwards()
+      } catch {
+        ended(.failure(error))
+        finish(.failure(error))
+      }
+    }
+    task.withLock { $0 = running }
+  }
+
+  private func receive(_ exchange: Exchange) async throws(CacheError) {
+    defer { exchange.body.source.cancel() }
+    let stated = ContentRange(exchange.head.headerFields)?.bytes.upperBound ?? start
+    state.update { state in
+      state.isConfirmed = true
+      state.end = min(state.end, stated)
+    }
+    while let chunk = try await exchange.body.source.next() {
+      let isOverlong = state.update { state in
+        let chunk = chunk.prefix(Int(min(Int64(chunk.count), state.end - state.arrived)))
+        guard !chunk.isEmpty else { return true }
+        state.chunks.append((state.arrived, Data(chunk)))
+        state.arrived += Int64(chunk.count)
+        return false
+      }
+      // The bytes beyond the range belong to no position.
+      if isOverlong { return }
+    }
+  }
+
+  private func finish(_ result: Result<Void, CacheError>) {
+    state.update { state in
+      state.ending = result
+      // Without an announced length, the end is known only now.
+      state.end = min(state.end, state.arrived)
+    }
+  }
+
+  func cancel() { task.withLock { $0 }?.cancel() }
+
+  // MARK: Reading
+
+  func join(_ reader: Reader) { state.update { _ = $0.readers.insert(reader) } }
+
+  /// Removes a reader, which then reads no more.
+  func leave(_ reader: Reader) { state.update { _ = $0.readers.remove(reader) } }
+
+  /// Waits until the origin has confirmed the state of the representation.
+  func confirmed(for reader: Reader) async throws(CacheError) {
+    await state.wait { $0.isConfirmed || $0.ending != nil || !$0.readers.contains(reader) }
+    try state.read { state -> Result<Void, CacheError> in
+      if state.isConfirmed { return .success(()) }
+      return state.ending ?? .failure(.cancelled)
+    }.get()
+  }
+
+  /// Returns the next bytes from a position on, or `nil` if the part has no more.
+  func next(at position: Int64, for reader: Reader) async throws(CacheError) -> Data? {
+    await state.wait { position < $0.arrived || $0.ending != nil || !$0.readers.contains(reader) }
+    return try state.read { state -> Result<Data?, CacheError> in
+      guard state.readers.contains(reader) else { return .failure(.cancelled) }
+      guard position < state.arrived else {
+        if Task.isCancelled, state.ending == nil { return .failure(.cancelled) }
+        return (state.ending ?? .success(())).map { nil }
+      }
+      guard let index = state.chunks.lastIndex(where: { $0.position <= position }) else { return .success(nil) }
+      let (first, data) = state.chunks[index]
+      return .success(position == first ? data : Data(data.dropFirst(Int(position - first))))
+    }.get()
+  }
+}

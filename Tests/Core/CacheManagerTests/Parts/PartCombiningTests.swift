@@ -1,0 +1,184 @@
+import CacheCore
+import CacheManager
+import CacheTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import ETagValidation
+
+@Suite("Combining parts", .timeLimit(.minutes(30))) struct PartCombiningTests {
+  /// The layers that a manager has.
+  enum Layers: CaseIterable { case memory, disk, both }
+
+  private func fixture(_ count: Int, _ layers: Layers = .both) throws -> (fixture: ManagerFixture, server: RangeServer) {
+    try ManagerFixture.combining(count) {
+      if layers == .disk { $0.memory = nil }
+      if layers == .memory { $0.store = nil }
+    }
+  }
+
+  @Test("a wider range requests only the missing bytes, and ranges inside what is stored request nothing", arguments: Layers.allCases)
+  func wider(layers: Layers) async throws {
+    let (fixture, server) = try fixture(1_000, layers)
+    #expect(try await fixture.range("100-199").bytes == server.body[100..<200])
+    let wide = try await fixture.range("50-299")
+    #expect(wide.status == 206 && wide.bytes == server.body[50..<300])
+    #expect(wide.fields[.contentRange] == "bytes 50-299/1000")
+    #expect(server.ranges == [100..<200, 50..<100, 200..<300])
+    server.reset()
+    for (range, expected) in [("60-280", 60..<281), ("50-299", 50..<300), ("150-", 150..<1_000), ("-750", 250..<1_000)] {
+      #expect(try await fixture.range(range).bytes == server.body[expected], "\(range)")
+    }
+    #expect(server.ranges == [300..<1_000])
+    #expect(server.wholes == 0)
+  }
+
+  @Test("parts that a store kept over a restart are combined")
+  func restarted() async throws {
+    let (fixture, server) = try fixture(1_000)
+    _ = try await fixture.range("0-299")
+    _ = try await fixture.range("600-799")
+    fixture.restart()
+    server.reset()
+    #expect(try await fixture.range("100-899").bytes == server.body[100..<900])
+    #expect(server.ranges == [300..<600, 800..<900])
+  }
+
+  /// The forms that get the whole response.
+  enum Form: CaseIterable { case respond, load, file }
+
+  @Test("the whole response is completed from parts, in each form, and replaces them", arguments: Form.allCases, Layers.allCases)
+  func whole(form: Form, layers: Layers) async throws {
+    let (fixture, server) = try fixture(1_000, layers)
+    let folder = try DownloadFolder()
+    _ = try await fixture.range("200-399")
+    _ = try await fixture.range("700-999")
+    server.reset()
+    let bytes: Data
+    switch form {
+    case .respond: bytes = try await fixture.range(nil).bytes
+    case .load: bytes = try await fixture.manager.load(fixture.url).data
+    case .file: bytes = try Data(contentsOf: await fixture.manager.load(fixture.url, to: folder.file("whole")).file)
+    }
+    #expect(bytes == server.body)
+    #expect(server.ranges == [0..<200, 400..<700] && server.wholes == 0)
+    server.reset()
+    if form != .file || layers != .memory {
+      #expect(try await fixture.manager.load(fixture.url).data == server.body)
+      #expect(server.ranges.isEmpty && server.wholes == 0)
+    }
+    if layers != .memory { #expect(fixture.disk.keys.count == 1) }
+  }
+
+  @Test("what has arrived of a broken transfer is stored, and only the rest is requested", arguments: Form.allCases, Layers.allCases)
+  func broken(form: Form, layers: Layers) async throws {
+    let (fixture, server) = try fixture(300_000, layers)
+    let folder = try DownloadFolder()
+    server.state.withLock { $0.change = { $1.chunked(by: 50_000).cut(after: 200_000) } }
+    _ = try? await fixture.range(nil)
+    server.state.withLock { $0.change = { $1 } }
+    try await Polling.until {
+      fixture.disk.keys.count + (try await fixture.manager.usage().memory?.entries ?? 0) > 0
+    }
+    server.reset()
+    switch form {
+    case .respond: #expect(try await fixture.range(nil).bytes == server.body)
+    case .load: #expect(try await fixture.manager.load(fixture.url).data == server.body)
+    case .file:
+      let file = try await fixture.manager.load(fixture.url, to: folder.file("whole")).file
+      #expect(try Data(contentsOf: file) == server.body)
+    }
+    #expect(server.ranges == [200_000..<300_000] && server.wholes == 0)
+    #expect(fixture.network.requests.last?.headerFields[.ifRange] == "\"1\"")
+  }
+
+  @Test("what a reader that leaves has read is stored, of a whole and of a range", arguments: [nil, "100000-"])
+  func left(range: String?) async throws {
+    let (fixture, server) = try fixture(1_000_000)
+    server.state.withLock { $0.change = { $1.chunked(by: 10_000) } }
+    let start = range == nil ? 0 : 100_000
+    do {
+      let response = try await fixture.exchange(range.map { [.range: "bytes=\($0)"] } ?? [:])
+      var iterator = response.body.makeAsyncIterator()
+      var count = 0
+      while count < 100_000 { count += try await iterator.next()?.count ?? 0 }
+      response.body.source.cancel()
+    }
+    try await Polling.until { !fixture.disk.keys.isEmpty }
+    server.reset()
+    #expect(try await fixture.range("\(start + 1_000)-\(start + 60_000)").bytes == server.body[(start + 1_000)...(start + 60_000)])
+    #expect(server.ranges.isEmpty)
+  }
+
+  @Test("a reader that leaves a range without an end has caused at most one piece more than it read")
+  func openEnded() async throws {
+    let (fixture, server) = try fixture(4 << 20)
+    for start in [0, 1 << 20, 3 << 20] {
+      let response = try await fixture.exchange([.range: "bytes=\(start)-"])
+      #expect(response.head.headerFields[.contentRange] == "bytes \(start)-\((4 << 20) - 1)/\(4 << 20)")
+      var iterator = response.body.makeAsyncIterator()
+      var bytes = Data()
+      while bytes.count < 300_000 { bytes += try await iterator.next() ?? Data() }
+      response.body.source.cancel()
+      #expect(bytes == server.body[start..<start + bytes.count])
+    }
+    let (piece, jump): (Int64, Int64) = (256 << 10, 1 << 20)
+    let starts: [Int64] = [0, piece, jump, jump + piece, 3 * jump, 3 * jump + piece]
+    #expect(server.ranges == starts.map { $0..<$0 + piece })
+  }
+
+  @Test("each byte is requested once, whichever overlapping ranges many readers want")
+  func overlapping() async throws {
+    let (fixture, server) = try fixture(3 << 20)
+    server.state.withLock { $0.change = { $1.chunked(by: 40_000) } }
+    let ranges = (0..<40).map { index in
+      let start = (index * 7 % 13) << 17
+      return index % 3 == 0 ? start..<(3 << 20) : start..<start + (1 << 19) + index * 1_000
+    }
+    let whole = server.body
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for range in ranges {
+        group.addTask {
+          let text = range.upperBound == 3 << 20 ? "\(range.lowerBound)-" : "\(range.lowerBound)-\(range.upperBound - 1)"
+          let part = try await fixture.range(text)
+          #expect(part.status == 206 && part.bytes == whole[range], "\(range)")
+        }
+      }
+      try await group.waitForAll()
+    }
+    var next: Int64 = 0
+    for range in server.ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+      #expect(range.lowerBound == next, "bytes \(range) after \(next)")
+      next = range.upperBound
+    }
+    #expect(next == 3 << 20 && server.wholes == 0)
+  }
+
+  @Test("a reader does not wait for bytes before its own, while another reader waits for its own")
+  func ahead() async throws {
+    let (fixture, server) = try fixture(4 << 20)
+    let gate = Gate()
+    server.state.withLock { $0.change = { $0.headerFields[.range]?.hasPrefix("bytes=0-") == true ? $1.bodyHeld(by: gate) : $1 } }
+    let slow = try await fixture.exchange([.range: "bytes=0-"])
+    let task = Task { try await slow.body.collect() }
+    await gate.arrived()
+    #expect(try await fixture.range("2000000-2000999").bytes == server.body[2_000_000..<2_001_000])
+    gate.open()
+    #expect(try await task.value == server.body)
+  }
+
+  @Test("many small parts in a row are joined, so that their number stays small")
+  func joined() async throws {
+    let (fixture, server) = try fixture(256_000)
+    for index in 0..<128 {
+      let start = index * 2_000
+      #expect(try await fixture.range("\(start)-\(start + 1_999)").bytes == server.body[start..<start + 2_000])
+    }
+    try await Polling.until { fixture.disk.keys.count < 40 }
+    server.reset()
+    fixture.restart()
+    #expect(try await fixture.range("0-255998").bytes == server.body.dropLast())
+    #expect(server.ranges.isEmpty)
+  }
+}
