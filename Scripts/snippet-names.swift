@@ -55,6 +55,7 @@ public var clock: any CacheClock { given() }
 public typealias MyEngine = ScriptedDownloader
 public typealias MyMemory = MemoryCache
 public typealias MyStore = VolatileStore
+public typealias MyValidator = ETagValidator
 
 // MARK: Requests and responses
 

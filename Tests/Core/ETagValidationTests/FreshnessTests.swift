@@ -50,12 +50,6 @@ struct FreshnessTests {
     #expect(freshness.freshUntil - freshness.generatedAt == .seconds(seconds))
   }
 
-  @Test("a response that arrives older than its lifetime is stale on arrival")
-  func staleOnArrival() {
-    #expect(!freshness(.ok("Cache-Control: max-age=60", "Age: 60")).isFresh(at: CacheFixture.start))
-    #expect(freshness(.ok("Cache-Control: max-age=60", "Age: 59")).isFresh(at: CacheFixture.start))
-  }
-
   @Test(
     "the directives limit how long a stale response may be used",
     arguments: [

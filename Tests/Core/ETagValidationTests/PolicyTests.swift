@@ -139,20 +139,6 @@ struct PolicyTests {
     #expect(cache.sent.isEmpty)
   }
 
-  @Test("stale-while-revalidate of the response applies under the standard policy, to the second")
-  func staleWhileRevalidateDirective() {
-    var cache = CacheFixture()
-    _ = cache.load { _ in .success(.ok("Cache-Control: max-age=5, stale-while-revalidate=10", "ETag: \"a\"")) }
-    let first = cache
-    cache.advance(4)
-    #expect(cache.load(from: Self.confirming).background == nil)
-    cache.advance(10)
-    #expect(cache.load(from: Self.confirming).background == .revalidated)
-    cache = first
-    cache.advance(15)
-    #expect(cache.load(from: Self.confirming).source == .revalidated)
-  }
-
   @Test(
     "only GET and HEAD are served from the cache",
     arguments: [HTTPRequest.Method.post, .put, .delete, .options, .trace, .patch, .connect])

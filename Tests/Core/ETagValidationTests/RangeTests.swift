@@ -67,14 +67,6 @@ struct RangeTests {
     #expect(reply?.content == (isRange ? .range(0..<10) : .whole))
   }
 
-  @Test("If-Range matches neither a date that is too recent nor a weak tag")
-  func weakDate() {
-    let young = ["Last-Modified: \(date(0))", "Date: \(date(0))", "Cache-Control: max-age=60"]
-    #expect(reply("Range: bytes=0-9", "If-Range: \(date(0))", stored: young)?.head.status == .ok)
-    #expect(
-      reply("Range: bytes=0-9", "If-Range: W/\"a\"", stored: ["ETag: W/\"a\"", "Cache-Control: max-age=60"])?.head.status == .ok)
-  }
-
   @Test("a range of a body of unknown length gets the whole response, and one of an empty body gets a 416")
   func lengths() {
     #expect(reply("Range: bytes=0-9", length: nil)?.content == .whole)

@@ -12,14 +12,9 @@ struct RequestDirectiveTests {
     "a response with a lifetime of 60 s is used, revalidated or ignored as the request demands",
     arguments: [
       // request, elapsed seconds, use of the stored response
-      ("no-cache", 0, .conditionallyCached), ("max-age=10", 10, .fullyCached), ("max-age=10", 11, .conditionallyCached),
-      ("max-age=0", 0, .conditionallyCached), ("max-age=x", 0, .conditionallyCached), ("max-age=100", 59, .fullyCached),
-      ("max-age=100", 60, .conditionallyCached), ("min-fresh=20", 40, .fullyCached), ("min-fresh=20", 41, .conditionallyCached),
-      ("min-fresh=x", 0, .conditionallyCached), ("max-stale", 100_000, .fullyCached), ("max-stale=10", 70, .fullyCached),
-      ("max-stale=10", 71, .conditionallyCached), ("max-stale=x", 61, .conditionallyCached),
-      ("max-age=65, max-stale=100", 65, .fullyCached),
-      ("max-age=65, max-stale=100", 66, .conditionallyCached), ("no-store", 59, .fullyCached), ("no-store", 60, .notCached),
-      ("only-if-cached", 59, .fullyCached), ("only-if-cached, max-stale", 99, .fullyCached), ("no-transform", 59, .fullyCached),
+      ("no-cache", 0, .conditionallyCached), ("max-age=0", 0, .conditionallyCached), ("max-age=x", 0, .conditionallyCached),
+      ("max-age=100", 59, .fullyCached), ("min-fresh=x", 0, .conditionallyCached), ("max-stale=x", 61, .conditionallyCached),
+      ("no-store", 60, .notCached), ("only-if-cached, max-stale", 99, .fullyCached), ("no-transform", 59, .fullyCached),
     ] as [(String, Int64, CacheUse)])
   func directives(line: String, seconds: Int64, expected: CacheUse) {
     #expect(cacheUse(of: plain, again: .page(.get, "Cache-Control: \(line)"), after: seconds) == expected)
@@ -41,18 +36,6 @@ struct RequestDirectiveTests {
     // The minimum interval overrides the response's `no-cache`, but not the request's.
     let strict = HTTPResponse.ok("Cache-Control: max-age=60, no-cache", "ETag: \"a\"")
     #expect(cacheUse(of: strict, again: again, after: seconds, .revalidate(atMostEvery: .seconds(100))) == expected)
-  }
-
-  @Test("Pragma: no-cache forces revalidation, unless there is a Cache-Control")
-  func pragma() {
-    #expect(cacheUse(of: plain, again: .page(.get, "Pragma: no-cache")) == .conditionallyCached)
-    #expect(cacheUse(of: plain, again: .page(.get, "Pragma: no-cache", "Cache-Control: max-age=9")) == .fullyCached)
-  }
-
-  @Test("max-stale does not override must-revalidate and no-cache", arguments: ["must-revalidate", "no-cache"])
-  func maxStale(directive: String) {
-    let strict = HTTPResponse.ok("Cache-Control: max-age=60, \(directive)", "ETag: \"a\"")
-    #expect(cacheUse(of: strict, again: .page(.get, "Cache-Control: max-stale"), after: 61) == .conditionallyCached)
   }
 
   @Test("only-if-cached never sends a request, and gives a 504 if no stored response is usable")

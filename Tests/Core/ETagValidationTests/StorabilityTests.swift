@@ -59,12 +59,6 @@ struct StorabilityTests {
     #expect((stored(.ok("Cache-Control: \(line)")) != nil) == isStored)
   }
 
-  @Test("must-understand forbids storing an unknown status, with or without no-store")
-  func mustUnderstand() {
-    #expect(stored(.head(418, "Cache-Control: must-understand, max-age=60")) == nil)
-    #expect(stored(.head(404, "Cache-Control: must-understand, no-store, max-age=60")) != nil)
-  }
-
   @Test(
     "responses to other methods, or to a request with no-store, are not stored",
     arguments: [
