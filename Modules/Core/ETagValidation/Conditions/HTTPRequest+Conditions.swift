@@ -192,9 +192,10 @@ struct Preconditions {
         || EntityTagList(.ifNoneMatch, of: request.headerFields).names(fields.first(.eTag).flatMap { EntityTag($0) })
     }
     guard let since = date(.ifModifiedSince, metadata) else { return false }
-    return
-      (Self.modified(metadata) ?? fields.date(receivedAt: metadata.responseTime) ?? metadata.responseTime)
-      <= since
+    // Without `Last-Modified`, the response has not changed since its `Date` or its arrival (RFC 9111 §4.3.2). The client can
+    // state the time of arrival only in whole seconds.
+    let arrival = HTTPDate(metadata.responseTime).timestamp
+    return (Self.modified(metadata) ?? fields.date(receivedAt: metadata.responseTime) ?? arrival) <= since
   }
 
   /// Returns whether a range may be served: there is no `If-Range`, or it has a strong validator of the stored bytes (RFC 9110
