@@ -123,11 +123,14 @@ public struct ETagValidator: ResponseValidator, CheckedComponent {
   /// Returns the index of the stored response that a request selects: the one with the latest `Date` among those whose selecting
   /// fields match (RFC 9111 §4.1). Returns `nil` if none matches. Partial responses are ignored.
   ///
+  /// A response without `Vary` is selected only if no response with it matches. Some origins omit the field from their default
+  /// response.
+  ///
   /// A shared cache ignores responses that it would not have stored, such as a `private` one that a private cache has stored.
   public func selected(by request: HTTPRequest, from stored: [StoredMetadata]) -> Int? {
     var latest: Int?
     for index in stored.indices where !stored[index].isPart && matches(stored[index], request) {
-      if let known = latest, !Self.isOlder(stored[known], stored[index]) { continue }
+      if let known = latest, !Self.isPreferred(stored[index], to: stored[known]) { continue }
       latest = index
     }
     return latest
@@ -147,6 +150,12 @@ public struct ETagValidator: ResponseValidator, CheckedComponent {
 
   func matches(_ metadata: StoredMetadata, _ request: HTTPRequest) -> Bool {
     SelectingFields.match(metadata, request, secret: secret, mode: rules.mode) && accepts(metadata)
+  }
+
+  /// Returns whether `a` is selected before `b` if both match: it alone has a `Vary` field, or it is later.
+  private static func isPreferred(_ a: StoredMetadata, to b: StoredMetadata) -> Bool {
+    let (first, second) = (a.response.headerFields.contains(.vary), b.response.headerFields.contains(.vary))
+    return first == second ? isOlder(b, a) : first
   }
 
   /// Returns whether `a` is older than `b` by `Date`, or else by time of arrival.

@@ -78,6 +78,13 @@ extension ValidatorContract {
       get(1, with: [.accept: "c/d"], origin: ok([.cacheControl: "max-age=60", .vary: "Accept", .eTag: b]), .stored),
       get(2, with: [.accept: "a/b"], .used, reply: [.eTag: a]), get(2, with: [.accept: "c/d"], .used, reply: [.eTag: b])),
     row(
+      "9111 §4.1", .should, "a matching response with Vary is used before a newer one without it",
+      stored(
+        [.cacheControl: "max-age=60", .vary: "Accept-Language", .date: date(0), .eTag: a], to: [.acceptLanguage: "de"]),
+      get(1, with: [.acceptLanguage: "en"], origin: ok([.cacheControl: "max-age=60", .date: date(1), .eTag: b]), .stored),
+      get(2, with: [.acceptLanguage: "de"], .used, reply: [.eTag: a]),
+      get(2, with: [.acceptLanguage: "it"], .used, reply: [.eTag: b])),
+    row(
       "9111 §4.1", .may, "blanks around the members of a list do not select",
       stored([.cacheControl: "max-age=60", .vary: "X-Custom"], to: [custom: "1,2"]), get(1, with: [custom: " 1 , 2 "], .used)),
     row(
