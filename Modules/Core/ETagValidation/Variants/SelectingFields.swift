@@ -211,8 +211,10 @@ struct Vary {
   }
 }
 
-/// The normalization of content negotiation fields (RFC 9110 §12.5): members in the order of their weights, in lower case,
-/// without blanks around `;`.
+/// A member of a content negotiation field (RFC 9110 §12.5) in normal form.
+///
+/// In the normal form of a field, the members are in the order of their weights, in lower case, without blanks around `;`. A
+/// weight has no superfluous digits, and a weight of 1 is omitted.
 ///
 /// Members of equal weight retain their order only in `Accept-Language`. The specification gives it no meaning there, but servers
 /// use it (§12.5.4). In the other fields, the order has no meaning.
@@ -276,15 +278,32 @@ struct Preference {
     }
     var parts = member.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map { Array($0.trimmingBlanks()) }
     for index in parts.indices where !isTyped || index == 0 { parts[index] = parts[index].map(\.lowercased) }
-    weight = parts.dropFirst().compactMap(Self.weight).first ?? 1_000
+    let weights = parts.dropFirst().filter(Self.isWeight)
+    weight = weights.compactMap(Self.weight).first ?? 1_000
+    // With two weights, or with a parameter after the weight, recipients disagree about the meaning.
+    if weights.count == 1, parts.count > 1, parts.last.flatMap(Self.weight) != nil {
+      parts.removeLast()
+      if weight < 1_000 { parts.append(Self.parameter(weight)) }
+    }
     text = Array(parts.joined(separator: [UInt8(ascii: ";")]))
+  }
+
+  /// Returns the parameter for a weight below 1 in thousandths, with as few digits as possible.
+  private static func parameter(_ weight: Int) -> [UInt8] {
+    guard weight > 0 else { return Array("q=0".utf8) }
+    var (digits, weight) = (3, weight)
+    while weight % 10 == 0 { (digits, weight) = (digits - 1, weight / 10) }
+    let text = String(weight)
+    return Array("q=0.\(String(repeating: "0", count: digits - text.utf8.count))\(text)".utf8)
+  }
+
+  private static func isWeight(_ parameter: [UInt8]) -> Bool {
+    parameter.count >= 2 && parameter[0].lowercased == UInt8(ascii: "q") && parameter[1] == UInt8(ascii: "=")
   }
 
   /// Returns a weight such as `q=0.5` in thousandths, or `nil` if the parameter is not a valid weight.
   private static func weight(_ parameter: [UInt8]) -> Int? {
-    guard parameter.count >= 3, parameter[0].lowercased == UInt8(ascii: "q"), parameter[1] == UInt8(ascii: "=") else {
-      return nil
-    }
+    guard isWeight(parameter) else { return nil }
     let digits = parameter.dropFirst(2)
     guard let first = digits.first, first == UInt8(ascii: "0") || first == UInt8(ascii: "1"), digits.count <= 5,
       digits.count == 1 || digits.dropFirst().first == UInt8(ascii: ".")
@@ -296,6 +315,6 @@ struct Preference {
       value += Int(digit - UInt8(ascii: "0")) * unit
       unit /= 10
     }
-    return min(value, 1_000)
+    return value <= 1_000 ? value : nil
   }
 }
