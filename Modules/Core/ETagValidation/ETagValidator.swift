@@ -29,6 +29,7 @@ public struct ETagValidator: ResponseValidator, CheckedComponent {
   public let parts: PartialResponses
   /// The maximum number of stored responses of a resource, without partial ones. The oldest are removed first.
   public let variantLimit: Int
+  let negotiation: ContentNegotiation
   let rules: ResponseRules
   let secret: DigestSecret
   package let validity: Result<Void, CacheError>
@@ -45,6 +46,19 @@ public struct ETagValidator: ResponseValidator, CheckedComponent {
   /// `Set-Cookie`, or to a request with `Cookie`, without a permission of the origin: `public`, or a lifetime above zero without
   /// `no-cache` (RFC 9111 §7.3, §5.2.2.9). A private cache stores it in any case.
   public var ignoresCookies: Bool { rules.ignoresCookies }
+  /// Whether `Accept-Language` is compared only by weight (RFC 9110 §12.5.4), if no stored response matches the request.
+  ///
+  /// A response that was stored for the same languages and weights is used, in any order. So is a response whose
+  /// `Content-Language` is the only language that the request weighs most: `de` for `de, en;q=0.5`, but not for `de-AT` and not
+  /// for `en, de`. This does not affect what is stored.
+  public var negotiatesLanguages: Bool { negotiation.contains(.languages) }
+  /// Whether `Accept` is compared only by the image formats that not every client decodes, if no stored response matches the
+  /// request.
+  ///
+  /// A stored image is used if the request accepts its type, and if both requests name the same types with the same weights.
+  /// `image/jpeg`, `image/png`, `image/apng`, `image/gif`, `image/*` and `*/*` are not compared. This does not affect what is
+  /// stored.
+  public var negotiatesImages: Bool { negotiation.contains(.images) }
 
   /// Creates a validator with the mode's default heuristics. A private cache has none, so it revalidates a response without a
   /// stated lifetime before each use.
@@ -56,15 +70,18 @@ public struct ETagValidator: ResponseValidator, CheckedComponent {
   ///   - variantLimit: The maximum number of stored responses of a resource, at least one.
   ///   - parts: The use of partial responses (206).
   ///   - ignoresCookies: Whether a shared cache treats `Set-Cookie` and `Cookie` like any other field.
+  ///   - negotiatesLanguages: Whether `Accept-Language` is compared only by weight.
+  ///   - negotiatesImages: Whether `Accept` is compared only by the image formats that not every client decodes.
   ///   - digestSecret: The key for digests of credentials. A persistent store needs the same one at each start.
   public init(
     mode: CacheMode = .private, defaultLifetime: Duration? = nil, targets: [HTTPField.Name] = defaultTargets,
     variantLimit: Int = defaultVariantLimit, parts: PartialResponses = .ignored, ignoresCookies: Bool = false,
-    digestSecret: DigestSecret = .random()
+    negotiatesLanguages: Bool = false, negotiatesImages: Bool = false, digestSecret: DigestSecret = .random()
   ) {
     self.init(
       mode: mode, heuristics: mode.heuristics, defaultLifetime: defaultLifetime, targets: targets, variantLimit: variantLimit,
-      parts: parts, ignoresCookies: ignoresCookies, digestSecret: digestSecret)
+      parts: parts, ignoresCookies: ignoresCookies, negotiatesLanguages: negotiatesLanguages,
+      negotiatesImages: negotiatesImages, digestSecret: digestSecret)
   }
 
   /// Creates a validator.
@@ -77,11 +94,14 @@ public struct ETagValidator: ResponseValidator, CheckedComponent {
   ///   - variantLimit: The maximum number of stored responses of a resource, at least one.
   ///   - parts: The use of partial responses (206).
   ///   - ignoresCookies: Whether a shared cache treats `Set-Cookie` and `Cookie` like any other field.
+  ///   - negotiatesLanguages: Whether `Accept-Language` is compared only by weight.
+  ///   - negotiatesImages: Whether `Accept` is compared only by the image formats that not every client decodes.
   ///   - digestSecret: The key for digests of credentials. A persistent store needs the same one at each start.
   public init(
     mode: CacheMode = .private, heuristics: Heuristics?, defaultLifetime: Duration? = nil,
     targets: [HTTPField.Name] = defaultTargets, variantLimit: Int = defaultVariantLimit, parts: PartialResponses = .ignored,
-    ignoresCookies: Bool = false, digestSecret: DigestSecret = .random()
+    ignoresCookies: Bool = false, negotiatesLanguages: Bool = false, negotiatesImages: Bool = false,
+    digestSecret: DigestSecret = .random()
   ) {
     validity = Result { () throws(CacheError) in
       try CacheError.require("defaultLifetime", defaultLifetime, in: .zero...)
@@ -95,6 +115,7 @@ public struct ETagValidator: ResponseValidator, CheckedComponent {
       ignoresCookies: ignoresCookies)
     self.variantLimit = max(1, variantLimit)
     self.parts = parts
+    negotiation = [negotiatesLanguages ? .languages : [], negotiatesImages ? .images : []]
     secret = digestSecret
     let guess = heuristics.map { "\($0.percent)% up to \($0.longest)" } ?? "none"
     let lifetime = rules.defaultLifetime.map { "\($0)" } ?? "none"
@@ -102,7 +123,8 @@ public struct ETagValidator: ResponseValidator, CheckedComponent {
     id = ComponentID(
       ETagValidator.self,
       parameters: "\(mode.rawValue), heuristics: \(guess), default lifetime: \(lifetime), targets: \(targeted), "
-        + "variants: \(self.variantLimit), parts: \(parts.rawValue), cookies: \(ignoresCookies), secret: \(secret.fingerprint)")
+        + "variants: \(self.variantLimit), parts: \(parts.rawValue), cookies: \(ignoresCookies), "
+        + "negotiation: \(negotiation.rawValue), secret: \(secret.fingerprint)")
   }
 
   /// The identity, which is equal for equal settings. It reveals of the secret only whether two are equal. It is computed once,

@@ -57,7 +57,7 @@ struct FlawedValidator: ResponseValidator {
       flaw == .hasOtherMode
       ? ETagValidator(
         mode: sound.mode == .shared ? .private : .shared, heuristics: sound.heuristics, parts: sound.parts,
-        digestSecret: DigestSecret(high: 1, low: 2))
+        negotiatesLanguages: true, digestSecret: DigestSecret(high: 1, low: 2))
       : sound
   }
 

@@ -153,7 +153,7 @@ struct PropertyTests {
     cache.length = 10
     cache.validator = ETagValidator(
       mode: .shared, heuristics: Heuristics(), defaultLifetime: .seconds(Int64.max), parts: .completed,
-      digestSecret: DigestSecret(high: 1, low: 2))
+      negotiatesLanguages: true, negotiatesImages: true, digestSecret: DigestSecret(high: 1, low: 2))
     var request = HTTPRequest.page()
     request.headerFields = fields
     _ = cache.load(request) { _ in .success(HTTPResponse(status: .ok, headerFields: fields)) }

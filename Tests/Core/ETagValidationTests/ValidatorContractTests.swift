@@ -25,7 +25,7 @@ struct ValidatorContractTests {
 
   private static func validator(_ mode: CacheMode) -> ETagValidator {
     ETagValidator(
-      mode: mode, heuristics: Heuristics(), parts: .completed,
+      mode: mode, heuristics: Heuristics(), parts: .completed, negotiatesLanguages: true, negotiatesImages: true,
       digestSecret: DigestSecret(high: 1, low: 2))
   }
 

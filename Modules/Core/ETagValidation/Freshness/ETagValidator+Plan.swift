@@ -28,12 +28,13 @@ extension ETagValidator {
     guard request.method == .get || request.method == .head else { return .fetch(request, fallback: nil, reason: .method) }
     if Preconditions.areOrigins(of: request) { return .fetch(request, fallback: nil, reason: .request) }
     if policy == .reload { return .fetch(request.pastAllCaches(), fallback: nil, reason: .request) }
-    guard let match = usable(for: request, from: stored, now: now) else {
-      if let combination = combination(for: request, directives, policy: policy, stored: stored, now: now) {
-        return .combine(combination)
-      }
-      return miss(request, stored, directives)
+    let selected = usable(for: request, from: stored, now: now)
+    if selected == nil,
+      let combination = combination(for: request, directives, policy: policy, stored: stored, now: now)
+    {
+      return .combine(combination)
     }
+    guard let match = selected ?? negotiated(by: request, from: stored) else { return miss(request, stored, directives) }
     let metadata = stored[match]
     let use = StoredUse(freshness: metadata.freshness, directives: directives, now: now)
     switch policy {
@@ -46,15 +47,15 @@ extension ETagValidator {
         return .use(match, thenRevalidate: nil)
       }
     case .staleWhileRevalidate where use.mayShowStale:
-      if !use.isFresh { return .use(match, thenRevalidate: revalidation(request, directives, match, stored)) }
+      if !use.isFresh { return .use(match, thenRevalidate: revalidation(request, directives, selected, stored)) }
       return .use(match, thenRevalidate: nil)
     case .standard, .staleWhileRevalidate, .reload:
       if use.isFresh || use.isAcceptedStale { return .use(match, thenRevalidate: nil) }
-      if use.mayStayWhileRevalidated { return .use(match, thenRevalidate: revalidation(request, directives, match, stored)) }
+      if use.mayStayWhileRevalidated { return .use(match, thenRevalidate: revalidation(request, directives, selected, stored)) }
     }
+    let reason: ForwardReason = selected == nil ? .varyMiss : metadata.freshness.isFresh(at: now) ? .request : .stale
     return .fetch(
-      request.revalidating(stored[match], and: otherResponses(besides: match, of: stored, for: request), directives),
-      fallback: use.mayBeFallback ? match : nil, reason: metadata.freshness.isFresh(at: now) ? .request : .stale)
+      revalidating(request, directives, selected, stored), fallback: use.mayBeFallback ? match : nil, reason: reason)
   }
 
   /// Whether the origin states that the response does not change while it is fresh, so that a revalidation would be useless
@@ -79,22 +80,38 @@ extension ETagValidator {
       ?? holding.max { Self.isOlder(stored[$0], stored[$1]) }
   }
 
+  /// Returns the latest stored response that serves a request by content negotiation, although its selecting fields differ. It
+  /// is used only without revalidation, because a 304 confirms another variant only by a strong tag.
+  private func negotiated(by request: HTTPRequest, from stored: [StoredMetadata]) -> Int? {
+    guard !negotiation.isEmpty else { return nil }
+    return stored.indices.filter { index in
+      stored[index].response.status == .ok && accepts(stored[index])
+        && SelectingFields.match(stored[index], request, secret: secret, mode: rules.mode, negotiation)
+    }.max { Self.isOlder(stored[$0], stored[$1]) }
+  }
+
   /// Returns the plan if no stored response is usable. The origin may still confirm another variant.
   private func miss(_ request: HTTPRequest, _ stored: [StoredMetadata], _ directives: CacheControl) -> ValidationPlan {
     guard !stored.isEmpty else { return .fetch(request, fallback: nil, reason: .uriMiss) }
     let reason: ForwardReason = stored.contains { matches($0, request) } ? .partial : .varyMiss
-    return .fetch(
-      request.revalidating(nil, and: otherResponses(besides: nil, of: stored, for: request), directives), fallback: nil,
-      reason: reason)
+    return .fetch(revalidating(request, directives, nil, stored), fallback: nil, reason: reason)
   }
 
   /// Returns the request for a revalidation in the background. It is for the whole response and without the caller's conditions,
   /// because its result is for the store.
   private func revalidation(
-    _ request: HTTPRequest, _ directives: CacheControl, _ match: Int, _ stored: [StoredMetadata]
+    _ request: HTTPRequest, _ directives: CacheControl, _ selected: Int?, _ stored: [StoredMetadata]
   ) -> HTTPRequest {
-    let whole = stored[match].isPart ? request : request.withoutConditionsAndRange()
-    return whole.revalidating(stored[match], and: otherResponses(besides: match, of: stored, for: whole), directives)
+    let isForPart = selected.map { stored[$0].isPart } ?? false
+    return revalidating(isForPart ? request : request.withoutConditionsAndRange(), directives, selected, stored)
+  }
+
+  /// Returns the request with conditions for the stored response that it selects, if any, and for others.
+  private func revalidating(
+    _ request: HTTPRequest, _ directives: CacheControl, _ selected: Int?, _ stored: [StoredMetadata]
+  ) -> HTTPRequest {
+    let others = otherResponses(besides: selected, of: stored, for: request)
+    return request.revalidating(selected.map { stored[$0] }, and: others, directives)
   }
 
   /// Returns the other stored responses of the resource that one request can revalidate too (RFC 9111 §4.3.1), latest first.

@@ -57,8 +57,11 @@ struct SelectingFields {
     }.joined(separator: "\n")
   }
 
-  /// Returns whether the selecting fields of `metadata` match those of `request`.
-  static func match(_ metadata: StoredMetadata, _ request: HTTPRequest, secret: DigestSecret, mode: CacheMode) -> Bool {
+  /// Returns whether the selecting fields of `metadata` match those of `request`, or are as good as equal by `negotiation`.
+  static func match(
+    _ metadata: StoredMetadata, _ request: HTTPRequest, secret: DigestSecret, mode: CacheMode,
+    _ negotiation: ContentNegotiation = []
+  ) -> Bool {
     let fields = metadata.response.headerFields
     var namesCredentials = false
     var compared = 0
@@ -68,7 +71,9 @@ struct SelectingFields {
           // A 304 may have added more names than a response may be stored with.
           compared += 1
           if !namesCredentials { namesCredentials = member.isName("authorization") }
-          return compared <= Vary.mostNames && isSame(member, metadata.request.headerFields, request.headerFields, secret)
+          return compared <= Vary.mostNames
+            && (isSame(member, metadata.request.headerFields, request.headerFields, secret)
+              || (!negotiation.isEmpty && negotiation.selects(metadata, by: request, in: member)))
         }
       }
       guard areSame else { return false }
@@ -220,8 +225,11 @@ struct Vary {
 /// use it (§12.5.4). In the other fields, the order has no meaning.
 struct Preference {
   /// The weight in thousandths, 1,000 if none is stated (§12.4.2).
-  private let weight: Int
-  private let text: [UInt8]
+  let weight: Int
+  /// The member without its parameters.
+  let name: [UInt8]
+  /// The member with its parameters.
+  let text: [UInt8]
 
   /// Returns the normalized value of a line without weights, quotes and capital letters, or `nil` for any other line. Nearly all
   /// lines are like this, and this path costs a tenth. Every request for a response with `Vary` uses it.
@@ -273,11 +281,12 @@ struct Preference {
   private init(_ member: [UInt8], isTyped: Bool) {
     // Quoted text must not be changed.
     guard !member.contains(UInt8(ascii: "\"")) else {
-      (weight, text) = (1_000, member)
+      (weight, name, text) = (1_000, member, member)
       return
     }
     var parts = member.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map { Array($0.trimmingBlanks()) }
     for index in parts.indices where !isTyped || index == 0 { parts[index] = parts[index].map(\.lowercased) }
+    name = parts[0]
     let weights = parts.dropFirst().filter(Self.isWeight)
     weight = weights.compactMap(Self.weight).first ?? 1_000
     // With two weights, or with a parameter after the weight, recipients disagree about the meaning.
@@ -286,6 +295,13 @@ struct Preference {
       if weight < 1_000 { parts.append(Self.parameter(weight)) }
     }
     text = Array(parts.joined(separator: [UInt8(ascii: ";")]))
+  }
+
+  /// Returns the members of a field in normal form.
+  static func list(_ name: HTTPField.Name, of fields: HTTPFields) -> [Preference] {
+    fields[fields: name].flatMap { field in
+      field.withUnsafeBytesOfValue { FieldList($0).map { Preference(Array($0), isTyped: name == .accept) } }
+    }
   }
 
   /// Returns the parameter for a weight below 1 in thousandths, with as few digits as possible.

@@ -56,7 +56,8 @@ private struct FuzzedCache {
   init(_ choice: UInt8) {
     let policies: [LoadPolicy] = [.standard, .revalidate(), .staleWhileRevalidate, .cacheFirst]
     validator = ETagValidator(
-      mode: choice & 1 == 0 ? .private : .shared, variantLimit: 4, parts: .completed, digestSecret: DigestSecret(high: 1, low: 2))
+      mode: choice & 1 == 0 ? .private : .shared, variantLimit: 4, parts: .completed, negotiatesLanguages: true,
+      negotiatesImages: true, digestSecret: DigestSecret(high: 1, low: 2))
     policy = policies[Int(choice >> 1) % policies.count]
     statuses = choice & 64 == 0 ? [200, 206, 304, 503] : [200, 200, 304, 404]
   }

@@ -107,6 +107,10 @@ extension ValidatorContract {
       stored([.cacheControl: "max-age=60", .vary: "Accept-Language"], to: [.acceptLanguage: "de-AT, en;q=0.5"]),
       get(1, with: [.acceptLanguage: "DE-at,en; Q=0.5"], .used)),
     row(
+      "9110 §12.5.4", .may, "the order of languages of equal weight does not select",
+      stored([.cacheControl: "max-age=60", .vary: "Accept-Language"], to: [.acceptLanguage: "de, en, it;q=0.5"]),
+      get(1, with: [.acceptLanguage: "en, de, it;q=0.5"], .used)),
+    row(
       "9110 §12.4.2", .may, "the digits of a weight do not select",
       stored([.cacheControl: "max-age=60", .vary: "Accept-Encoding"], to: [.acceptEncoding: "gzip, br;q=0.5"]),
       get(1, with: [.acceptEncoding: "gzip;q=1.0, br;q=0.500"], .used)),
