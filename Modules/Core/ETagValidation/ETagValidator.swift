@@ -15,6 +15,7 @@ public import HTTPTypes
 /// switch validator.plan(request, policy: .standard, stored: stored, now: clock.now) {
 /// case .use(let index, _): send(validator.reply(to: request, from: stored[index], now: clock.now))
 /// case .fetch(let conditional, _, _): send(conditional)
+/// case .combine: break  // occurs only with `PartialResponses.completed`
 /// case .respond(let response): show(response)
 /// }
 /// ```
