@@ -113,8 +113,9 @@ public final class CodecWorkers: Sendable {
     // No worker is ended for a job that has too little time anyway.
     guard deadline - .now >= Self.leastTime(for: job) else { throw Self.late }
     var worker = try takeWorker()
-    // A job that began late fails for want of time, and not because of its image.
+    // A job that began late, or that got little processor time, fails for want of time, and not because of its image.
     var isLate = false
+    var (used, needed) = (Duration.zero, Duration.zero)
     let reply: WorkerProcess.Reply<Job>
     do throws(WorkerFailure) {
       try worker.prepare(until: deadline)
@@ -124,13 +125,16 @@ public final class CodecWorkers: Sendable {
       guard left >= Self.leastTime(for: job) else { throw .notReady }
       // The worker ends the work itself, if it can, because a new worker takes time to start.
       job.timeLimit = min(job.timeLimit, left - left / 20)
+      (used, needed) = (worker.processorTime, job.timeLimit / 4)
       reply = try worker.run(job, on: source, until: deadline, patience: configuration.patience) {
         isAside = moveAside()
         return isAside
       }
     } catch {
+      if case .deadline = error, worker.processorTime - used < needed { isLate = true }
       throw counted(end(worker, after: error, isAside: isAside), isLate: isLate)
     }
+    if worker.processorTime - used < needed { isLate = true }
     putBack(worker, residentBytes: reply.residentBytes, isAside: isAside)
     do throws(CacheError) {
       return try reply.content()
@@ -189,7 +193,7 @@ public final class CodecWorkers: Sendable {
   }
 
   private static let closed = CacheError(.closed, reason: "the codec workers are closed")
-  private static let late = CacheError(.timedOut, reason: "no codec worker was free early enough within the time limit")
+  private static let late = CacheError(.timedOut, reason: "no codec worker was free, or got enough processor time, within the time limit")
 
   /// The time that a job needs to have left when it begins.
   private static func leastTime(for job: some WorkerJob) -> Duration { min(job.timeLimit / 4, .milliseconds(500)) }

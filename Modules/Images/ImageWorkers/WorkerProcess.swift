@@ -110,6 +110,9 @@ struct WorkerProcess: Sendable {
 
   // MARK: Jobs
 
+  /// The processor time that the worker has used so far.
+  var processorTime: Duration { .nanoseconds(Int64(clamping: etagere_worker_processor_time(id))) }
+
   /// Waits until the worker is ready for a job.
   mutating func prepare(until deadline: SuspendingClock.Instant) throws(WorkerFailure) {
     guard !isReady else { return }

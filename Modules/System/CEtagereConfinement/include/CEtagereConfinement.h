@@ -15,6 +15,9 @@ int etagere_worker_start(
     const char *path, char *const arguments[], char *const environment[], bool in_background, pid_t *process, int *channel,
     int *messages);
 
+/// Returns the processor time that a process has used, in nanoseconds, or 0 if it has ended.
+uint64_t etagere_worker_processor_time(pid_t process);
+
 /// Ends a process of the caller that the caller has not waited for. Returns 0 or an error number.
 int etagere_worker_kill(pid_t process);
 
