@@ -112,6 +112,8 @@ final class LayeredWriter: EntryWriter {
       state.withLock { $0.end = failure }
       throw failure
     }
+    // No layer accepts the part of a body.
+    guard let stored else { return nil }
     await replace(committed)
     return stored
   }

@@ -182,6 +182,25 @@ extension StoreContract {
       try await store.makeWriter(for: key, metadata: metadata(key.resource)).write(Data("newer".utf8))
       try ContractViolation.expect(try await body(of: key, in: store) == Data("old".utf8), "the old entry is missing")
     },
+    Case(name: "the part of a body is stored with its own metadata, or leaves no entry") { store in
+      for count in [1_000, 300_000] {
+        let key = CacheKey(resource: "https://example.com/part-\(count)")
+        let whole = metadata(key.resource)
+        let writer = try await store.makeWriter(for: key, metadata: whole)
+        try await writer.write(bytes(count))
+        var part = whole
+        part.response.status = .partialContent
+        part.response.headerFields[.contentRange] = "bytes 0-\(count - 1)/\(2 * count)"
+        let stored = try await writer.commitPart(as: part)
+        let entry = try await store.entry(for: key, range: nil)
+        try ContractViolation.expect((stored == nil) == (entry == nil), "the result does not tell whether there is an entry")
+        guard let entry else { continue }
+        try ContractViolation.expectEqual(stored?.bodyLength, Int64(count), "the length of the part")
+        try ContractViolation.expectEqual(entry.metadata.response, part.response, "the head of the part")
+        try ContractViolation.expectEqual(entry.metadata.revision, whole.revision, "the revision of the part")
+        try ContractViolation.expect(try await entry.body.collect() == bytes(count), "the bytes of the part differ")
+      }
+    },
     Case(name: "an entry replaces the previous entry completely") { store in
       let key = CacheKey(resource: "https://example.com/replaced")
       try await store.store(bytes(100_000, seed: 1), for: key, metadata: metadata(key.resource, etag: "\"1\""))
