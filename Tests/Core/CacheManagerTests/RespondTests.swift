@@ -316,7 +316,7 @@ struct RespondTests {
     #expect(inside.status == 206 && inside.text == "12" && inside.cache.hasPrefix("Etagere;hit"))
     let whole = try await fixture.send()
     #expect(whole.status == 200 && whole.text == "0123456789")
-    #expect(whole.cache == "Etagere;fwd=partial;fwd-status=206;stored")
+    #expect(whole.cache == "Etagere;fwd=partial;fwd-status=206;ttl=60;stored")
     #expect(fixture.network.requests.last?.headerFields[.range] == "bytes=5-9")
     #expect(try await fixture.send().cache == "Etagere;hit;ttl=60")
     try fixture.network.verify()

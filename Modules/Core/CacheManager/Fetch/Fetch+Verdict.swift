@@ -64,8 +64,12 @@ extension Fetch {
 
   /// Whether a response may be stored that the validator stores.
   private func mayStore(_ received: ReceivedResponse) -> Bool {
-    // A load cannot use a partial response.
-    if received.status == 206, !request.destination.isStream { return false }
+    // A load cannot use a partial response. An engine that has decoded one removes its length, and the bytes have other positions.
+    if received.status == 206 {
+      guard request.destination.isStream, let range = ContentRange(received.head.headerFields),
+        received.response.body.length == range.length
+      else { return false }
+    }
     // Only the values that are made of a file are stored. The file of a mirror says nothing about the original.
     if request.isLocalFile, request.representation == nil || request.role == .mirror { return false }
     // An error or a redirect belongs to the mirror, and is not a response of the original.
@@ -200,16 +204,16 @@ extension Fetch {
     try await beginRecording(body, entry, reservation, as: &response)
   }
 
-  /// Stores a body, and returns its entry as stored.
+  /// Stores a body in the durable store, and returns its entry, or `nil` if it is not stored.
   @inline(never)
-  func store(
-    _ body: ResourceBody, _ variant: String, _ metadata: StoredMetadata, replacing parts: [Candidate]
+  func storeOnDisk(
+    _ body: ResourceBody, _ variant: String, _ metadata: StoredMetadata
   ) async throws(CacheError) -> Candidate? {
-    let entry = entry(variant, metadata, replacing: parts, in: cache, body.length)
+    let entry = entry(variant, metadata, replacing: [], in: cache, body.length)
     guard let writer = try await entry.cache.writer(entry.candidate) else { return nil }
     let recording = RecordingBody(body, for: request, storing: entry, writer: writer)
     while try await recording.next() != nil {}
-    return recording.stored.map { Candidate(key: entry.candidate.key, metadata: $0) }
+    return recording.storedOnDisk.map { Candidate(key: entry.candidate.key, metadata: $0) }
   }
 
   // MARK: A confirmed response

@@ -171,7 +171,7 @@ struct LoadOperation: Sendable {
   }
 
   /// Sends the request, and collects the body of the response.
-  private func collect(_ sent: HTTPRequest, _ fetch: Fetch) async throws(CacheError) -> Exchange {
+  func collect(_ sent: HTTPRequest, _ fetch: Fetch) async throws(CacheError) -> Exchange {
     if fetch.hasFallback { report(.foundFallback) }
     let timer = showCached(fetch)
     defer { timer?.cancel() }
@@ -179,26 +179,6 @@ struct LoadOperation: Sendable {
     if exchange.recording != nil { exchange = try await recorded(exchange, fetch) } else { reportWhole(exchange) }
     addMetrics(to: &exchange, fetch)
     return exchange
-  }
-
-  /// Combines stored parts with the missing ones into the whole response. If that fails, requests the whole response.
-  @inline(never)
-  private func combine(_ combination: PartCombination, _ fetch: Fetch) async throws(CacheError) -> Exchange {
-    let live = request.parts.live(combination, fetch)
-    guard var exchange = try await fetch.combined(live, requiresValidation: combination.requiresValidation) else {
-      return try await collect(fetch.head, fetch)
-    }
-    guard let recording = exchange.recording else { return exchange }
-    do throws(CacheError) {
-      exchange.complete(
-        with: try await recording.record { report(.progress(LoadProgress(received: $0, expected: live.length))) })
-      return exchange
-    } catch {
-      exchange.reservation?.release()
-      if error.isCancellation || error.code == .bodyTooLarge { throw error }
-      report(.progress(LoadProgress(received: 0)))
-      return try await collect(fetch.head, fetch)
-    }
   }
 
   /// Reads the body of a response to its end. If the body breaks off, sends the request again or uses a stored response.

@@ -24,9 +24,6 @@ final class RecordingBody: ResourceBody.Source {
     let omitsOriginal: Bool
     /// The parts from which the response is combined, and which it replaces.
     var parts: LiveParts?
-
-    /// All responses that the new one replaces.
-    fileprivate var replaced: [Candidate] { outdated + (parts?.stored ?? []) }
   }
 
   /// The result of a body that was read to its end.
@@ -50,6 +47,7 @@ final class RecordingBody: ResourceBody.Source {
     var recording: Recording?
     /// Whether a later response was found when this one was to be stored.
     var isOutdated = false
+    var isOnDisk = false
 
     mutating func end() { (writer, collector, leader, lease, isEnded) = (nil, nil, nil, nil, true) }
   }
@@ -58,8 +56,8 @@ final class RecordingBody: ResourceBody.Source {
   var length: Int64? { base.length }
   /// Whether the memory store may accept the whole body, judged by its length and by the memory budget.
   let mayFitInMemory: Bool
-  /// The metadata of the stored response, or `nil` if it is not stored, or not yet.
-  var stored: StoredMetadata? { state.withLock { $0.recording?.metadata } }
+  /// The metadata of the response in the durable store, or `nil` if it is not stored there, or not yet.
+  var storedOnDisk: StoredMetadata? { state.withLock { $0.isOnDisk ? $0.recording?.metadata : nil } }
   /// The bytes of a stream that are collected in memory, or `nil` if they are not collected.
   var collected: CollectedBytes? { state.withLock { $0.collector?.stream } }
 
@@ -242,13 +240,12 @@ final class RecordingBody: ResourceBody.Source {
       return state
     }
     former.leader?.abandon()
-    guard former.lease == nil, let storage,
-      let broken = BrokenTransfer(storage, request, ticket, former.writer, former.collector?.stream?.data, former.count, of: base.length)
-    else {
+    let (data, length) = (former.collector?.stream?.data, base.length)
+    if let storage, let broken = BrokenTransfer(storage, request, ticket, former.writer, data, former.count, of: length) {
+      broken.storeInBackground()
+    } else {
       former.writer?.abort()
-      return
     }
-    broken.storeInBackground()
   }
 
   /// The data for the commit, taken when the body has ended.
@@ -276,7 +273,9 @@ final class RecordingBody: ResourceBody.Source {
     }
     guard let ending else { return }
     var recording = Recording(data: ending.data, count: ending.count)
-    if let storage {
+    if storage?.parts?.mayBeStored == false {
+      ending.writer?.abort()
+    } else if let storage {
       let (cache, complete) = completed(storage, ending.count)
       // Memory needs no deadline, because it takes no time.
       let outcome: Result<StoredMetadata, CacheError>?
@@ -353,7 +352,10 @@ final class RecordingBody: ResourceBody.Source {
       }
     }
     await cache.store(
-      ending.data, candidate, ticket, isOnDisk: isOnDisk, replacing: storage.replaced, known: storage.known)
+      ending.data, candidate, ticket, isOnDisk: isOnDisk, replacing: storage.outdated, known: storage.known)
+    state.withLock { [isOnDisk] in $0.isOnDisk = isOnDisk }
+    // If the whole response is stored nowhere, its parts remain.
+    if let parts = storage.parts, isOnDisk || !request.hasStore && ending.data != nil { await cache.drop(parts.becomeOutdated()) }
     ending.leader?.stored(candidate, status: nil)
     // A purge may have removed the response. Another process then sends the request.
     guard cache.surviving(candidate) != nil else {

@@ -29,14 +29,21 @@ struct ResponseOperation: Sendable {
       if let sent = revalidation { revalidate(sent, fetch) }
       return finished(response)
     case .send(let sent):
-      if body == nil, let piece = fetch.firstPiece { return try await open(piece, fetch, sent) }
+      if body == nil, let piece = fetch.firstPiece(of: sent) { return try await open(piece, fetch, sent) }
       return try await forward(fetch, sent, body, since: arrival)
-    case .combine(let combination): return try await combine(combination, fetch)
+    case .combine(let combination): return try await combine(combination, fetch, since: arrival)
     case .respond(let head):
       body?.source.cancel()
-      return finished(head, .none, CacheStatus("", generatedLocally: CacheError.onlyCached.reason), source: .memory)
+      return generated(head)
     }
   }
+
+  private func generated(_ head: HTTPResponse) -> CachedResponse {
+    finished(head, .none, CacheStatus("", generatedLocally: CacheError.onlyCached.reason), source: .memory)
+  }
+
+  /// The response to a request that needs the origin although no request may be sent (RFC 9111 §5.2.1.7).
+  var generatedTimeout: CachedResponse { generated(HTTPResponse(status: .gatewayTimeout)) }
 
   /// Runs the operation and informs the observer of its start and its end, or of a hit. The end is that of the body, because a
   /// body may break off. Out of line, because most callers have no observer.

@@ -33,38 +33,35 @@ struct BrokenTransfer: Sendable {
     _ storage: RecordingBody.Storage, _ request: ResolvedRequest, _ ticket: CommitOrder.Ticket?, _ writer: (any EntryWriter)?,
     _ data: Data?, _ count: Int64, of length: Int64?
   ) {
+    let (whole, isInMemory) = (storage.candidate, writer == nil && !request.hasStore && Int64(data?.count ?? 0) == count)
     guard count >= Self.shortest, let length, count < length, request.validator?.combinesParts == true, !request.isFromCaller,
-      storage.parts == nil, !storage.omitsOriginal, writer != nil || !request.hasStore && Int64(data?.count ?? 0) == count,
-      !storage.known.contains(where: { $0.key == storage.candidate.key }),
-      let part = Self.part(storage.candidate, request, count, of: length)
+      !storage.omitsOriginal, writer != nil || isInMemory, storage.parts?.mayBeStored != false,
+      !storage.known.contains(where: { $0.key == whole.key }), let part = Self.part(whole, count, of: length, isInMemory: isInMemory)
     else { return nil }
     (self.part, cache, self.ticket, self.writer, self.data) = (part, storage.cache, ticket, writer, data)
   }
 
-  private static func part(_ whole: Candidate, _ request: ResolvedRequest, _ count: Int64, of length: Int64) -> Candidate? {
+  private static func part(_ whole: Candidate, _ count: Int64, of length: Int64, isInMemory: Bool) -> Candidate? {
     var part = whole
     part.metadata.bodyLength = count
-    let response = whole.metadata.response
-    if response.status == .partialContent { return part }
-    // An engine that decodes removes the length. The received bytes would not be those of a range.
-    guard response.status == .ok, response.headerFields.contentLength == length else { return nil }
-    var head = HTTPResponse(status: .partialContent, headerFields: response.headerFields)
-    head.headerFields[.contentRange] = ContentRange(0..<count, of: length).fieldValue
-    head.headerFields[.contentLength] = "\(count)"
-    var sent = whole.metadata.request
-    sent.headerFields[.range] = "bytes=0-\(count - 1)"
-    // The validator describes the part as it would describe a response of the origin.
-    guard
-      case .store(let variant, let metadata, _) = Planner(request).judge(
-        .success(head), to: sent, sent: sent, fallback: nil, stored: [], requestTime: whole.metadata.requestTime,
-        now: whole.metadata.responseTime)
+    let fields = whole.metadata.response.headerFields
+    if whole.metadata.response.status == .partialContent { return part }
+    // The rest can be requested only of an origin that has ranges and a strong validator. An engine that decodes removes the
+    // length: the received bytes would not be those of a range.
+    guard whole.metadata.response.status == .ok, fields.contentLength == length,
+      fields[.acceptRanges]?.lowercased() == "bytes", RangeValidator(fields, now: whole.metadata.responseTime) != nil
     else { return nil }
-    part.metadata = metadata
-    part.metadata.bodyLength = count
-    part.metadata.revision = whole.metadata.revision
-    part.metadata.expiration = whole.metadata.expiration
-    // A writer's key cannot change.
-    if !request.hasStore { part.key = CacheKey(resource: whole.key.resource, variant: variant) }
+    let range = "bytes=0-\(count - 1)"
+    part.metadata.response.status = .partialContent
+    part.metadata.response.headerFields = fields.filter { !HTTPFields.digestsContent($0.name.canonicalName) }
+    part.metadata.response.headerFields[.contentRange] = ContentRange(0..<count, of: length).fieldValue
+    part.metadata.response.headerFields[.contentLength] = "\(count)"
+    part.metadata.request.headerFields[.range] = range
+    // A writer's key cannot change. In memory, that key is looked up for the whole response.
+    if isInMemory {
+      let names = whole.key.variant.split(separator: "\n").map(String.init) + ["range=\(range)"]
+      part.key = CacheKey(resource: whole.key.resource, variant: names.sorted().joined(separator: "\n"))
+    }
     return part
   }
 
@@ -76,15 +73,27 @@ struct BrokenTransfer: Sendable {
       if let data { cache.storeInMemory(data, part, replacing: []) }
       return
     }
-    guard cache.surviving(part) != nil, await ticket?.enter() ?? true else { return writer.abort() }
+    let isStored: Bool? = await cache.change(part.key) { await commit(writer) }
+    // A store that hangs must not hold the bytes.
+    if isStored != true { writer.abort() }
+  }
+
+  private func commit(_ writer: any EntryWriter) async -> Bool {
+    guard cache.surviving(part) != nil, await ticket?.enter() ?? true else { return false }
     defer { ticket?.leave() }
+    guard ticket?.followsAnother != true, let store = cache.request.store else { return false }
     do throws(CacheError) {
-      guard ticket?.followsAnother != true, try await writer.commitPart(as: part.metadata) != nil else { return writer.abort() }
+      // A part never replaces a response, which the request may not have looked up, or another process may have stored.
+      guard try await !store.variants(of: part.key.resource).contains(where: { $0.key == part.key }),
+        try await writer.commitPart(as: part.metadata) != nil
+      else { return false }
       cache.request.commitOrder.noteCommit(of: part.key.resource)
       await cache.applyPurge(to: part)
+      return true
     } catch {
-      writer.abort()
-      cache.request.observe(.storeFailed(key: part.key, error: error))
+      // The reader left while a chunk was being written.
+      if error.code != .misuse { cache.request.observe(.storeFailed(key: part.key, error: error)) }
+      return false
     }
   }
 }

@@ -31,6 +31,8 @@ final class CombinedBody: ResourceBody.Source {
   private let live: LiveParts
   private let wanted: Range<Int64>
   private let isOpenEnded: Bool
+  /// Whether the parts that this reader requests are stored. A reader of the whole stores the whole.
+  private let storesParts: Bool
   private let state: Lock<State>
 
   /// - Parameters:
@@ -40,6 +42,7 @@ final class CombinedBody: ResourceBody.Source {
   ///   - isOpenEnded: Whether the reader is likely to leave before the end.
   init(_ fetch: Fetch, _ live: LiveParts, _ wanted: Range<Int64>, isOpenEnded: Bool) {
     (self.fetch, self.live, self.wanted, self.isOpenEnded) = (fetch, live, wanted, isOpenEnded)
+    storesParts = wanted != 0..<live.length
     state = Lock(State(position: wanted.lowerBound))
   }
 
@@ -67,24 +70,42 @@ final class CombinedBody: ResourceBody.Source {
     if let ahead { live.leave(ahead, reader) }
   }
 
-  /// Waits until the origin has confirmed a missing part, if the first byte is missing or the stored parts are stale.
-  func begin(requiresValidation: Bool) async throws(CacheError) {
+  /// Waits until the origin has confirmed a missing part, if the first byte is missing, the whole is wanted or the stored parts are
+  /// stale.
+  ///
+  /// - Parameter requiresValidation: Whether a request that is sent now must confirm the parts.
+  /// - Returns: `false` if none does, so that the parts cannot be used.
+  func begin(requiresValidation: Bool) async throws(CacheError) -> Bool {
     let first = wanted.lowerBound
-    guard let missing = live.firstMissing(in: wanted), requiresValidation || missing == first else { return }
-    let (piece, isNew) = live.piece(at: missing, upTo: end(ofPieceAt: missing), for: reader)
-    guard case .arriving(let transfer) = piece.source else { return }
+    guard let missing = live.firstMissing(in: wanted) else { return !requiresValidation }
+    // A whole body that breaks off, because the origin has another state, costs more than waiting for the first missing part.
+    guard requiresValidation || missing == first || !storesParts else { return true }
+    let (piece, isNew) = try claim(missing)
+    guard case .arriving(let transfer) = piece.source, isNew || !requiresValidation else {
+      if case .arriving(let transfer) = piece.source { live.leave(transfer, reader) }
+      return !requiresValidation
+    }
     state.withLock { state in
       if missing == first { state.current = .arriving(transfer) } else { state.ahead = transfer }
     }
-    if isNew { fetch.run(transfer, of: live) }
+    if isNew { fetch.run(transfer, of: live, isStored: storesParts) }
     try await transfer.confirmed(for: reader)
+    return true
   }
 
-  private func end(ofPieceAt position: Int64) -> Int64 {
-    let length =
+  /// Returns the piece at a position. If its bytes are missing, the memory budget counts them. Without room, the piece is short.
+  private func claim(_ position: Int64) throws(CacheError) -> (piece: LiveParts.Piece, isNew: Bool) {
+    let wantedLength =
       isOpenEnded ? LiveParts.PieceLength.openEnded(after: position - wanted.lowerBound) : LiveParts.PieceLength.longest
-    return min(wanted.upperBound, position + length)
+    guard live.firstMissing(in: position..<position + 1) != nil else { return live.piece(at: position, upTo: position, for: reader, nil) }
+    guard fetch.permitsRequest else { throw .onlyCached }
+    let reservation = fetch.request.budget.streamReservation(holding: Int(wantedLength))
+    let length = reservation == nil ? LiveParts.PieceLength.uncounted : wantedLength
+    return live.piece(at: position, upTo: min(wanted.upperBound, position + length), for: reader, reservation)
   }
+
+  /// Whether the next part is requested while this one is read. A reader of a range without an end may leave.
+  private func readsAhead(at position: Int64) -> Bool { !isOpenEnded || position - wanted.lowerBound >= 16 << 20 }
 
   func next() async throws(CacheError) -> Data? {
     while true {
@@ -94,13 +115,13 @@ final class CombinedBody: ResourceBody.Source {
       switch current {
       case nil: try await open(at: position)
       case .stored(let body, let candidate, let end):
-        if let chunk = await nextStored(of: body) { return advance(by: chunk) }
+        if let chunk = try await nextStored(of: body) { return advance(by: chunk) }
         // The body ends early if the entry is damaged. The rest is then missing.
         if position < end { live.remove(candidate) }
         state.withLock { $0.current = nil }
       case .arriving(let transfer):
         if let chunk = try await transfer.next(at: position, for: reader) {
-          if !isOpenEnded { requestAhead(of: transfer) }
+          if readsAhead(at: position) { requestAhead(of: transfer) }
           return advance(by: chunk)
         }
         // A response without bytes would be requested again and again.
@@ -121,18 +142,32 @@ final class CombinedBody: ResourceBody.Source {
   }
 
   /// Returns the next bytes of a stored part, or `nil` at its end or if it cannot be read.
-  private func nextStored(of body: ResourceBody) async -> Data? { try? await body.source.next() }
+  private func nextStored(of body: ResourceBody) async throws(CacheError) -> Data? {
+    do throws(CacheError) {
+      return try await body.source.next()
+    } catch {
+      // The entry is not damaged because a reader leaves.
+      if error.isCancellation || state.withLock({ $0.isCancelled }) { throw .cancelled }
+      return nil
+    }
+  }
 
   private func open(at position: Int64) async throws(CacheError) {
-    let (piece, isNew) = live.piece(at: position, upTo: end(ofPieceAt: position), for: reader)
+    // A transfer that has ended is no piece any more, unless it was stored.
+    let isRequested = state.withLock { state in
+      guard let ahead = state.ahead, ahead.start == position else { return false }
+      (state.current, state.ahead) = (.arriving(ahead), nil)
+      return true
+    }
+    if isRequested { return }
+    let (piece, isNew) = try claim(position)
     switch piece.source {
     case .arriving(let transfer):
       let isLeft = state.withLock { state in
-        if state.ahead === transfer { state.ahead = nil }
         if !state.isCancelled { state.current = .arriving(transfer) }
         return state.isCancelled
       }
-      if isNew { fetch.run(transfer, of: live) }
+      if isNew { fetch.run(transfer, of: live, isStored: storesParts) }
       if isLeft { live.leave(transfer, reader) }
     case .stored(let candidate):
       let end = min(piece.bytes.upperBound, wanted.upperBound)
@@ -150,13 +185,12 @@ final class CombinedBody: ResourceBody.Source {
   private func requestAhead(of transfer: PartTransfer) {
     let next = transfer.bytes.upperBound
     guard next < wanted.upperBound, state.withLock({ $0.ahead == nil && !$0.isCancelled }) else { return }
-    let (piece, isNew) = live.piece(at: next, upTo: end(ofPieceAt: next), for: reader)
-    guard case .arriving(let following) = piece.source, following !== transfer else { return }
+    guard let (piece, isNew) = try? claim(next), case .arriving(let following) = piece.source, following !== transfer else { return }
     let isLeft = state.withLock { state in
       if !state.isCancelled { state.ahead = following }
       return state.isCancelled
     }
-    if isNew { fetch.run(following, of: live) }
+    if isNew { fetch.run(following, of: live, isStored: storesParts) }
     if isLeft { live.leave(following, reader) }
   }
 }

@@ -9,6 +9,9 @@ internal import Foundation
 
 /// Combines stored parts with parts from the origin (RFC 9111 §3.3, §3.4).
 extension Fetch {
+  /// Whether the caller permits a request to the origin.
+  var permitsRequest: Bool { request.policy != .cacheOnly && !head.hasDirective("only-if-cached") }
+
   /// Returns the response that is combined from parts, or `nil` if the origin has another state or does not confirm the parts.
   /// The caller's own request is then sent.
   ///
@@ -17,81 +20,115 @@ extension Fetch {
   ///   - requiresValidation: Whether the origin must confirm the parts first.
   @inline(never)
   func combined(_ live: LiveParts, requiresValidation: Bool) async throws(CacheError) -> Exchange? {
-    let reply = reply(from: live.whole)
+    let planned = reply(from: live.whole)
     let wanted: Range<Int64>
-    var requiresValidation = requiresValidation
-    switch reply.content {
+    switch planned.content {
     case .none:
       let candidate = Candidate(key: key(of: live), metadata: live.whole)
-      return exchange(candidate, reply.head, .init(body: .none, source: .disk), hit(live.whole))
-    case .whole:
-      wanted = 0..<live.length
-      // A whole body that breaks off, because the origin has another state, costs more than waiting for the first missing part.
-      requiresValidation = true
+      return exchange(candidate, planned.head, .init(body: .none, source: partSource), hit(live.whole))
+    case .whole: wanted = 0..<live.length
     case .range(let bytes): wanted = bytes
     }
-    let body = CombinedBody(self, live, wanted, isOpenEnded: request.destination.isStream && head.isOpenEndedRange)
+    let isOpenEnded = request.destination.isStream && head.simpleRange.map { $0.last == nil } ?? false
+    let body = CombinedBody(self, live, wanted, isOpenEnded: isOpenEnded)
     let isComplete = live.firstMissing(in: wanted) == nil
     do throws(CacheError) {
-      try await body.begin(requiresValidation: requiresValidation)
+      guard try await body.begin(requiresValidation: requiresValidation) else { return nil }
     } catch {
-      if error.isCancellation { throw error }
+      // The request itself gets the new state, or the response of an origin that fails.
+      guard !error.isCancellation, error.response != nil else { throw error }
       return nil
     }
+    // A part that has arrived has later fields.
+    let (whole, reply) = (live.whole, reply(from: live.whole))
+    guard reply.content == planned.content else { return nil }
     let content = ResourceBody(length: wanted.upperBound - wanted.lowerBound, source: body)
-    var metadata = live.whole
+    var metadata = whole
     metadata.revision = .random()
+    var status = isComplete ? hit(whole) : forwarded(206)
+    if !isComplete {
+      status.isStored = live.mayBeStored && (request.hasStore || request.hasMemory)
+      status.lifetimeLeft = lifetimeLeft(whole)
+    }
     var response = Exchange(
       .init(
-        request: request, hop: hop, head: reply.head, body: content, source: isComplete ? .disk : .network,
-        status: isComplete ? hit(live.whole) : forwarded(206), key: key(of: live), metadata: metadata, isStored: true))
-    if !isComplete { response.status.isStored = request.hasStore || request.hasMemory }
-    if case .whole = reply.content { try await record(content, live, metadata, as: &response) }
+        request: request, hop: hop, head: reply.head, body: content, source: isComplete ? partSource : .network, status: status,
+        key: key(of: live), metadata: metadata, isStored: true))
+    if case .whole = reply.content, !request.destination.isStream || live.claimRecording() {
+      try await record(content, live, metadata, as: &response)
+    }
     return response
   }
 
   private func key(of live: LiveParts) -> CacheKey { CacheKey(resource: cache.resource, variant: live.variant) }
 
-  /// Requests a part, and receives it in a task of its own. It is stored while it arrives.
-  func run(_ transfer: PartTransfer, of live: LiveParts) {
+  /// The source of stored parts.
+  private var partSource: ResourceSource { request.hasStore ? .disk : .memory }
+
+  /// Requests a part, and receives it in a task of its own.
+  ///
+  /// - Parameter isStored: Whether it is stored while it arrives.
+  func run(_ transfer: PartTransfer, of live: LiveParts, isStored: Bool) {
     let bytes = transfer.bytes
     transfer.run(on: request.downloader?.preferredExecutor) { () throws(CacheError) in
-      try await part(bytes, of: live)
-    } ended: { result in
-      let stored = try? result.get()
+      // Loads that the downloader starts must not wait for the memory that the load of this part has reserved.
+      try await MemoryBudget.insideLoad { () async throws(CacheError) in
+        try await part(bytes, of: live, isStored: isStored)
+      }
+    } ended: { response in
+      let isKept = response?.status.isStored == true
       live.ended(
-        transfer, storedAs: stored.flatMap { $0.isStored ? Candidate(key: $0.key, metadata: $0.metadata) : nil },
+        transfer, storedAs: response.flatMap { isKept ? Candidate(key: $0.key, metadata: $0.metadata) : nil },
         transfer.bytes.upperBound - transfer.start)
-    } afterwards: {
-      await joinParts(of: live)
+      if isKept { await mergeParts(of: live) }
     }
   }
 
   /// Sends the request for missing bytes.
   ///
-  /// - Throws: `bodyInterrupted` if the origin has another state. The stored parts are then removed.
-  private func part(_ bytes: Range<Int64>, of live: LiveParts) async throws(CacheError) -> Exchange {
+  /// - Throws: An error with the response if it is not the wanted part. If it shows another state of the resource, the stored parts
+  ///   are removed.
+  private func part(_ bytes: Range<Int64>, of live: LiveParts, isStored: Bool) async throws(CacheError) -> Exchange {
     if let opened = live.takeOpened(at: bytes.lowerBound) { return opened }
-    let response = try await requesting(bytes).send(live.request.with(range: bytes))
-    guard let received = response.received, live.accepts(received.head, from: bytes.lowerBound) else {
+    let response = try await requesting(bytes, isStored: isStored).send(live.request.with(range: bytes))
+    let received = response.received
+    guard let received, live.accepts(received.head, received.response.body.length, from: bytes.lowerBound) else {
       response.body.source.cancel()
-      let status = response.head.status.code
-      // An error says nothing about the state of the resource.
-      if status == 429 || status >= 500 { throw .unacceptable(response.head, now: request.clock.now) }
-      live.becomeOutdated()
-      await cache.drop(live.stored)
+      // Other statuses, such as 401 and 503, say nothing about the state of the resource.
+      guard [200, 206, 404, 410, 416].contains(response.head.status.code) else {
+        throw .unacceptable(response.head, now: request.clock.now)
+      }
+      await cache.drop(live.becomeOutdated())
       throw CacheError(.bodyInterrupted, reason: "the resource changed while its parts were combined", response: response.head)
     }
+    live.update(whole(with: response))
     return response
   }
 
-  /// Returns the request of an HTTP caller for these bytes, with the same components.
-  private func requesting(_ bytes: Range<Int64>) -> Fetch {
-    let part = head.with(range: bytes)
+  /// Returns the metadata of the whole response after a part has arrived, or `nil` if the part must not be stored.
+  private func whole(with part: Exchange) -> StoredMetadata? {
+    guard part.isStored, let combination = combination(of: part.metadata) else { return nil }
+    return combination.whole
+  }
+
+  /// Returns the combination of which a part that has just arrived is the only one.
+  private func combination(of part: StoredMetadata) -> PartCombination? {
+    var whole = head.withoutRange
+    whole.headerFields[.cacheControl] = nil
+    // A part never satisfies a request for the whole, so the plan combines it.
+    guard case .combine(var combination) = planner.plan(whole, validatedMeanwhile: part) else { return nil }
+    combination.whole.freshness = part.freshness
+    return combination
+  }
+
+  /// Returns the request of an HTTP caller for these bytes, with the same components and without the caller's conditions.
+  private func requesting(_ bytes: Range<Int64>, isStored: Bool = true) -> Fetch {
+    let part = head.withoutRange.with(range: bytes)
     let settings = request.with {
       if self.hop == nil { $0.head = part }
       $0.destination = .stream
       $0.staleFallback = .never
+      if !isStored { $0.writes = [] }
     }
     let hop = self.hop.map { RedirectHop(request: part, url: $0.url, chain: $0.chain) }
     var fetch = Fetch(settings, at: hop, priority, cache.seen(by: settings))
@@ -105,39 +142,39 @@ extension Fetch {
     return try await reader.content(of: candidate, priority, .range(bytes))?.body
   }
 
-  /// Returns a closure that opens a stored part.
-  private func opening(_ candidate: Candidate, _ length: Int64) -> ConcatenatedBody.Opening {
-    { @Sendable () async throws(CacheError) -> ResourceBody? in try await storedBytes(of: candidate, 0..<length) }
-  }
+  // MARK: Merging
 
-  /// Makes one part of several that follow each other, when there are many.
-  private func joinParts(of live: LiveParts) async {
-    guard let run = live.beginJoining(), let first = run.first, let last = run.last else { return }
+  /// Makes one part of several that follow each other, when there are many. Lookups read the head of each part.
+  private func mergeParts(of live: LiveParts) async {
+    guard request.hasStore, let run = live.beginMerging(), let first = run.first, let last = run.last else { return }
     let bytes = first.bytes.lowerBound..<last.bytes.upperBound
-    var former = run.map(\.candidate)
-    let joined = await join(run, bytes, of: live)
-    if joined == nil { former = [] }
-    live.endJoining(as: joined, bytes, instead: former)
+    let former = run.map(\.candidate)
+    let merged = await merge(run, bytes, of: live)
+    live.endMerging(as: merged, bytes, instead: former)
+    if merged != nil { await cache.drop(former) }
+    // The whole response was stored meanwhile.
+    if !live.isCurrent { await cache.drop(live.stored) }
   }
 
-  private func join(
+  private func merge(
     _ run: [(candidate: Candidate, bytes: Range<Int64>)], _ bytes: Range<Int64>, of live: LiveParts
   ) async -> Candidate? {
     let fetch = requesting(bytes)
+    let now = request.clock.now
     // The validator describes the part as it would describe a response of the origin.
     let response = fetch.reply(from: live.whole).head
-    guard
+    guard response.status == .partialContent,
       case .store(let variant, let metadata, _) = fetch.planner.judge(
-        .success(response), to: fetch.head, sent: fetch.head, fallback: nil, stored: [], requestTime: live.whole.requestTime,
-        now: request.clock.now)
+        .success(response), to: fetch.head, sent: fetch.head, fallback: nil, stored: [], requestTime: now, now: now)
     else { return nil }
     let sources = run.map { fetch.opening($0.candidate, $0.bytes.upperBound - $0.bytes.lowerBound) }
     let body = ResourceBody(length: bytes.upperBound - bytes.lowerBound, source: ConcatenatedBody(sources))
-    do throws(CacheError) {
-      return try await fetch.store(body, variant, metadata, replacing: run.map(\.candidate))
-    } catch {
-      return nil
-    }
+    return try? await fetch.storeOnDisk(body, variant, metadata)
+  }
+
+  /// Returns a closure that opens a stored part.
+  private func opening(_ candidate: Candidate, _ length: Int64) -> ConcatenatedBody.Opening {
+    { @Sendable () async throws(CacheError) -> ResourceBody? in try await storedBytes(of: candidate, 0..<length) }
   }
 }
 
@@ -159,11 +196,14 @@ extension Fetch {
 
   /// The first piece of the caller's range, or `nil` if the range cannot be divided.
   ///
-  /// A range at the end (`bytes=-500`) begins at an unknown position. One with `If-Range` may lead to the whole response.
-  var firstPiece: Range<Int64>? {
-    guard request.validator?.combinesParts == true, request.destination.isStream, request.role == .original, hop == nil,
-      !request.writes.isEmpty, head.method == .get, request.policy != .reload, fallback == nil,
-      !head.headerFields.contains(where: { ConfidentialFields.conditions.contains($0.name) && $0.name != .range }),
+  /// A range at the end (`bytes=-500`) begins at an unknown position. One with `If-Range` may lead to the whole response. If a
+  /// stored response is revalidated, a 304 is shorter than any piece.
+  ///
+  /// - Parameter sent: The request that the plan sends.
+  func firstPiece(of sent: HTTPRequest) -> Range<Int64>? {
+    guard request.validator?.combinesParts == true, request.role == .original, request.collapseTimeout != nil,
+      !request.writes.isEmpty, head.method == .get, request.policy != .reload, !selectsStored,
+      !sent.headerFields.contains(where: { ConfidentialFields.conditions.contains($0.name) }), !head.hasDirective("no-store"),
       let range = head.simpleRange
     else { return nil }
     let length = range.last == nil ? LiveParts.PieceLength.shortest : LiveParts.PieceLength.longest
@@ -174,28 +214,32 @@ extension Fetch {
 
   /// Requests the first piece of a range, and opens its representation.
   ///
-  /// - Returns: The representation, or the response if it is not a part that can be combined.
+  /// - Returns: `nil` if the memory budget has no room for the piece.
   @inline(never)
-  func open(_ bytes: Range<Int64>) async throws(CacheError) -> Opened {
+  func open(_ bytes: Range<Int64>) async throws(CacheError) -> Opened? {
+    guard let reservation = request.budget.streamReservation(holding: Int(bytes.upperBound - bytes.lowerBound)) else { return nil }
     let fetch = requesting(bytes)
-    let response = try await fetch.send(fetch.head)
-    guard let received = response.received, received.status == 206, response.isStored,
-      ContentRange(received.head.headerFields)?.bytes.lowerBound == bytes.lowerBound
-    else { return .response(response) }
-    var whole = head
-    whole.headerFields[.range] = nil
-    // A part never satisfies a request for the whole, so the plan combines it.
-    guard case .combine(var combination) = planner.plan(whole, validatedMeanwhile: response.metadata) else {
+    var sent = fetch.head
+    // A platform that adds its own codings would also decode a part.
+    if sent.headerFields[.acceptEncoding] == nil { sent.headerFields[.acceptEncoding] = "identity" }
+    let response = try await fetch.send(sent)
+    guard let received = response.received, received.head.isSinglePart, response.isStored,
+      let range = ContentRange(received.head.headerFields), range.bytes.lowerBound == bytes.lowerBound,
+      received.response.body.length == range.length, var combination = combination(of: response.metadata)
+    else {
+      reservation.release()
       return .response(response)
     }
     // The part is still arriving.
     combination.parts = []
-    return .parts(LiveParts(combination, [], logPosition: cache.logPosition, opened: (bytes.lowerBound, response)))
+    let opened = (bytes: bytes.clamped(to: range.bytes), response: response, reservation: reservation)
+    return .parts(LiveParts(combination, [], logPosition: cache.logPosition, opened: opened))
   }
 
   /// The result of a request for the first piece of a range.
   enum Opened {
     case parts(LiveParts)
+    /// The response is not a part that can be combined.
     case response(Exchange)
   }
 }
@@ -208,6 +252,17 @@ extension HTTPRequest {
     return request
   }
 
+  /// The request without its range and its conditions.
+  fileprivate var withoutRange: HTTPRequest {
+    var request = self
+    for name in ConfidentialFields.conditions + [.range] { request.headerFields[name] = nil }
+    return request
+  }
+
+  fileprivate func hasDirective(_ name: String) -> Bool {
+    headerFields.contains { $0.name == .cacheControl && $0.value.lowercased().contains(name) }
+  }
+
   /// The first byte of a single range, and the last one if the range states it. `nil` for other ranges.
   fileprivate var simpleRange: (first: Int64, last: Int64?)? {
     guard let text = headerFields.single(.range)?.value, text.lowercased().hasPrefix("bytes=") else { return nil }
@@ -217,6 +272,4 @@ extension HTTPRequest {
     guard let last = Int64(digits: ends[1]), last >= first, last < .max else { return nil }
     return (first, last)
   }
-
-  fileprivate var isOpenEndedRange: Bool { simpleRange.map { $0.last == nil } ?? false }
 }

@@ -19,7 +19,10 @@ final class LiveParts: Sendable {
     static let longest: Int64 = 1 << 20
 
     /// The length for a range without an end, by the number of bytes that its reader has read.
-    static func openEnded(after count: Int64) -> Int64 { min(longest, max(shortest, count / 32)) }
+    static func openEnded(after count: Int64) -> Int64 { min(longest, max(shortest, count / 64)) }
+
+    /// The length without room in the memory budget.
+    static let uncounted: Int64 = 64 << 10
   }
 
   enum Source {
@@ -42,16 +45,21 @@ final class LiveParts: Sendable {
   }
 
   private struct State {
+    /// The metadata of the whole response, with the fields of the latest part.
+    var whole: StoredMetadata
     var pieces: [Piece]
     /// The response with which the representation was opened, until a reader reads it.
     var opened: (start: Int64, response: Exchange)?
-    /// Whether the origin has another state, so that no request joins.
+    /// Whether the origin has another state, or the whole response is stored, so that no request joins.
     var isOutdated = false
-    var isJoining = false
+    /// Whether a part must not be stored, and the whole with it (RFC 9111 §3).
+    var forbidsStoring = false
+    /// Whether a reader stores the whole response.
+    var isRecorded = false
+    /// Whether parts are being merged, or could not be.
+    var isMerging = false
   }
 
-  /// The metadata of the whole response.
-  let whole: StoredMetadata
   /// The variant under which the whole response is stored.
   let variant: String
   /// The request for missing parts, without its range.
@@ -59,6 +67,7 @@ final class LiveParts: Sendable {
   /// The length of the whole in bytes.
   let length: Int64
   private let validator: RangeValidator?
+  private let coding: String?
   /// The position of the ``InvalidationLog`` when the first request began.
   let logPosition: Int
   private let state: Lock<State>
@@ -71,14 +80,20 @@ final class LiveParts: Sendable {
   ///   - opened: The response with which the representation was opened, and the position of its first byte.
   init(
     _ combination: PartCombination, _ candidates: [Candidate], logPosition: Int,
-    opened: (start: Int64, response: Exchange)? = nil
+    opened: (bytes: Range<Int64>, response: Exchange, reservation: MemoryReservation?)? = nil
   ) {
-    whole = combination.whole
+    let whole = combination.whole
     (variant, request) = (combination.variant, combination.request)
-    length = combination.whole.bodyLength ?? combination.wanted.upperBound
+    length = whole.bodyLength ?? combination.wanted.upperBound
     validator = RangeValidator(whole.response.headerFields, now: whole.responseTime)
+    coding = whole.response.headerFields[.contentEncoding]
     self.logPosition = logPosition
-    state = Lock(State(pieces: Self.pieces(combination, candidates), opened: opened))
+    var pieces = Self.pieces(combination, candidates)
+    if let opened {
+      let transfer = PartTransfer(opened.bytes, opened.reservation)
+      pieces.append(Piece(bytes: opened.bytes, source: .arriving(transfer)))
+    }
+    state = Lock(State(whole: whole, pieces: pieces, opened: opened.map { ($0.bytes.lowerBound, $0.response) }))
   }
 
   deinit { released.withLock { $0.take() }?() }
@@ -87,7 +102,35 @@ final class LiveParts: Sendable {
   func whenReleased(_ body: @escaping @Sendable () -> Void) { released.withLock { $0 = body } }
 
   private static func pieces(_ combination: PartCombination, _ candidates: [Candidate]) -> [Piece] {
-    combination.parts.map { Piece(bytes: $0.bytes, source: .stored(candidates[$0.index])) }
+    combination.parts.map { part in
+      // Its bytes are read when they are needed.
+      var candidate = candidates[part.index]
+      (candidate.data, candidate.record) = (nil, nil)
+      return Piece(bytes: part.bytes, source: .stored(candidate))
+    }
+  }
+
+  /// The metadata of the whole response, with the fields of the latest part.
+  var whole: StoredMetadata { state.withLock { $0.whole } }
+
+  /// Replaces the metadata after a part has arrived, whose fields are later (RFC 9111 §3.2).
+  ///
+  /// - Parameter whole: The metadata of the whole response, or `nil` if the part must not be stored.
+  func update(_ whole: StoredMetadata?) {
+    state.withLock { state in
+      if let whole { state.whole = whole } else { state.forbidsStoring = true }
+    }
+  }
+
+  /// Whether the whole response may be stored.
+  var mayBeStored: Bool { state.withLock { !$0.forbidsStoring } }
+
+  /// Returns whether the caller is the first that stores the whole response.
+  func claimRecording() -> Bool {
+    state.withLock { state in
+      defer { state.isRecorded = true }
+      return !state.isRecorded
+    }
   }
 
   /// Whether requests may join.
@@ -96,8 +139,8 @@ final class LiveParts: Sendable {
   /// Whether a combination is about the same representation.
   func isSame(as combination: PartCombination) -> Bool {
     guard isCurrent, combination.whole.bodyLength == length, let validator else { return false }
-    return validator.isConfirmed(by: combination.whole.response.headerFields)
-      && combination.whole.response.headerFields[.contentEncoding] == whole.response.headerFields[.contentEncoding]
+    let fields = combination.whole.response.headerFields
+    return validator.isConfirmed(by: fields) && fields[.contentEncoding] == coding
   }
 
   /// Adds the stored parts that a later lookup has found.
@@ -128,20 +171,24 @@ final class LiveParts: Sendable {
   ///   - position: The position of the byte in the whole.
   ///   - limit: The end of a missing piece.
   ///   - reader: The reader, which joins a transfer.
-  /// - Returns: The piece, and whether its transfer must be run.
-  func piece(at position: Int64, upTo limit: Int64, for reader: PartTransfer.Reader) -> (piece: Piece, isNew: Bool) {
+  ///   - reservation: The part of the memory budget for a missing piece, or `nil` if it is short.
+  /// - Returns: The piece, and whether the caller must run its transfer.
+  func piece(
+    at position: Int64, upTo limit: Int64, for reader: PartTransfer.Reader, _ reservation: MemoryReservation?
+  ) -> (piece: Piece, isNew: Bool) {
     state.withLock { state in
       let known = state.pieces.filter { $0.bytes.contains(position) }.max { $0.bytes.upperBound < $1.bytes.upperBound }
       if let known {
-        if case .arriving(let transfer) = known.source { transfer.join(reader) }
-        return (known, false)
+        guard case .arriving(let transfer) = known.source else { return (known, false) }
+        transfer.join(reader)
+        return (known, transfer.begin())
       }
       let next = state.pieces.lazy.map(\.bytes.lowerBound).filter { $0 > position }.min() ?? length
-      let transfer = PartTransfer(position..<max(position + 1, min(next, limit)))
+      let transfer = PartTransfer(position..<max(position + 1, min(next, limit)), reservation)
       transfer.join(reader)
       let piece = Piece(bytes: transfer.bytes, source: .arriving(transfer))
       state.pieces.append(piece)
-      return (piece, true)
+      return (piece, transfer.begin())
     }
   }
 
@@ -184,8 +231,13 @@ final class LiveParts: Sendable {
     state.withLock { $0.pieces.removeAll { $0.isStored(candidate.metadata.revision) } }
   }
 
-  /// Stops requests from joining, because the origin has another state.
-  func becomeOutdated() { state.withLock { $0.isOutdated = true } }
+  /// Stops requests from joining, because the origin has another state, or the whole response is stored.
+  ///
+  /// - Returns: The stored parts, which are of no use any more.
+  func becomeOutdated() -> [Candidate] {
+    state.withLock { $0.isOutdated = true }
+    return stored
+  }
 
   // MARK: The origin
 
@@ -198,30 +250,32 @@ final class LiveParts: Sendable {
   }
 
   /// Returns whether a response is the part of this representation that was requested, or the beginning of it.
-  func accepts(_ response: HTTPResponse, from start: Int64) -> Bool {
+  ///
+  /// - Parameter count: The announced length of the body. It is unknown if an engine has decoded the body.
+  func accepts(_ response: HTTPResponse, _ count: Int64?, from start: Int64) -> Bool {
     let fields = response.headerFields
-    guard response.status == .partialContent, let range = ContentRange(fields), let validator else { return false }
-    return range.bytes.lowerBound == start && range.completeLength == length && validator.isConfirmed(by: fields)
-      && fields[.contentEncoding] == whole.response.headerFields[.contentEncoding]
+    guard response.isSinglePart, let range = ContentRange(fields), let validator else { return false }
+    return range.bytes.lowerBound == start && range.completeLength == length && count == range.length
+      && validator.isConfirmed(by: fields) && fields[.contentEncoding] == coding
   }
 
-  // MARK: Joining stored parts
+  // MARK: Merging stored parts
 
   /// Returns stored parts that follow each other and should be one part, and `nil` if there are none or if others are being
-  /// joined. ``endJoining(as:instead:)`` must follow.
-  func beginJoining() -> [(candidate: Candidate, bytes: Range<Int64>)]? {
+  /// merged. ``endMerging(as:_:instead:)`` must follow.
+  func beginMerging() -> [(candidate: Candidate, bytes: Range<Int64>)]? {
     state.withLock { state in
-      guard !state.isJoining else { return nil }
+      guard !state.isMerging, !state.isOutdated else { return nil }
       let stored = state.pieces.compactMap { piece -> (candidate: Candidate, bytes: Range<Int64>)? in
         if case .stored(let candidate) = piece.source { (candidate, piece.bytes) } else { nil }
       }.sorted { $0.bytes.lowerBound < $1.bytes.lowerBound }
       guard let run = Self.run(in: stored.map(\.bytes)) else { return nil }
-      state.isJoining = true
+      state.isMerging = true
       return Array(stored[run])
     }
   }
 
-  /// Returns the parts to join: at least eight that follow each other, of which none is much larger than those after it together.
+  /// Returns the parts to merge: at least eight that follow each other, of which none is much larger than those after it together.
   ///
   /// Each byte is thus copied a few times at most, however many parts a long body arrives in.
   static func run(in parts: [Range<Int64>]) -> Range<Int>? {
@@ -241,14 +295,21 @@ final class LiveParts: Sendable {
   }
 
   /// - Parameters:
-  ///   - candidate: The part into which others were joined, or `nil` if that failed.
+  ///   - candidate: The part into which others were merged, or `nil` if that failed. No parts are then merged any more.
   ///   - former: The parts that it replaces.
-  func endJoining(as candidate: Candidate?, _ bytes: Range<Int64>, instead former: [Candidate]) {
+  func endMerging(as candidate: Candidate?, _ bytes: Range<Int64>, instead former: [Candidate]) {
     state.withLock { state in
-      state.isJoining = false
       guard let candidate else { return }
+      state.isMerging = false
       for former in former { state.pieces.removeAll { $0.isStored(former.metadata.revision) } }
       state.pieces.append(Piece(bytes: bytes, source: .stored(candidate)))
     }
+  }
+}
+
+extension HTTPResponse {
+  /// Whether the response is one part (RFC 9110 §15.3.7.1), and not several.
+  var isSinglePart: Bool {
+    status == .partialContent && headerFields.contentType?.lowercased().hasPrefix("multipart/byteranges") != true
   }
 }

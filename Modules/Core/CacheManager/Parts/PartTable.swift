@@ -7,16 +7,24 @@ final class PartTable: Sendable {
   /// A request for a part of an unknown representation. Other requests wait for its response. If it is released without one, they
   /// are sent.
   final class Opening: Sendable {
-    /// The representation, or `nil` if its parts cannot be combined.
-    let outcome = OneShotBroadcast<LiveParts?>()
+    let outcome = OneShotBroadcast<Outcome>()
     private let end: @Sendable () -> Void
 
     init(end: @escaping @Sendable () -> Void) { self.end = end }
 
     deinit {
-      outcome.make(nil)
+      outcome.make(.abandoned)
       end()
     }
+  }
+
+  /// The outcome of the first request for a part.
+  enum Outcome: Sendable {
+    case parts(LiveParts)
+    /// The parts cannot be combined.
+    case unusable
+    /// The request has left.
+    case abandoned
   }
 
   /// The role of a request.
@@ -24,7 +32,7 @@ final class PartTable: Sendable {
     /// The representation is known.
     case joining(LiveParts)
     /// An equal request waits for its response.
-    case waiting(OneShotBroadcast<LiveParts?>)
+    case waiting(OneShotBroadcast<Outcome>)
     /// The request is the first.
     case opening(Opening)
     /// The parts of the resource cannot be combined, so each request is sent as it is.
@@ -45,11 +53,10 @@ final class PartTable: Sendable {
 
   private let state = Lock(State())
 
-  /// The key of the parts that a request can read. Its range does not matter.
+  /// The key of the parts that a request can read. Of its fields, only the credentials matter: the validator compares the fields
+  /// that select the response (RFC 9111 §4.1).
   static func key(of fetch: Fetch) -> CoalescingKey {
-    var fields = fetch.head.comparedFields
-    fields[.range] = nil
-    return CoalescingKey(fetch.request, sharing: fields)
+    CoalescingKey(fetch.request, sharing: fetch.head.headerFields.filter { $0.name == .authorization })
   }
 
   /// Decides the role of a request for a range.
@@ -62,16 +69,22 @@ final class PartTable: Sendable {
     // The validator is asked outside the lock.
     if let known, fetch.mayJoin(known), fetch.isSatisfied(by: known, isEarly: false) { return .joining(known) }
     let opening = Opening { [weak self] in self?.forget(key) }
-    let pending = state.withLock { state -> Opening? in
-      if let pending = state.entries[key]?.opening { return pending }
+    let (pending, _) = state.withLock { state -> (Opening?, LiveParts?) in
+      let entry = state.entries[key]
+      if let pending = entry?.opening { return (pending, nil) }
+      // Another request may have made a representation known meanwhile. The next request joins it.
       state.entries[key] = Entry(opening: opening)
-      return nil
+      return (nil, entry?.live)
     }
     return pending.map { .waiting($0.outcome) } ?? .opening(opening)
   }
 
   /// Returns the representation of stored parts: the one that other readers read, or a new one.
   func live(_ combination: PartCombination, _ fetch: Fetch) -> LiveParts {
+    // The key does not have the URL of a redirect. Without a limit for waiting, requests share nothing.
+    guard fetch.hop == nil, fetch.request.collapseTimeout != nil else {
+      return LiveParts(combination, fetch.candidates, logPosition: fetch.cache.logPosition)
+    }
     let key = Self.key(of: fetch)
     if let known = state.withLock({ $0.entries[key]?.live }), known.isSame(as: combination), fetch.mayJoin(known) {
       known.add(combination, fetch.candidates)
@@ -89,12 +102,11 @@ final class PartTable: Sendable {
   }
 
   private func forget(_ key: CoalescingKey) {
-    // The entry is released outside the lock, with its key.
-    _ = state.withLock { state -> Dictionary<CoalescingKey, Entry>.Element? in
-      guard let index = state.entries.index(forKey: key), state.entries[index].value.live == nil,
-        state.entries[index].value.opening == nil
-      else { return nil }
-      return state.entries.remove(at: index)
+    // All references are released outside the lock: the release of the last one calls this function again.
+    _ = state.withLock { state -> (Dictionary<CoalescingKey, Entry>.Element?, LiveParts?, Opening?) in
+      guard let index = state.entries.index(forKey: key) else { return (nil, nil, nil) }
+      let (live, opening) = (state.entries[index].value.live, state.entries[index].value.opening)
+      return (live == nil && opening == nil ? state.entries.remove(at: index) : nil, live, opening)
     }
   }
 

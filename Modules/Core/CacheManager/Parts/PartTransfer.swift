@@ -10,7 +10,8 @@ internal import Foundation
 /// A part of a representation that is arriving from the origin. Any number of readers read it at their own pace, each from a
 /// position of its own.
 ///
-/// All of its bytes stay in memory until the last reader has left. A part is short, so that this needs no back-pressure.
+/// All of its bytes stay in memory until the last reader has left. A part is short, so that this needs no back-pressure, and the
+/// memory budget counts it.
 final class PartTransfer: Sendable {
   /// The identity of a reader.
   typealias Reader = ObjectIdentifier
@@ -28,42 +29,65 @@ final class PartTransfer: Sendable {
     var readers: Set<Reader> = []
   }
 
+  private struct Work {
+    var isBegun = false
+    var isCancelled = false
+    var task: Task<Void, Never>?
+  }
+
   /// The position of the first byte.
   let start: Int64
+  /// The part of the memory budget that the bytes use, or `nil` if they are too few to be counted.
+  private let reservation: MemoryReservation?
   private let state: WatchedState<State>
-  private let task = Lock<Task<Void, Never>?>(nil)
+  private let work = Lock(Work())
 
-  init(_ bytes: Range<Int64>) {
-    start = bytes.lowerBound
+  init(_ bytes: Range<Int64>, _ reservation: MemoryReservation?) {
+    (start, self.reservation) = (bytes.lowerBound, reservation)
     state = WatchedState(State(arrived: bytes.lowerBound, end: bytes.upperBound))
   }
 
+  deinit { reservation?.release() }
+
   /// The positions of all bytes of the part.
-  var bytes: Range<Int64> { start..<state.read { $0.end } }
-  /// Whether the origin has confirmed the state of the representation.
-  var isConfirmed: Bool { state.read { $0.isConfirmed } }
+  var bytes: Range<Int64> { start..<max(start, state.read { $0.end }) }
   var hasReaders: Bool { state.read { !$0.readers.isEmpty } }
 
   // MARK: Receiving
 
+  /// Returns whether the caller must run the transfer, which is the case once.
+  func begin() -> Bool {
+    work.withLock { work in
+      defer { work.isBegun = true }
+      return !work.isBegun
+    }
+  }
+
   /// Requests the part and receives it, in a task of its own: the reader that began it may leave before the others.
+  ///
+  /// - Parameters:
+  ///   - executor: The executor of the task.
+  ///   - request: Sends the request.
+  ///   - ended: Called with the response when all bytes have arrived, or with `nil` after an error.
   func run(
     on executor: (any TaskExecutor)?, _ request: @escaping @Sendable () async throws(CacheError) -> Exchange,
-    ended: @escaping @Sendable (Result<Exchange, CacheError>) -> Void, afterwards: @escaping @Sendable () async -> Void
+    ended: @escaping @Sendable (Exchange?) async -> Void
   ) {
-    let running = Task.detached(executorPreference: executor) { [self] in
-      do throws(CacheError) {
-        let exchange = try await request()
-        try await receive(exchange)
-        ended(.success(exchange))
-        finish(.success(()))
-        await afterwards()
-      } catch {
-        ended(.failure(error))
-        finish(.failure(error))
+    work.withLock { work in
+      // The last reader may have left before this point.
+      guard !work.isCancelled else { return }
+      work.task = Task.detached(executorPreference: executor) { [self] in
+        do throws(CacheError) {
+          let exchange = try await request()
+          try await receive(exchange)
+          finish(.success(()))
+          await ended(exchange)
+        } catch {
+          finish(.failure(error))
+          await ended(nil)
+        }
       }
     }
-    task.withLock { $0 = running }
   }
 
   private func receive(_ exchange: Exchange) async throws(CacheError) {
@@ -89,12 +113,17 @@ final class PartTransfer: Sendable {
   private func finish(_ result: Result<Void, CacheError>) {
     state.update { state in
       state.ending = result
-      // Without an announced length, the end is known only now.
       state.end = min(state.end, state.arrived)
     }
   }
 
-  func cancel() { task.withLock { $0 }?.cancel() }
+  func cancel() {
+    let task = work.withLock { work in
+      work.isCancelled = true
+      return work.task
+    }
+    task?.cancel()
+  }
 
   // MARK: Reading
 

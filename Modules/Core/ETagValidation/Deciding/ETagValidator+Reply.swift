@@ -60,7 +60,7 @@ extension ETagValidator {
   private func head(of range: ContentRange, _ metadata: StoredMetadata, _ now: Timestamp) -> HTTPResponse {
     var head = HTTPResponse(status: .partialContent)
     // Digests of the content apply only to the whole content.
-    head.headerFields = metadata.response.headerFields.removing { $0 == "content-digest" || $0 == "content-md5" }
+    head.headerFields = metadata.response.headerFields.removing(HTTPFields.digestsContent)
     head.headerFields.set(.contentLength, "\(range.length)")
     head.headerFields.set(.contentRange, range.fieldValue)
     head.headerFields.setAge(metadata.freshness.age(at: now))

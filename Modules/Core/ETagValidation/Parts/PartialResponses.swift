@@ -42,7 +42,8 @@ extension ETagValidator {
       case .cacheFirst, .memoryElseReload, .cacheOnly: true
       case .revalidate, .reload: false
       case .standard: use.isFresh || use.isAcceptedStale
-      case .staleWhileRevalidate: use.isFresh || use.mayShowStale
+      // The parts would be used without a revalidation in the background.
+      case .staleWhileRevalidate: use.isFresh
       }
     let whole = whole(of: metadata, latest.state.completeLength)
     let combination = PartCombination(
@@ -63,7 +64,7 @@ extension ETagValidator {
   private func whole(of part: StoredMetadata, _ length: Int64) -> StoredMetadata {
     var whole = part
     whole.response.status = .ok
-    whole.response.headerFields[.contentRange] = nil
+    whole.response.headerFields = part.response.headerFields.removing { $0 == "content-range" || HTTPFields.digestsContent($0) }
     whole.response.headerFields.set(.contentLength, "\(length)")
     whole.request.headerFields[.range] = nil
     whole.bodyLength = length

@@ -79,27 +79,37 @@ import Testing
     #expect(try await fixture.manager.load(fixture.url).data == body)
   }
 
-  @Test("bytes beyond the range of a part are not used, and missing ones are requested again")
+  @Test("a part without a length, or with another one than its range, is not used")
   func lengths() async throws {
     let (fixture, server) = try ManagerFixture.combining(1_000)
     _ = try await fixture.range("0-399")
     let body = server.body
-    server.state.withLock {
-      $0.change = { head, response in
-        switch head.headerFields[.range] {
-        case "bytes=400-599": ScriptedResponse.part(400..<450, of: 1_000, body)
-        case "bytes=450-599":
-          .response(
-            .partialContent, fields: [.eTag: "\"1\"", .contentRange: "bytes 450-599/1000", .cacheControl: "max-age=600"],
-            body: body[450..<600] + Data("too much".utf8)
-          ).withoutLength()
-        default: response
+    for suffix in ["", "too much"] {
+      server.state.withLock {
+        $0.change = { head, response in
+          guard head.headerFields[.range] == "bytes=400-599" else { return response }
+          let part = ScriptedResponse.response(
+            .partialContent, fields: [.eTag: "\"1\"", .contentRange: "bytes 400-599/1000", .cacheControl: "max-age=600"],
+            body: body[400..<600] + Data(suffix.utf8))
+          return suffix.isEmpty ? part.withoutLength() : part
         }
       }
+      await #expect(throws: CacheError.self) { try await fixture.range("100-599") }
+      #expect(try await fixture.range("0-399").bytes == body[0..<400])
+    }
+    #expect(try await fixture.manager.load(fixture.url).data == body)
+  }
+
+  @Test("a shorter part than the requested one is used, and the rest is requested")
+  func shorter() async throws {
+    let (fixture, server) = try ManagerFixture.combining(1_000)
+    _ = try await fixture.range("0-399")
+    let body = server.body
+    server.state.withLock {
+      $0.change = { $0.headerFields[.range] == "bytes=400-599" ? ScriptedResponse.part(400..<450, of: 1_000, body) : $1 }
     }
     #expect(try await fixture.range("100-599").bytes == body[100..<600])
-    #expect(try await fixture.range("100-620").bytes == body[100...620])
-    #expect(try await fixture.manager.load(fixture.url).data == body)
+    #expect(fixture.network.requests.last?.headerFields[.range] == "bytes=450-599")
   }
 
   @Test("a part that is cut off fails the body, and the next request continues after it")
@@ -127,6 +137,17 @@ import Testing
     #expect(fixture.network.requests.map { $0.headerFields[.range] } == ["bytes=100-262243", "bytes=100-", "bytes=100-"])
   }
 
+  @Test("an error of the origin that says nothing about the resource leaves the parts", arguments: [401, 403, 408, 500, 503])
+  func statuses(status: Int) async throws {
+    let (fixture, server) = try ManagerFixture.combining(1_000)
+    _ = try await fixture.range("0-399")
+    server.state.withLock { $0.change = { _, _ in .response(.init(code: status)) } }
+    #expect(try await fixture.range("400-599").status == status)
+    server.reset()
+    #expect(try await fixture.range("0-399").bytes == server.body[0..<400])
+    #expect(server.ranges.isEmpty)
+  }
+
   @Test("the whole range is requested if the origin's parts have no strong validator, without a piece the next time")
   func withoutValidator() async throws {
     let (fixture, server) = try ManagerFixture.combining(600_000)
@@ -149,16 +170,99 @@ import Testing
     #expect(server.ranges.isEmpty)
   }
 
-  @Test("a purge ends the parts: a reader that began before gets its bytes, and a later request none of them")
+  @Test("a purge ends the parts: a later request gets none of them, and a reader that began before never gets mixed bytes")
   func purged() async throws {
     let (fixture, server) = try ManagerFixture.combining(2 << 20)
     let response = try await fixture.exchange([.range: "bytes=0-"])
     var iterator = response.body.makeAsyncIterator()
-    let first = try #require(try await iterator.next())
+    var bytes = try #require(try await iterator.next())
     try await fixture.manager.remove(fixture.url)
     server.replace("\"2\"")
     #expect(try await fixture.range("10-19").bytes == server.body[10..<20])
-    #expect(first == RangeServer.bytes(2 << 20).prefix(first.count))
+    while let chunk = try? await iterator.next() { bytes += chunk }
+    #expect(bytes == RangeServer.bytes(2 << 20).prefix(bytes.count) && bytes.count < 2 << 20)
+  }
+
+  @Test("parts with no-cache are confirmed by each request, and a whole of them too")
+  func noCache() async throws {
+    let (fixture, server) = try ManagerFixture.combining(600_000)
+    server.state.withLock { $0.cacheControl = "no-cache, max-age=600" }
+    let reader = try await fixture.exchange([.range: "bytes=0-"])
+    let count = fixture.network.requests.count
+    #expect(try await fixture.range("0-99").bytes == server.body[0..<100])
+    #expect(fixture.network.requests.count > count, "a reader of the same parts does not validate for another one")
+    #expect(try await reader.body.collect() == server.body)
+    for _ in 0..<2 {
+      let count = fixture.network.requests.count
+      #expect(try await fixture.range(nil).bytes == server.body)
+      #expect(fixture.network.requests.count > count)
+    }
+  }
+
+  @Test("a part with no-store is used once, and the whole of which it is a part is not stored")
+  func noStore() async throws {
+    let (fixture, server) = try ManagerFixture.combining(1_000)
+    _ = try await fixture.range("0-399")
+    server.state.withLock { $0.cacheControl = "no-store" }
+    #expect(try await fixture.range(nil).bytes == server.body)
+    server.reset()
+    #expect(try await fixture.range(nil).bytes == server.body)
+    #expect(server.ranges == [400..<1_000])
+  }
+
+  @Test("only-if-cached and the policy cacheOnly send no request, also if a part was removed meanwhile")
+  func cacheOnly() async throws {
+    let (fixture, server) = try ManagerFixture.combining(1_000) { $0.memory = nil }
+    _ = try await fixture.range("0-399")
+    _ = try await fixture.range("600-999")
+    server.reset()
+    let count = fixture.network.requests.count
+    #expect(try await fixture.range(nil, [.cacheControl: "only-if-cached"]).status == 504)
+    let error = try await fixture.failure(fixture.url, .policy(.cacheOnly))
+    #expect(error.code == .notCached)
+    #expect(fixture.network.requests.count == count)
+  }
+
+  @Test("a request with another If-Range gets the whole, however many parts it arrives in")
+  func ifRange() async throws {
+    let (fixture, server) = try ManagerFixture.combining(40_000)
+    for start in stride(from: 0, to: 18_000, by: 2_000) { _ = try await fixture.range("\(start)-\(start + 1_999)") }
+    let response = try await fixture.range("30000-30999", [.ifRange: "\"old\""])
+    #expect(response.status == 200 && response.bytes == server.body)
+    for _ in 0..<2 {
+      #expect(try await fixture.range(nil).bytes == server.body)
+      fixture.restart()
+    }
+  }
+
+  @Test("a cancelled reload does not replace the whole response by its first part", arguments: [true, false])
+  func cancelledReload(readsDisk: Bool) async throws {
+    let (fixture, server) = try ManagerFixture.combining(400_000) { $0.memory = nil }
+    _ = try await fixture.range(nil)
+    server.state.withLock { $0.change = { $1.chunked(by: 50_000).cut(after: 200_000) } }
+    let options = RequestOptions { if readsDisk { $0.policy = .revalidate() } else { $0.policy = .reload } }
+    server.replace("\"2\"")
+    let response = try await fixture.exchange(options: options)
+    await #expect(throws: CacheError.self) { try await response.body.collect() }
+    // The part would be stored in a task of its own.
+    for _ in 0..<200 { await Task.yield() }
+    server.state.withLock { $0.change = { _, _ in .failure(.offline) } }
+    let stored = try await fixture.exchange(options: RequestOptions { ($0.policy, $0.staleFallback) = (.cacheFirst, .anyStored) })
+    #expect(try await stored.body.collect() == RangeServer.bytes(400_000))
+  }
+
+  @Test("a disk that is full when parts are merged loses none of them")
+  func fullDisk() async throws {
+    let (fixture, server) = try ManagerFixture.combining(64_000) { $0.memory = nil }
+    for start in stride(from: 0, to: 14_000, by: 2_000) { _ = try await fixture.range("\(start)-\(start + 1_999)") }
+    let reader = try await fixture.exchange([.range: "bytes=14000-15999"])
+    fixture.disk.refusesWrites = true
+    _ = try await reader.body.collect()
+    for _ in 0..<200 { await Task.yield() }
+    fixture.disk.refusesWrites = false
+    server.reset()
+    #expect(try await fixture.range("0-13999").bytes == server.body[0..<14_000])
+    #expect(server.ranges.isEmpty)
   }
 
   @Test("requests with other credentials share no parts")
