@@ -113,9 +113,9 @@ public final class CodecWorkers: Sendable {
     // No worker is ended for a job that has too little time anyway.
     guard deadline - .now >= Self.leastTime(for: job) else { throw Self.late }
     var worker = try takeWorker()
-    // A job that began late, or that got little processor time, fails for want of time, and not because of its image.
+    // A job that began late, or whose worker had no processor, fails for want of time, and not because of its image.
     var isLate = false
-    var (used, needed) = (Duration.zero, Duration.zero)
+    var (times, limit) = (WorkerProcess.ProcessorTimes(used: .zero, waited: .zero), Duration.zero)
     let reply: WorkerProcess.Reply<Job>
     do throws(WorkerFailure) {
       try worker.prepare(until: deadline)
@@ -125,20 +125,21 @@ public final class CodecWorkers: Sendable {
       guard left >= Self.leastTime(for: job) else { throw .notReady }
       // The worker ends the work itself, if it can, because a new worker takes time to start.
       job.timeLimit = min(job.timeLimit, left - left / 20)
-      (used, needed) = (worker.processorTime, job.timeLimit / 4)
+      (times, limit) = (worker.processorTimes, job.timeLimit)
       reply = try worker.run(job, on: source, until: deadline, patience: configuration.patience) {
         isAside = moveAside()
         return isAside
       }
     } catch {
-      if case .deadline = error, worker.processorTime - used < needed { isLate = true }
+      if case .deadline = error, worker.processorTimes.isStarved(since: times, for: limit) { isLate = true }
       throw counted(end(worker, after: error, isAside: isAside), isLate: isLate)
     }
-    if worker.processorTime - used < needed { isLate = true }
+    let isStarved = reply.isFailure && worker.processorTimes.isStarved(since: times, for: limit)
     putBack(worker, residentBytes: reply.residentBytes, isAside: isAside)
     do throws(CacheError) {
       return try reply.content()
     } catch {
+      isLate = isLate || isStarved
       throw counted(error, isLate: isLate)
     }
   }

@@ -110,8 +110,21 @@ struct WorkerProcess: Sendable {
 
   // MARK: Jobs
 
-  /// The processor time that the worker has used so far.
-  var processorTime: Duration { .nanoseconds(Int64(clamping: etagere_worker_processor_time(id))) }
+  /// The processor time that a worker has used, and the time that it has waited for a processor.
+  struct ProcessorTimes {
+    var used, waited: Duration
+
+    /// Whether a worker had no processor for most of the time since earlier times.
+    func isStarved(since earlier: ProcessorTimes, for time: Duration) -> Bool {
+      used - earlier.used < time / 4 && waited - earlier.waited >= time / 2
+    }
+  }
+
+  var processorTimes: ProcessorTimes {
+    ProcessorTimes(
+      used: .nanoseconds(Int64(clamping: etagere_worker_processor_time(id))),
+      waited: .nanoseconds(Int64(clamping: etagere_worker_waiting_time(id))))
+  }
 
   /// Waits until the worker is ready for a job.
   mutating func prepare(until deadline: SuspendingClock.Instant) throws(WorkerFailure) {
@@ -179,6 +192,7 @@ struct WorkerProcess: Sendable {
     fileprivate let data: Data
 
     var residentBytes: Int { document.residentBytes }
+    var isFailure: Bool { document.result == nil }
 
     func content() throws(CacheError) -> (Job.Result, Data) {
       if let result = document.result { return (result, data) }

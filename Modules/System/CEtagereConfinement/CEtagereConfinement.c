@@ -105,6 +105,25 @@ uint64_t etagere_worker_processor_time(pid_t process) {
   return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
+uint64_t etagere_worker_waiting_time(pid_t process) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/%d/task", (int)process);
+  DIR *threads = opendir(path);
+  if (threads == NULL) return 0;
+  unsigned long long longest = 0;
+  for (struct dirent *entry; (entry = readdir(threads)) != NULL;) {
+    char file[64];
+    unsigned long long running, waiting;
+    snprintf(file, sizeof file, "/proc/%d/task/%d/schedstat", (int)process, atoi(entry->d_name));
+    FILE *stream = fopen(file, "re");
+    if (stream == NULL) continue;
+    if (fscanf(stream, "%llu %llu", &running, &waiting) == 2 && waiting > longest) longest = waiting;
+    fclose(stream);
+  }
+  closedir(threads);
+  return longest;
+}
+
 int etagere_worker_kill(pid_t process) { return kill(process, SIGKILL) == 0 ? 0 : errno; }
 
 void etagere_worker_lower_priority(pid_t process) {

@@ -18,6 +18,10 @@ int etagere_worker_start(
 /// Returns the processor time that a process has used, in nanoseconds, or 0 if it has ended.
 uint64_t etagere_worker_processor_time(pid_t process);
 
+/// Returns the longest time that a thread of a process has waited for a processor, in nanoseconds, or 0 if the kernel does not
+/// count it.
+uint64_t etagere_worker_waiting_time(pid_t process);
+
 /// Ends a process of the caller that the caller has not waited for. Returns 0 or an error number.
 int etagere_worker_kill(pid_t process);
 
