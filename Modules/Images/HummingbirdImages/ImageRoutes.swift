@@ -5,6 +5,14 @@ public import ImageService
 
 /// The routes of an image service, for all paths below `ImageService.pathPrefix`.
 ///
+/// ```swift
+/// import Hummingbird
+/// import HummingbirdImages
+///
+/// let router = Router()
+/// router.addRoutes(ImageRoutes(service).endpoints)
+/// ```
+///
 /// Add the endpoints to the router itself and not to a group with a path, because the service reads the whole path.
 public struct ImageRoutes<Context: RequestContext>: Sendable {
   private let service: ImageService

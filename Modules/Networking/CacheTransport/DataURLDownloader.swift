@@ -8,6 +8,10 @@ internal import Foundation
 #endif
 
 /// A downloader for `data:` URLs (RFC 2397). Embedded resources then use the same path as those from the network.
+///
+/// ```swift
+/// configuration.schemeHandlers["data"] = DataURLDownloader()
+/// ```
 public struct DataURLDownloader: Downloader {
   public var id: ComponentID { ComponentID(Self.self) }
 

@@ -18,6 +18,10 @@ internal import Foundation
 /// A downloader for `file:` URLs. Local files then use the same path as the network: typed errors, validation, decoding,
 /// cancellation.
 ///
+/// ```swift
+/// configuration.schemeHandlers["file"] = FileDownloader()
+/// ```
+///
 /// Its responses have `no-cache` and a strong entity tag (RFC 9110 §8.8.3). `If-None-Match` with that tag gets a 304. A value
 /// that a manager has made of a file is therefore used again until the file changes. The manager does not store the bytes of the
 /// file a second time: see `StoragePolicy`.

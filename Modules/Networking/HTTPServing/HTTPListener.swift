@@ -16,6 +16,22 @@ import Glibc
 
 /// An HTTP/1.1 server on one port, as a service.
 ///
+/// ```swift
+/// import HTTPServing
+/// import NIOCore
+///
+/// struct Hello: HTTPResponder {
+///   func respond(to request: ServerRequest) async -> ServerResponse {
+///     ServerResponse(head: HTTPResponse(status: .ok), body: ResourceBody(Data("hello".utf8)))
+///   }
+///
+///   func respond(to refusal: RequestRefusal, peer: SocketAddress?) -> ServerResponse {
+///     ServerResponse(head: HTTPResponse(status: refusal.status), body: ResourceBody(Data()))
+///   }
+/// }
+/// try await HTTPListener(HostAndPort(host: "127.0.0.1", port: 8080), Hello()).run()
+/// ```
+///
 /// On graceful shutdown it accepts no new connection, completes the running requests and the next request of each open
 /// connection, and then returns. A connection without a request is closed after `ConnectionSettings.shutdownIdleTime`.
 public struct HTTPListener: Service {

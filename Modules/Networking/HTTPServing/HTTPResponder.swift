@@ -3,7 +3,7 @@ public import CacheCore
 public import HTTPTypes
 public import NIOCore
 
-/// A handler of requests.
+/// A handler of requests: see the example of ``HTTPListener``.
 public protocol HTTPResponder: Sendable {
   /// Returns a response as soon as its head is known. The body streams.
   ///

@@ -2,6 +2,10 @@ public import CacheCore
 
 /// A store without entries, for interfaces that require a store.
 ///
+/// ```swift
+/// configuration.store = NullStore()
+/// ```
+///
 /// Every lookup is a miss, and removals do nothing. Writes are refused with `CacheError.Code.readOnly`, after which a load
 /// continues without the store.
 public struct NullStore: CacheStore {

@@ -11,6 +11,11 @@ internal import Musl
 
 /// A reservation of a port on 127.0.0.1. While this object lives, the system assigns the port to no other socket.
 ///
+/// ```swift
+/// let port = try ReservedPort()
+/// let url = "http://127.0.0.1:\(port.number)/"  // connections are refused
+/// ```
+///
 /// Its socket is bound but does not listen, so connections to the port are refused. Another socket that sets `SO_REUSEADDR` can
 /// listen on the port. After that socket closes, connections are refused again. Without the reservation, the system could then
 /// assign the port to another server.

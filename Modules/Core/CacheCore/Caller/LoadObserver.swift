@@ -57,6 +57,17 @@ public enum CacheEvent: Sendable {
 }
 
 /// An observer of loads, set in the configuration of a manager or in the options of one request.
+///
+/// ```swift
+/// struct RequestLog: LoadObserver {
+///   let id = ComponentID.unique(RequestLog.self)
+///
+///   func observe(_ event: CacheEvent, of load: LoadID) {
+///     if case .requestSent(let url, let reason, _, _) = event { print(url.withoutQuery, reason) }
+///   }
+/// }
+/// configuration.observer = RequestLog()
+/// ```
 public protocol LoadObserver: Component {
   /// Receives an event. Called synchronously on any thread, so it must return quickly.
   ///

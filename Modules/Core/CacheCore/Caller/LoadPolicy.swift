@@ -5,6 +5,10 @@ public import Foundation
 #endif
 
 /// A policy that decides when a load uses a cached response and when it sends a request.
+///
+/// ```swift
+/// let resource = try await manager.load(url, options: RequestOptions { $0.policy = .staleWhileRevalidate })
+/// ```
 public enum LoadPolicy: Hashable, Sendable {
   /// Follows RFC 9111: uses a fresh response and revalidates a stale one. A response without an explicit lifetime is revalidated,
   /// never assumed to be fresh.

@@ -8,6 +8,12 @@ public import Foundation
 
 /// A request for a resource: a URL, a method, header fields, an optional body, and options for this load.
 ///
+/// ```swift
+/// var request = ResourceRequest(url, headerFields: [.accept: "application/json"])
+/// request.options.policy = .cacheFirst
+/// let resource = try await manager.load(request)
+/// ```
+///
 /// Only a GET without a body can be served from the cache and stored in it. Every other request goes to the network and is not
 /// shared with other loads.
 public struct ResourceRequest: Sendable {

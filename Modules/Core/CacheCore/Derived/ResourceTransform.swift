@@ -185,9 +185,23 @@ extension ResourceTransform {
 
 /// Decodes bytes into a value.
 ///
+/// ```swift
+/// struct Lines: ResourceDecoder {
+///   let id = ComponentID(Lines.self)
+///
+///   func decode(_ data: Data, _ metadata: StoredMetadata) throws(CacheError) -> [String] {
+///     String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
+///   }
+///
+///   func cost(of value: [String]) -> Int { value.reduce(0) { $0 + $1.utf8.count } }
+/// }
+/// let lines = try await manager.load(url, as: ResourceTransform(decoder: Lines())).value
+/// ```
+///
 /// The name of the type and the parameters of its ``Component/id`` become part of the cache key, so the parameters must include
 /// every setting.
 public protocol ResourceDecoder<Value>: Component {
+  /// The type of the decoded value.
   associatedtype Value: Sendable
   /// Returns the decoded value.
   ///
@@ -210,6 +224,7 @@ extension ResourceDecoder {
 /// The name of the type and the parameters of its ``Component/id`` become part of the cache key, so the parameters must include
 /// every setting.
 public protocol ResourceProcessor<Value>: Component {
+  /// The type of the value.
   associatedtype Value: Sendable
   /// Returns the changed value.
   ///
@@ -222,6 +237,7 @@ public protocol ResourceProcessor<Value>: Component {
 /// The name of the type and the parameters of its ``Component/id`` become part of the cache key, so the parameters must include
 /// every setting.
 public protocol ResourceEncoder<Value>: Component {
+  /// The type of the encoded value.
   associatedtype Value: Sendable
   /// Returns whether the encoded bytes can represent `value` completely. The default is `true`.
   ///

@@ -1,5 +1,10 @@
 /// The key of a cache entry: a resource, one of its variants, and the transform that made the value.
 ///
+/// ```swift
+/// let key = CacheKey(resource: "https://example.com/logo.svg")
+/// if let entry = try await store.entry(for: key) { print(entry.metadata.response.status) }
+/// ```
+///
 /// The hash is computed once, at initialization, and `==` compares it first. Keys are compared by their UTF-8 bytes. The composed
 /// and the decomposed form of "é" are therefore different keys, although the strings are equal.
 public struct CacheKey: Hashable, Sendable {

@@ -104,6 +104,17 @@ public struct DownloadResponse: Sendable {
 /// An HTTP engine that sends one request and returns one response. Any status is a response, including 304 and 404. It does not
 /// follow redirects.
 ///
+/// ```swift
+/// struct Greeting: Downloader {
+///   let id = ComponentID(Greeting.self)
+///
+///   func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+///     DownloadResponse(head: HTTPResponse(status: .ok), body: ResourceBody(Data("hello".utf8)))
+///   }
+/// }
+/// configuration.schemeHandlers["greeting"] = Greeting()
+/// ```
+///
 /// A download ends with ``CacheError/cancelled`` when the calling task is cancelled. Its errors contain no URL, because the
 /// caller knows it.
 public protocol Downloader: Component {
@@ -177,7 +188,16 @@ public struct TransferMetrics: Hashable, Sendable {
 public final class LoadPriority: Sendable {
   /// The levels of priority.
   public enum Level: Int, Sendable, Hashable, Comparable, CaseIterable {
-    case veryLow, low, normal, high, veryHigh
+    /// The lowest level. The views of CacheUI use it for an image that is no longer visible.
+    case veryLow
+    /// The highest level that a prefetch has.
+    case low
+    /// The level of a load by default.
+    case normal
+    /// A level above the default.
+    case high
+    /// The highest level.
+    case veryHigh
 
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
   }

@@ -92,6 +92,12 @@ extension EntryWriter {
 
 /// A durable store. It reads and writes bodies as streams and makes changes conditional on the entry's revision.
 ///
+/// ```swift
+/// for entry in try await store.entries(of: "https://example.com/logo.svg") {
+///   print(entry.key.variant, entry.metadata.response.status, entry.size ?? 0)
+/// }
+/// ```
+///
 /// A damaged entry is removed and counts as a miss. An error names the operation and the entry, and leaves the other entries
 /// unchanged.
 public protocol CacheStore: Component {

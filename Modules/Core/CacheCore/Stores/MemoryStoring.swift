@@ -63,6 +63,10 @@ public enum MemoryUpdate: Sendable {
 }
 
 /// A memory store. It is synchronous, so a hit does not suspend.
+///
+/// ```swift
+/// configuration.memory = MemoryCache()
+/// ```
 public protocol MemoryStoring: Component {
   /// Returns the entry, or `nil` if it is missing or expired.
   func entry(for key: CacheKey) -> MemoryEntry?

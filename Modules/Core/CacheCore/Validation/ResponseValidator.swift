@@ -3,6 +3,10 @@ public import HTTPTypes
 /// The rules of HTTP caching as pure, synchronous functions. A validator receives the time and never uses a file, a socket or a
 /// clock.
 ///
+/// ```swift
+/// configuration.validator = ETagValidator()
+/// ```
+///
 /// ``plan(_:policy:stored:now:)`` decides whether to use a stored response or which request to send.
 /// ``judge(_:to:sent:fallback:stored:requestTime:now:revision:)`` decides what the response changes in the store.
 /// ``reply(to:from:now:)`` returns the part of a stored response that the client receives.

@@ -91,6 +91,10 @@ extension ResourceManager {
 
   /// Returns the layer that contains the original of a resource, or `.miss`. Sends no request.
   ///
+  /// ```swift
+  /// if try await manager.lookup(url) == .miss { showPlaceholder() }
+  /// ```
+  ///
   /// - Throws: `CacheError.Code.invalidURL`. A store that cannot be read counts as empty.
   public func lookup(_ request: ResourceRequest) async throws(CacheError) -> CacheLookup {
     var request = request
@@ -156,6 +160,11 @@ extension ResourceManager {
   ///
   /// - Throws: The error of the durable store, with path and reason. The resource is removed from memory even then. The
   ///   durable store has removed the entries that it could list and remove.
+  ///
+  /// ```swift
+  /// try await manager.remove(url)
+  /// try await manager.clear(.memory)  // every resource, from memory alone
+  /// ```
   public func remove(
     _ url: URL, from layers: CacheLayers = .all, options: RequestOptions = RequestOptions()
   ) async throws(CacheError) {

@@ -149,6 +149,16 @@ public final class ResourceManager: Sendable {
   let core: LoadCoordinator
 
   /// Creates a manager from the given components.
+  ///
+  /// ```swift
+  /// let manager = ResourceManager(
+  ///   .init {
+  ///     $0.downloader = engine
+  ///     $0.memory = MemoryCache()
+  ///     $0.store = store
+  ///     $0.validator = ETagValidator()
+  ///   })
+  /// ```
   public init(_ configuration: Configuration) {
     self.configuration = configuration
     core = LoadCoordinator(configuration)
@@ -180,6 +190,11 @@ public final class ResourceManager: Sendable {
 
   /// Loads the bytes of a request.
   ///
+  /// ```swift
+  /// let request = ResourceRequest(url, headerFields: [.acceptLanguage: "de"])
+  /// let page = try await manager.load(request).data
+  /// ```
+  ///
   /// - Throws: `CacheError`, which is `CacheError.cancelled` if the calling task is cancelled.
   public func load(_ request: ResourceRequest) async throws(CacheError) -> Resource<Data> {
     if request.isPlain { return try await load(request.url) }
@@ -187,6 +202,10 @@ public final class ResourceManager: Sendable {
   }
 
   /// Loads a URL and transforms its bytes.
+  ///
+  /// ```swift
+  /// let text = try await manager.load(url, as: greeting).value
+  /// ```
   ///
   /// - Throws: `CacheError`, which is `CacheError.cancelled` if the calling task is cancelled.
   public func load<Value: Sendable>(

@@ -191,6 +191,11 @@ extension ResourceManager {
   /// Loads resources into the cache ahead of time, and returns when all are done. The loads run at low priority, a few at a time,
   /// and skip the resources that are cached.
   ///
+  /// ```swift
+  /// let report = await manager.prefetch(urls, into: .disk)
+  /// print(report.loaded, report.failed)
+  /// ```
+  ///
   /// A failure does not stop the other loads. Cancelling the calling task stops the transfers. For the parameters see
   /// ``prefetcher(into:concurrency:)``.
   public func prefetch(

@@ -80,6 +80,10 @@ extension Downloader {
   /// Returns this downloader with a maximum body size. The announced size is checked first, and the actual size while the body is
   /// read.
   ///
+  /// ```swift
+  /// let downloader = engine.limitingBodies(to: 32 << 20)
+  /// ```
+  ///
   /// The limit applies to the bytes that the caller receives. Around a decoding downloader, these are the decoded bytes. A larger
   /// body throws `CacheError.Code.bodyTooLarge` with both numbers, and its transfer is cancelled.
   ///

@@ -15,6 +15,10 @@ internal import Foundation
 #endif
 
 /// Polling for tests that wait for another task when no event reports the change.
+///
+/// ```swift
+/// try await Polling.until { try await manager.lookup(url) != .miss }
+/// ```
 public enum Polling {
   /// The error of a condition that stayed false.
   public struct Overdue: Error, CustomStringConvertible {

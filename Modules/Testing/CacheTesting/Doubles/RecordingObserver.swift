@@ -1,6 +1,13 @@
 public import CacheCore
 
 /// An observer that records every event, and can wait for one.
+///
+/// ```swift
+/// let observer = RecordingObserver()
+/// configuration.observer = observer
+/// _ = try await ResourceManager(configuration).load(url)
+/// await observer.first { if case .workEnded = $0 { true } else { false } }
+/// ```
 public final class RecordingObserver: LoadObserver {
   private struct Watcher {
     var matches: @Sendable (CacheEvent) -> Bool

@@ -9,6 +9,11 @@ public import Foundation
 
 /// One response of a ``ScriptedDownloader``: a head and a body, or an error, optionally delayed or held by a gate.
 ///
+/// ```swift
+/// let gate = Gate()
+/// network.respond(to: url, with: .ok("hello", etag: "\"1\"").chunked(by: 2).held(by: gate), .notModified())
+/// ```
+///
 /// The head states the length of the body in `Content-Length`, as that of an HTTP server does, unless the response has such a
 /// field already. Responses with status 204 and 304 state none. The response to a HEAD request has no body, and states the length
 /// that the body of a GET has.

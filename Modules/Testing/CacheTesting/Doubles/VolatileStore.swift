@@ -9,6 +9,13 @@ internal import Foundation
 
 /// A test double of a durable store. It stores entries in memory and fails on demand.
 ///
+/// ```swift
+/// let store = VolatileStore()
+/// configuration.store = store
+/// store.refusesWrites = true  // like a full disk
+/// let resource = try await ResourceManager(configuration).load(url)  // loads succeed all the same
+/// ```
+///
 /// To simulate a restart, create a new manager with the same instance.
 public final class VolatileStore: CacheStore {
   struct Stored {
