@@ -194,7 +194,8 @@ public final class CodecWorkers: Sendable {
   }
 
   private static let closed = CacheError(.closed, reason: "the codec workers are closed")
-  private static let late = CacheError(.timedOut, reason: "no codec worker was free, or got enough processor time, within the time limit")
+  private static let late = CacheError(
+    .timedOut, reason: "no codec worker was free, or got enough processor time, within the time limit")
 
   /// The time that a job needs to have left when it begins.
   private static func leastTime(for job: some WorkerJob) -> Duration { min(job.timeLimit / 4, .milliseconds(500)) }

@@ -71,7 +71,9 @@ struct CacheFixture {
         (caller.headerFields[.range], sent.headerFields[.range]) = (range, range)
         length = end - next
         let outcome = forward(sent, for: caller, fallback: nil, from: origin)
-        guard outcome.response?.status == .partialContent else { return forward(request, for: request, fallback: nil, from: origin) }
+        guard outcome.response?.status == .partialContent else {
+          return forward(request, for: request, fallback: nil, from: origin)
+        }
       }
       next = max(next, part.upperBound)
     }

@@ -173,7 +173,8 @@ struct PartTests {
       load(40..<50, into: &cache, other)
       cache.entries.insert(contentsOf: first, at: 0)
       cache.advance(1)
-      guard case .combine(let combination) = cache.validator.plan(.page(), policy: .standard, stored: cache.stored, now: cache.now)
+      guard
+        case .combine(let combination) = cache.validator.plan(.page(), policy: .standard, stored: cache.stored, now: cache.now)
       else {
         Issue.record("the parts are not combined")
         return

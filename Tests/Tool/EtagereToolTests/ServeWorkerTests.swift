@@ -77,7 +77,9 @@ struct ServeWorkerTests {
     (try? String(contentsOfFile: "/proc/\(id)/cmdline", encoding: .utf8))?.contains("etagere-codec-worker") ?? false
   }
 
-  @Test("settings of workers that are not valid are errors", arguments: [("--workers", "-1"), ("--worker-memory", "1K"), ("--worker-priority", "high")])
+  @Test(
+    "settings of workers that are not valid are errors",
+    arguments: [("--workers", "-1"), ("--worker-memory", "1K"), ("--worker-priority", "high")])
   func settings(_ flag: String, _ value: String) async throws {
     let fixture = try ToolFixture()
     let keys = try fixture.write(String(repeating: "01", count: 32), "keys")

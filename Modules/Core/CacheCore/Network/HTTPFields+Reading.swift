@@ -135,7 +135,8 @@ extension HTTPFields {
     return positions.next().map { self[$0] }
   }
 
-  /// Returns whether a field is a digest of the content, which differs between the whole and a part, given its name in lower case.
+  /// Returns whether a field is a digest of the content, which differs between the whole and a part, given its name in lower
+  /// case.
   package static func digestsContent(_ name: String) -> Bool { name == "content-digest" || name == "content-md5" }
 
   /// Returns the fields except those whose names, in lower case, match. It copies nothing if none does.

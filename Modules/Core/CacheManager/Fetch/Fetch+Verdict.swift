@@ -64,7 +64,8 @@ extension Fetch {
 
   /// Whether a response may be stored that the validator stores.
   private func mayStore(_ received: ReceivedResponse) -> Bool {
-    // A load cannot use a partial response. An engine that has decoded one removes its length, and the bytes have other positions.
+    // A load cannot use a partial response. An engine that has decoded one removes its length, and the bytes have other
+    // positions.
     if received.status == 206 {
       guard request.destination.isStream, let range = ContentRange(received.head.headerFields),
         received.response.body.length == range.length

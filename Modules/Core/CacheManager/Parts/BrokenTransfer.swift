@@ -36,7 +36,8 @@ struct BrokenTransfer: Sendable {
     let (whole, isInMemory) = (storage.candidate, writer == nil && !request.hasStore && Int64(data?.count ?? 0) == count)
     guard count >= Self.shortest, let length, count < length, request.validator?.combinesParts == true, !request.isFromCaller,
       !storage.omitsOriginal, writer != nil || isInMemory, storage.parts?.mayBeStored != false,
-      !storage.known.contains(where: { $0.key == whole.key }), let part = Self.part(whole, count, of: length, isInMemory: isInMemory)
+      !storage.known.contains(where: { $0.key == whole.key }),
+      let part = Self.part(whole, count, of: length, isInMemory: isInMemory)
     else { return nil }
     (self.part, cache, self.ticket, self.writer, self.data) = (part, storage.cache, ticket, writer, data)
   }
@@ -99,8 +100,8 @@ struct BrokenTransfer: Sendable {
 }
 
 extension Candidate {
-  /// Whether the response is the part of a broken transfer, which has the key of the whole response. It must not come into memory,
-  /// where that key is looked up for the whole response.
+  /// Whether the response is the part of a broken transfer, which has the key of the whole response. It must not come into
+  /// memory, where that key is looked up for the whole response.
   var isPartUnderKeyOfWhole: Bool {
     metadata.response.status == .partialContent && !key.variant.split(separator: "\n").contains { $0.hasPrefix("range=") }
   }

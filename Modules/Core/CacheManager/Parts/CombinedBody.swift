@@ -70,8 +70,8 @@ final class CombinedBody: ResourceBody.Source {
     if let ahead { live.leave(ahead, reader) }
   }
 
-  /// Waits until the origin has confirmed a missing part, if the first byte is missing, the whole is wanted or the stored parts are
-  /// stale.
+  /// Waits until the origin has confirmed a missing part, if the first byte is missing, the whole is wanted or the stored parts
+  /// are stale.
   ///
   /// - Parameter requiresValidation: Whether a request that is sent now must confirm the parts.
   /// - Returns: `false` if none does, so that the parts cannot be used.
@@ -97,7 +97,9 @@ final class CombinedBody: ResourceBody.Source {
   private func claim(_ position: Int64) throws(CacheError) -> (piece: LiveParts.Piece, isNew: Bool) {
     let wantedLength =
       isOpenEnded ? LiveParts.PieceLength.openEnded(after: position - wanted.lowerBound) : LiveParts.PieceLength.longest
-    guard live.firstMissing(in: position..<position + 1) != nil else { return live.piece(at: position, upTo: position, for: reader, nil) }
+    guard live.firstMissing(in: position..<position + 1) != nil else {
+      return live.piece(at: position, upTo: position, for: reader, nil)
+    }
     guard fetch.permitsRequest else { throw .onlyCached }
     let reservation = fetch.request.budget.streamReservation(holding: Int(wantedLength))
     let length = reservation == nil ? LiveParts.PieceLength.uncounted : wantedLength
@@ -185,7 +187,9 @@ final class CombinedBody: ResourceBody.Source {
   private func requestAhead(of transfer: PartTransfer) {
     let next = transfer.bytes.upperBound
     guard next < wanted.upperBound, state.withLock({ $0.ahead == nil && !$0.isCancelled }) else { return }
-    guard let (piece, isNew) = try? claim(next), case .arriving(let following) = piece.source, following !== transfer else { return }
+    guard let (piece, isNew) = try? claim(next), case .arriving(let following) = piece.source, following !== transfer else {
+      return
+    }
     let isLeft = state.withLock { state in
       if !state.isCancelled { state.ahead = following }
       return state.isCancelled

@@ -86,8 +86,8 @@ extension Fetch {
 
   /// Sends the request for missing bytes.
   ///
-  /// - Throws: An error with the response if it is not the wanted part. If it shows another state of the resource, the stored parts
-  ///   are removed.
+  /// - Throws: An error with the response if it is not the wanted part. If it shows another state of the resource, the stored
+  ///   parts are removed.
   private func part(_ bytes: Range<Int64>, of live: LiveParts, isStored: Bool) async throws(CacheError) -> Exchange {
     if let opened = live.takeOpened(at: bytes.lowerBound) { return opened }
     let response = try await requesting(bytes, isStored: isStored).send(live.request.with(range: bytes))
@@ -217,7 +217,9 @@ extension Fetch {
   /// - Returns: `nil` if the memory budget has no room for the piece.
   @inline(never)
   func open(_ bytes: Range<Int64>) async throws(CacheError) -> Opened? {
-    guard let reservation = request.budget.streamReservation(holding: Int(bytes.upperBound - bytes.lowerBound)) else { return nil }
+    guard let reservation = request.budget.streamReservation(holding: Int(bytes.upperBound - bytes.lowerBound)) else {
+      return nil
+    }
     let fetch = requesting(bytes)
     var sent = fetch.head
     // A platform that adds its own codings would also decode a part.

@@ -275,7 +275,8 @@ final class LiveParts: Sendable {
     }
   }
 
-  /// Returns the parts to merge: at least eight that follow each other, of which none is much larger than those after it together.
+  /// Returns the parts to merge: at least eight that follow each other, of which none is much larger than those after it
+  /// together.
   ///
   /// Each byte is thus copied a few times at most, however many parts a long body arrives in.
   static func run(in parts: [Range<Int64>]) -> Range<Int>? {

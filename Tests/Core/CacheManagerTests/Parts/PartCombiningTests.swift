@@ -18,7 +18,8 @@ import Testing
     }
   }
 
-  @Test("a wider range requests only the missing bytes, and ranges inside what is stored request nothing", arguments: Layers.allCases)
+  @Test(
+    "a wider range requests only the missing bytes, and ranges inside what is stored request nothing", arguments: Layers.allCases)
   func wider(layers: Layers) async throws {
     let (fixture, server) = try fixture(1_000, layers)
     #expect(try await fixture.range("100-199").bytes == server.body[100..<200])
@@ -71,7 +72,8 @@ import Testing
     if layers != .memory { #expect(fixture.disk.keys.count == 1) }
   }
 
-  @Test("what has arrived of a broken transfer is stored, and only the rest is requested", arguments: Form.allCases, Layers.allCases)
+  @Test(
+    "what has arrived of a broken transfer is stored, and only the rest is requested", arguments: Form.allCases, Layers.allCases)
   func broken(form: Form, layers: Layers) async throws {
     let (fixture, server) = try fixture(300_000, layers)
     let folder = try DownloadFolder()
@@ -107,7 +109,8 @@ import Testing
     }
     try await Polling.until { !fixture.disk.keys.isEmpty }
     server.reset()
-    #expect(try await fixture.range("\(start + 1_000)-\(start + 60_000)").bytes == server.body[(start + 1_000)...(start + 60_000)])
+    #expect(
+      try await fixture.range("\(start + 1_000)-\(start + 60_000)").bytes == server.body[(start + 1_000)...(start + 60_000)])
     #expect(server.ranges.isEmpty)
   }
 

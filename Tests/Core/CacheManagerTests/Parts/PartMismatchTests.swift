@@ -40,13 +40,19 @@ import Testing
     ("another start", { .part(300..<500, of: 1_000, $0) }),
     ("a start beyond", { .part(500..<600, of: 1_000, $0) }),
     ("no Content-Range", { .response(.partialContent, fields: [.eTag: "\"1\""], body: $0[400..<600]) }),
-    ("an invalid Content-Range", {
-      .response(.partialContent, fields: [.eTag: "\"1\"", .contentRange: "bytes 600-400/1000"], body: $0[400..<600])
-    }),
-    ("several parts", {
-      .response(
-        .partialContent, fields: [.eTag: "\"1\"", .contentType: "multipart/byteranges; boundary=x"], body: $0[400..<600])
-    }),
+    (
+      "an invalid Content-Range",
+      {
+        .response(.partialContent, fields: [.eTag: "\"1\"", .contentRange: "bytes 600-400/1000"], body: $0[400..<600])
+      }
+    ),
+    (
+      "several parts",
+      {
+        .response(
+          .partialContent, fields: [.eTag: "\"1\"", .contentType: "multipart/byteranges; boundary=x"], body: $0[400..<600])
+      }
+    ),
     ("416", { _ in .response(.rangeNotSatisfiable, fields: [.contentRange: "bytes */200"]) }),
     ("404", { _ in .response(.notFound) }),
   ]
@@ -127,7 +133,9 @@ import Testing
 
   @Test("a server that ignores ranges is asked once for each request, and its response is passed on")
   func ignoring() async throws {
-    let (fixture, server) = try ManagerFixture.combining(1_000) { $0.memory = nil; $0.store = VolatileStore() }
+    let (fixture, server) = try ManagerFixture.combining(1_000) {
+      $0.memory = nil; $0.store = VolatileStore()
+    }
     server.state.withLock { ($0.sendsWholes, $0.cacheControl) = (true, "no-store") }
     for _ in 0..<3 {
       let response = try await fixture.range("100-")

@@ -44,7 +44,8 @@ final class RangeServer: Sendable {
   }
 
   func response(to head: HTTPRequest) -> ScriptedResponse {
-    let (response, change) = state.withLock { state -> (ScriptedResponse, @Sendable (HTTPRequest, ScriptedResponse) -> ScriptedResponse) in
+    let (response, change) = state.withLock {
+      state -> (ScriptedResponse, @Sendable (HTTPRequest, ScriptedResponse) -> ScriptedResponse) in
       let fields = Self.fields(state)
       if head.headerFields[.ifNoneMatch]?.contains(state.tag) == true {
         return (.notModified(etag: state.tag, cacheControl: state.cacheControl), state.change)
