@@ -15,7 +15,9 @@ extension ResourceManager {
   /// Every method and every status is passed on. If a stored response may be used, it satisfies the request's conditions and
   /// ranges with 304, 206 or 416. Otherwise the conditions and ranges are sent to the origin. Redirects are returned as
   /// responses, and bodies are as they are on the wire. A request is sent twice only after a 304 that confirms no stored
-  /// response. If no stored response is usable, and `.cacheOnly` or the request's `only-if-cached` forbids a request, the
+  /// response, and after a response that shows that stored parts are outdated. A validator that combines parts
+  /// (`ResponseValidator.combinesParts`) makes the manager request long ranges, and the bytes that stored parts lack, in pieces.
+  /// If no stored response is usable, and `.cacheOnly` or the request's `only-if-cached` forbids a request, the
   /// response is 504.
   ///
   /// Simultaneous requests become one request to the origin if its response may be reused for all of them (RFC 9111 §4): see
@@ -71,7 +73,7 @@ public struct CachedResponse: Sendable {
   /// forwards the response must remove those.
   public var head: HTTPResponse
   /// The bytes. A response that is being stored is stored as its bytes are read. If the caller does not read to the end, nothing
-  /// is stored.
+  /// is stored, or a part if the validator combines parts.
   public var body: ResourceBody
   /// The handling of the request by the cache (RFC 9211).
   public var status: CacheStatus
