@@ -234,6 +234,7 @@ let package = Package(
     support("Support/AppleNames", "AppleNames"),
     // Tests/Support/Browser is a package, too, for the tests of an example.
     support("Support/Browser/Sources/Browser", "Browser", "AsyncHTTPNetworking CacheCore HTTPTypes"),
+    support("Support/GoldenEntries", "GoldenEntries", "CacheCore CacheTesting HTTPTypes"),
     support("Support/ImageFiles", "ImageFiles", "CacheCore ImageCodecs"),
     support("Support/KingfisherNames", "KingfisherNames"),
     program("Tests/Support/TrialWorker", "TrialWorker", "CacheCore ImageWorkers"),
@@ -247,12 +248,13 @@ let package = Package(
     tests("Core", "ETagValidationTests", "ETagValidation CacheTesting HTTPTypes"),
     tests("Core", "EtagereTests", "Etagere AsyncHTTPNetworking CacheTesting LoopbackOrigin HTTPTypes"),
     tests("Stores", "MemoryStoreTests", "MemoryStore CacheTesting"),
-    tests("Stores", "DiskStoreTests", "DiskStore CEtagereChecksum CacheTesting HTTPTypes"),
+    tests("Stores", "DiskStoreTests", "DiskStore CEtagereChecksum GoldenEntries CacheTesting HTTPTypes"),
     tests(
-      "Stores", "SQLiteStoreTests", "SQLiteStore CacheTesting HTTPTypes", products("GRDB", of: "GRDB.swift", trait: "SQLite")),
+      "Stores", "SQLiteStoreTests", "SQLiteStore GoldenEntries CacheTesting HTTPTypes",
+      products("GRDB", of: "GRDB.swift", trait: "SQLite")),
     tests(
       "Stores", "RedisStoreTests",
-      "RedisStore StoreComposition CacheManager ETagValidation CacheTesting LocalRedis LoopbackOrigin HTTPTypes"),
+      "RedisStore StoreComposition CacheManager ETagValidation GoldenEntries CacheTesting LocalRedis LoopbackOrigin HTTPTypes"),
     tests("Stores", "StoreCompositionTests", "StoreComposition CacheTesting DiskStore HTTPTypes"),
     tests("Networking", "CacheNetworkingTests", "CacheNetworking CacheTesting LoopbackOrigin HTTPTypes"),
     tests(
