@@ -34,7 +34,8 @@ public final class DiskCache: CacheStore {
   ///
   /// A folder `etagere-1` that another user owns or can write to is refused; see <doc:/DiskStore>.
   ///
-  /// - Throws: `CacheError.Code.fileSystem` or `CacheError.Code.diskFull`, with path and error number, if the path is not a
+  /// - Throws: `CacheError.Code.unsupported` if a later version of this package has made the folder; it is not changed.
+  ///   `CacheError.Code.fileSystem` or `CacheError.Code.diskFull`, with path and error number, if the path is not a
   ///   folder, cannot be created or read, or stays locked by another process. `CacheError.Code.invalidConfiguration` if a setting
   ///   or the URL is invalid.
   public convenience init(folder: URL, configuration: Configuration = Configuration()) throws(CacheError) {

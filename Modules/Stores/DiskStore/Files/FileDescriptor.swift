@@ -305,8 +305,17 @@ private func unlinkFile(_ path: String) -> SystemError? { path.withCString { unl
 /// The error number of a failed system call.
 package struct SystemError: Error, Hashable, Sendable {
   package let number: Int32
+  /// The version of a folder that a later version of this package has made, or `nil` for the error of a system call.
+  private(set) var laterVersion: UInt32?
 
   package init(number: Int32) { self.number = number }
+
+  /// Returns the error for a folder that must not be read or changed.
+  static func laterFolder(version: UInt32) -> SystemError {
+    var error = SystemError(number: ENOTSUP)
+    error.laterVersion = version
+    return error
+  }
 
   /// The error number of the call that has just failed.
   static var last: SystemError { SystemError(number: errno) }
@@ -336,6 +345,10 @@ package struct SystemError: Error, Hashable, Sendable {
 
   /// Returns the error of a failed `action` on the file at `path`.
   func error(_ action: String, _ path: String) -> CacheError {
+    if let laterVersion {
+      let cause = "the folder has version \(laterVersion), but this store supports only version \(FolderKey.version)"
+      return CacheError(.unsupported, reason: "could not \(action): \(cause)", path: path)
+    }
     if self == .suspended {
       return CacheError(
         .storeUnavailable, reason: "could not \(action): the app can be suspended, or the folder is locked", path: path,

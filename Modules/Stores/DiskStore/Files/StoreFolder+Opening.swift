@@ -25,9 +25,13 @@ extension StoreFolder {
     return folder
   }
 
+  /// Creates the missing files of a folder, and its key unless it has one.
+  ///
+  /// - Throws: ``SystemError/laterFolder(version:)`` before the first change.
   static func prepare(
     _ root: String, _ calls: FileCalls, key mine: SipHash.Key?
   ) throws(SystemError) -> (key: SipHash.Key, generation: Generation) {
+    let found = try readKey(root)
     try Paths.makeFolder("\(root)/entries")
     try Paths.makeFolder("\(root)/tmp")
     FileProtection.permitBackground(folders: [root, "\(root)/entries", "\(root)/tmp"])
@@ -35,7 +39,7 @@ extension StoreFolder {
     // New counters start at zero and could reach the value in an index file of the earlier ones.
     if (try? FileStatus(path: "\(root)/generation"))?.size != Int64(Generation.length) { _ = calls.unlink("\(root)/index") }
     let generation = try Generation("\(root)/generation", calls)
-    if let key = try readKey(root) { return (key, generation) }
+    if let found { return (found, generation) }
     if (try? FileStatus(path: "\(root)/folder.key")) != nil {
       // The key is damaged, so no name can be computed and no entry can be found. The entries are moved away first, so that after
       // a crash in between the next opening starts over.
@@ -59,6 +63,8 @@ extension StoreFolder {
   }
 
   /// Returns the key, or `nil` if the file is missing or damaged.
+  ///
+  /// - Throws: ``SystemError/laterFolder(version:)``, or the error of a system call.
   static func readKey(_ root: String) throws(SystemError) -> SipHash.Key? {
     let file: FileDescriptor
     do throws(SystemError) {
@@ -70,9 +76,11 @@ extension StoreFolder {
     // With the key of another user, that user could compute the names.
     let status = try file.status()
     guard status.kind == .file, status.ownership.isTrusted else { return nil }
+    let bytes = try FileMemory(file, at: 0, count: FolderKey.lengthLimit + 1).withBytes { Array($0) }
+    if let version = FolderKey.laterVersion(bytes) { throw .laterFolder(version: version) }
     // An earlier version has created the file with the class of the app.
     FileProtection.permitBackground(file.raw)
-    return FolderKey.decoded(try FileMemory(file, at: 0, count: FolderKey.length + 1).withBytes { Array($0) })
+    return FolderKey.decoded(bytes)
   }
 
   /// Publishes the key in one step. Without file locks, two processes can reach this point at once, and only one of them can
@@ -130,7 +138,9 @@ extension StoreFolder {
 enum FolderKey {
   static let magic: [UInt8] = [0x8B, 0x45, 0x54, 0x4B, 0x0D, 0x0A, 0x1A, 0x0A]
   static let length = 32
-  private static let version: UInt32 = 1
+  /// The maximum length in bytes of the file in any version.
+  static let lengthLimit = 4096
+  static let version: UInt32 = 1
 
   static func encoded(_ key: SipHash.Key) -> [UInt8] {
     var writer = ByteWriter()
@@ -150,6 +160,21 @@ enum FolderKey {
         bytes.integer(at: 28) == crc32c(bytes.part(0..<28))
       else { return nil }
       return SipHash.Key(first: bytes.integer(at: 12), second: bytes.integer(at: 20))
+    }
+  }
+
+  /// Returns the version of an intact file that a later version of this package has written, or `nil`.
+  ///
+  /// Every version begins with the magic and the version, and ends with a checksum of all bytes before it. A damaged file is thus
+  /// never taken for one of a later version.
+  static func laterVersion(_ bytes: [UInt8]) -> UInt32? {
+    guard (16...lengthLimit).contains(bytes.count) else { return nil }
+    return bytes.withUnsafeBytes { bytes in
+      let (end, written) = (bytes.count - 4, bytes.integer(at: 8, as: UInt32.self))
+      guard written > version, bytes.part(0..<8).elementsEqual(magic),
+        bytes.integer(at: end) == crc32c(bytes.part(0..<end))
+      else { return nil }
+      return written
     }
   }
 

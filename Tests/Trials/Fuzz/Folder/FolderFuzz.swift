@@ -19,8 +19,9 @@ public func fuzzFolder(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   return 0
 }
 
-/// Checks that a decoded key is encoded as the same bytes.
+/// Checks that a decoded key is encoded as the same bytes, and that no key of a later version is decoded.
 private func readKey(_ bytes: [UInt8]) {
+  precondition(FolderKey.laterVersion(bytes) == nil || FolderKey.decoded(bytes) == nil)
   if let key = FolderKey.decoded(bytes) { precondition(FolderKey.encoded(key) == bytes) }
   guard bytes.count == FolderKey.length else { return }
   let checksum = Array(bytes.prefix(28)).withUnsafeBytes { crc32c($0) }
