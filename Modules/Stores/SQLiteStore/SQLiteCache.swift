@@ -29,7 +29,7 @@ public final class SQLiteCache: CacheStore {
   /// The initializer opens the database on the caller's thread. A damaged database is recreated and counted in
   /// ``SQLiteCounters/resets``.
   ///
-  /// - Throws: `CacheError.Code.unsupported` if the database belongs to a later version or another program; it is not changed.
+  /// - Throws: `CacheError.Code.unsupported` if the database belongs to another version or another program; it is not changed.
   ///   `CacheError.Code.fileSystem`, `CacheError.Code.diskFull` or `CacheError.Code.readOnly`, with the path, if it cannot be
   ///   opened or created. `CacheError.Code.timedOut` if it stays locked by another process.
   ///   `CacheError.Code.invalidConfiguration` if a setting or the URL is invalid.

@@ -236,22 +236,6 @@ struct DamageTests {
     await cache.close()
   }
 
-  @Test("a database of a later version or another program is refused and not changed")
-  func foreign() async throws {
-    let later = try TemporaryFolder()
-    await (try SQLiteCache(path: later.path)).close()
-    try tamper(later, "PRAGMA user_version = 2")
-    let error = await failure { _ = try SQLiteCache(path: later.path) }
-    #expect(error?.code == .unsupported)
-    #expect(error?.reason.contains("version 2") == true)
-
-    let other = try TemporaryFolder()
-    try tamper(other, "CREATE TABLE note (text TEXT); INSERT INTO note VALUES ('mine')")
-    #expect(await failure { _ = try SQLiteCache(path: other.path) }?.code == .unsupported)
-    let notes = try await DatabaseQueue(path: other.database).read { try String.fetchAll($0, sql: "SELECT text FROM note") }
-    #expect(notes == ["mine"])
-  }
-
   @Test("a folder that is a file causes an error with its path")
   func folderIsFile() async throws {
     let folder = try TemporaryFolder()

@@ -228,6 +228,8 @@ extension DatabaseFile {
     private let readers = DispatchGroup()
 
     init(_ path: String, _ configuration: SQLiteCache.Configuration) throws {
+      // A process that is creating the database can change it during a read, so a second read has to agree.
+      if let refusal = Self.refusal(path), Self.refusal(path) != nil { throw refusal }
       pool = try Self.pool(path, configuration, readers)
       secret = try pool.writeWithoutTransaction { database in
         if configuration.durability == .commit { try database.execute(sql: "PRAGMA synchronous = FULL") }
@@ -251,6 +253,26 @@ extension DatabaseFile {
       // A thread of GRDB keeps its connection for a moment after it has returned its last result.
       readers.wait()
       try pool.close()
+    }
+
+    /// Returns the error for a database of a later version or of another program, or `nil`.
+    ///
+    /// The pool switches a database to the write-ahead log, which changes it. This reads only the database itself
+    /// (`immutable`), without locks and without files beside it. It finds no version that is only in the log, or where SQLite
+    /// takes no URI for a path. ``Schema/prepare(_:path:)`` finds those.
+    private static func refusal(_ path: String) -> CacheError? {
+      var settings = GRDB.Configuration()
+      settings.readonly = true
+      settings.foreignKeysEnabled = false
+      let location = URL(filePath: path).absoluteString + "?immutable=1"
+      guard let database = try? DatabaseQueue(path: location, configuration: settings) else { return nil }
+      defer { try? database.close() }
+      do {
+        _ = try database.read { try Schema.isNew($0, path: path) }
+        return nil
+      } catch {
+        return error as? CacheError
+      }
     }
 
     private static func pool(
@@ -277,7 +299,8 @@ extension DatabaseFile {
           return database.add(function: witness)
         }
         if let pageLimit { try database.execute(sql: "PRAGMA max_page_count = \(pageLimit)") }
-        // This affects only a new database.
+        // This affects only a new database, but would write to an existing one.
+        guard try Int.fetchOne(database, sql: "PRAGMA page_count") == 0 else { return }
         try database.execute(sql: "PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL")
       }
       // When two processes create the same database, they can collide while it is switched to the write-ahead log. SQLite does

@@ -76,7 +76,7 @@ enum EntryTable {
     try database.execute(
       sql: """
         DELETE FROM total;
-        INSERT INTO total SELECT count(*), CAST(total(size) AS INTEGER) FROM entry WHERE until IS NULL
+        INSERT INTO total (entries, bytes) SELECT count(*), CAST(total(size) AS INTEGER) FROM entry WHERE until IS NULL
         """)
   }
 

@@ -40,25 +40,32 @@ enum Schema {
     CREATE TABLE secret (bytes BLOB NOT NULL);
     """
 
+  /// Returns whether a database has no tables yet.
+  ///
+  /// - Throws: `CacheError.Code.unsupported` for a database of another version or of another program.
+  static func isNew(_ database: Database, path: String) throws -> Bool {
+    let version = try Int.fetchOne(database, sql: "PRAGMA user_version") ?? 0
+    let owner = try Int.fetchOne(database, sql: "PRAGMA application_id") ?? 0
+    if version == 0, owner == 0, try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_schema") == 0 { return true }
+    guard owner == application else {
+      throw CacheError(.unsupported, reason: "the database belongs to another program", path: path)
+    }
+    guard version == Self.version else {
+      throw CacheError(
+        .unsupported, reason: "the database has version \(version), but this store supports only version \(Self.version)",
+        path: path)
+    }
+    return false
+  }
+
   /// Creates the tables in a new database or checks the version of an existing one, inside a transaction.
   ///
   /// - Returns: The database's 16-byte secret.
   static func prepare(_ database: Database, path: String) throws -> [UInt8] {
-    let version = try Int.fetchOne(database, sql: "PRAGMA user_version") ?? 0
-    let owner = try Int.fetchOne(database, sql: "PRAGMA application_id") ?? 0
-    if version == 0, owner == 0, try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_schema") == 0 {
+    if try isNew(database, path: path) {
       try database.execute(sql: tables)
       try database.execute(sql: "INSERT INTO secret VALUES (randomblob(16))")
-      try database.execute(sql: "PRAGMA user_version = \(Self.version); PRAGMA application_id = \(application)")
-    } else {
-      guard owner == application else {
-        throw CacheError(.unsupported, reason: "the database belongs to another program", path: path)
-      }
-      guard version == Self.version else {
-        throw CacheError(
-          .unsupported, reason: "the database has version \(version), but this store supports only version \(Self.version)",
-          path: path)
-      }
+      try database.execute(sql: "PRAGMA user_version = \(version); PRAGMA application_id = \(application)")
     }
     guard let secret = try Data.fetchOne(database, sql: "SELECT bytes FROM secret"), secret.count == 16 else {
       throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "the database has no secret")
