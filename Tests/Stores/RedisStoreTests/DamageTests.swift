@@ -151,21 +151,6 @@ struct DamageTests {
     await cache.close()
   }
 
-  @Test("a record of another schema is a miss, is not replaced and is not removed")
-  func otherSchema() async throws {
-    let server = try await RedisServer()
-    let cache = try server.cache()
-    let (name, field) = cache.place(of: key)
-    try server.run([Data("HSET".utf8), name, field, bytes(100) + Data("ETR0".utf8)])
-    #expect(try await cache.entry(for: key) == nil)
-    #expect(try await cache.variants(of: key.resource).isEmpty)
-    #expect(await failure { try await cache.store(bytes(10), for: key, metadata: metadata()) }?.code == .unsupported)
-    try await cache.remove(key, ifRevision: nil)
-    #expect(try await cache.entries().isEmpty)
-    #expect(try server.run([Data("HEXISTS".utf8), name, field]) == ":1")
-    await cache.close()
-  }
-
   @Test("keys of other programs survive the removal of all entries")
   func otherKeys() async throws {
     let server = try await RedisServer()

@@ -98,7 +98,10 @@ enum Script: CaseIterable {
     case .commit:
       Self.shared + """
         local old = redis.call('HGET', KEYS[1], ARGV[1])
-        if old and not isOurs(old) then return redis.error_reply('FOREIGN the key has an entry of another schema') end
+        if old and not isOurs(old) then
+          local found = 'the key has an entry of ' .. (string.match(old, 'ETR%w$') or 'another schema')
+          return redis.error_reply('FOREIGN ' .. found .. ', but this store supports only \(EntryRecord.magic)')
+        end
         local chunks, ttl = tonumber(ARGV[3]), tonumber(ARGV[4])
         if ARGV[7] then
           -- A cluster that moves the slot may not have moved the lease yet, and the call then fails.
