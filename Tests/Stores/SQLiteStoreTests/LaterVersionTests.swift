@@ -91,7 +91,7 @@ struct LaterVersionTests {
     try later.close()
     let restarted = try connect(killed)
     #expect(try await restarted.read { try Int.fetchAll($0, sql: "SELECT id FROM later") } == [7])
-    #expect(try await restarted.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM entry WHERE until IS NULL") } == 15)
+    #expect(try await restarted.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM entry WHERE until IS NULL") } == 16)
     try restarted.close()
   }
 

@@ -22,7 +22,7 @@ extension GoldenEntry {
   /// The entries. This list never changes: a later version adds another list.
   package static let version1: [GoldenEntry] = [
     plain, empty, variant, weak, confirmed, part, failure, large, transformed, transformedVariant, named, purged, repeated,
-    unvalidated, tagged,
+    unvalidated, tagged, broken,
   ]
 
   private static let plain = GoldenEntry(
@@ -193,6 +193,21 @@ extension GoldenEntry {
         ])),
       revision: 13,
       Freshness(generatedAt: start - .seconds(1), freshUntil: start + .seconds(59), staleIfErrorUntil: .distantFuture)))
+
+  private static let broken = GoldenEntry(
+    description: "the part of a body whose transfer broke off after one block",
+    key: CacheKey(resource: "https://example.com/broken"), body: largeBody.prefix(65_536),
+    stored: storedMetadata(
+      "/broken",
+      HTTPResponse(
+        status: .partialContent,
+        headerFields: [
+          .contentRange: "bytes 0-65535/131073", .contentLength: "65536", .acceptRanges: "bytes", .eTag: "\"14\"",
+          .cacheControl: "max-age=60",
+        ]),
+      fields: [.range: "bytes=0-65535"], revision: 14,
+      Freshness(generatedAt: start - .seconds(1), freshUntil: start + .seconds(59), staleIfErrorUntil: .distantFuture)),
+    isBroken: true)
 
   private static func fields(_ fields: [(name: String, value: [UInt8])]) -> HTTPFields {
     HTTPFields(fields.compactMap { field in HTTPField.Name(field.name).map { HTTPField(name: $0, value: field.value) } })

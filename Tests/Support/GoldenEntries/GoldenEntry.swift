@@ -24,6 +24,8 @@ package struct GoldenEntry: Sendable, CustomStringConvertible {
   /// The metadata when the entry was stored.
   package let stored: StoredMetadata
   package var changes: [Change] = []
+  /// Whether the transfer broke off, so that the entry is the part of the body that had arrived.
+  package var isBroken = false
 
   /// The metadata that a reader finds.
   package var metadata: StoredMetadata {
@@ -71,10 +73,15 @@ extension GoldenEntry {
   private func write(to store: any CacheStore) async throws {
     var metadata = stored
     metadata.trailers = nil
+    if isBroken { metadata.response.status = .ok }
     let writer = try await store.makeWriter(for: key, metadata: metadata)
     // The size of the parts is not that of a store's blocks.
     for start in stride(from: 0, to: body.count, by: 50_000) { try await writer.write(body.dropFirst(start).prefix(50_000)) }
-    _ = try await writer.commit(trailers: stored.trailers)
+    if isBroken {
+      guard try await writer.commitPart(as: stored) != nil else { throw CacheError(.other, reason: "no part: \(self)") }
+    } else {
+      _ = try await writer.commit(trailers: stored.trailers)
+    }
     for change in changes {
       switch change {
       case .update(let updated):
