@@ -128,22 +128,25 @@ let package = Package(
         "VIPS", "Demo", "Tool", "Service",
       ]),
   ]),
+  // The modules have been compiled with these versions, or with the oldest that the dependencies of a trait permit, and with
+  // swift-crypto 4.5.2. The tests need later ones. NIOHPACK is a product from swift-nio-http2 1.41 on, and a key is Sendable from
+  // swift-crypto 4.0 on.
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.81.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
-    .package(url: "https://github.com/apple/swift-nio-http2", from: "1.36.0"),
+    .package(url: "https://github.com/apple/swift-nio-http2", from: "1.41.0"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
-    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
-    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0"),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.6.0"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
-    .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
-    .package(url: "https://github.com/apple/swift-metrics", from: "2.9.0"),
-    .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.6.0"),
-    .package(url: "https://github.com/apple/swift-crypto", "3.12.0"..<"5.0.0"),
-    .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["JSON"]),
+    .package(url: "https://github.com/apple/swift-log", from: "1.7.0"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.7.0"),
+    .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.3.0"),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
+    .package(url: "https://github.com/apple/swift-configuration", from: "1.0.2", traits: ["JSON"]),
   ],
   targets: [
     .target(name: "CEtagereChecksum", path: "Modules/System/CEtagereChecksum"),
