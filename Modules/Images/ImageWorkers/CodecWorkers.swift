@@ -131,10 +131,10 @@ public final class CodecWorkers: Sendable {
         return isAside
       }
     } catch {
-      if case .deadline = error, worker.processorTimes.isStarved(since: times, for: limit) { isLate = true }
+      if case .deadline = error, isStarved(worker, since: times, for: limit) { isLate = true }
       throw counted(end(worker, after: error, isAside: isAside), isLate: isLate)
     }
-    let isStarved = reply.isFailure && worker.processorTimes.isStarved(since: times, for: limit)
+    let isStarved = reply.isFailure && isStarved(worker, since: times, for: limit)
     putBack(worker, residentBytes: reply.residentBytes, isAside: isAside)
     do throws(CacheError) {
       return try reply.content()
@@ -142,6 +142,11 @@ public final class CodecWorkers: Sendable {
       isLate = isLate || isStarved
       throw counted(error, isLate: isLate)
     }
+  }
+
+  /// Whether a worker in the background had no processor for most of its time. Other workers compete like any program.
+  private func isStarved(_ worker: WorkerProcess, since times: WorkerProcess.ProcessorTimes, for limit: Duration) -> Bool {
+    configuration.priority == .background && worker.processorTimes.isStarved(since: times, for: limit)
   }
 
   /// Ends a worker that did not complete its job, and returns the error of the job.

@@ -52,6 +52,8 @@ struct WorkerTests {
       ] {
         let (made, expected) = (try await remote.get(operations, of: url), try await local.get(operations, of: url))
         #expect(made.status == expected.status && made.problem == expected.problem, "\(index) \(operations)")
+        // The words of an error come from a buffer of libvips that all threads of a process share.
+        guard expected.status < 400 else { continue }
         #expect(made.fields == expected.fields && made.data == expected.data, "\(index) \(operations)")
       }
     }

@@ -43,7 +43,7 @@ extension StoreContract {
     return StoredMetadata(
       request: HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/"),
       response: HTTPResponse(status: .ok, headerFields: [.eTag: etag, .contentType: "text/plain"]), requestTime: now,
-      responseTime: now, revision: revision, freshness: Freshness(generatedAt: now, freshUntil: now + .seconds(60)))
+      responseTime: now, revision: revision, freshness: Freshness(generatedAt: now, freshUntil: now + .seconds(86_400)))
   }
 
   /// Returns pseudorandom bytes, so that neither compression nor repetition hides an error.
