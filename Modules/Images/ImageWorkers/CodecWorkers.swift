@@ -115,7 +115,7 @@ public final class CodecWorkers: Sendable {
     var worker = try takeWorker()
     // A job that began late, or whose worker had no processor, fails for want of time, and not because of its image.
     var isLate = false
-    var (times, limit) = (WorkerProcess.ProcessorTimes(used: .zero, waited: .zero), Duration.zero)
+    var (times, limit) = (WorkerProcess.ProcessorTimes?.none, Duration.zero)
     let reply: WorkerProcess.Reply<Job>
     do throws(WorkerFailure) {
       try worker.prepare(until: deadline)
@@ -125,7 +125,7 @@ public final class CodecWorkers: Sendable {
       guard left >= Self.leastTime(for: job) else { throw .notReady }
       // The worker ends the work itself, if it can, because a new worker takes time to start.
       job.timeLimit = min(job.timeLimit, left - left / 20)
-      (times, limit) = (worker.processorTimes, job.timeLimit)
+      (times, limit) = (configuration.priority == .background ? worker.processorTimes : nil, job.timeLimit)
       reply = try worker.run(job, on: source, until: deadline, patience: configuration.patience) {
         isAside = moveAside()
         return isAside
@@ -145,8 +145,10 @@ public final class CodecWorkers: Sendable {
   }
 
   /// Whether a worker in the background had no processor for most of its time. Other workers compete like any program.
-  private func isStarved(_ worker: WorkerProcess, since times: WorkerProcess.ProcessorTimes, for limit: Duration) -> Bool {
-    configuration.priority == .background && worker.processorTimes.isStarved(since: times, for: limit)
+  ///
+  /// - Parameter times: The times at the start of the job, or `nil` for a worker of normal priority.
+  private func isStarved(_ worker: WorkerProcess, since times: WorkerProcess.ProcessorTimes?, for limit: Duration) -> Bool {
+    times.map { worker.processorTimes.isStarved(since: $0, for: limit) } ?? false
   }
 
   /// Ends a worker that did not complete its job, and returns the error of the job.

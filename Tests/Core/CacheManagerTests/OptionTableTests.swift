@@ -1,7 +1,9 @@
 import CacheCore
-import CacheManager
+import CacheTesting
 import Foundation
 import Testing
+
+@testable import CacheManager
 
 @Suite("The tables of all options")
 struct OptionTableTests {
@@ -35,6 +37,34 @@ struct OptionTableTests {
     #expect(try names(under: "request alone") == options.subtracting(settings))
     #expect(try replaceable() == settings.intersection(options))
     #expect(try irreplaceable() == settings.subtracting(options))
+  }
+
+  /// The options that belong to a load itself, and not to its environment.
+  private static let ofLoad: Set<String> = [
+    "downloader", "hooks", "alternatives", "callbackQueue", "key", "partition", "reads", "writes", "expiration", "priority",
+  ]
+
+  private static let ofEnvironment: [String: @Sendable (inout RequestOptions) -> Void] = [
+    "memory": { $0.memory = .disabled }, "store": { $0.store = .disabled }, "validator": { $0.validator = .disabled },
+    "observer": { $0.observer = .disabled }, "clock": { $0.clock = ManualClock() },
+    "interceptor": { $0.interceptor = .disabled }, "executor": { $0.executor = SteppedExecutor() },
+    "policy": { $0.policy = .reload }, "staleFallback": { $0.staleFallback = .never },
+    "storagePolicy": { $0.storagePolicy = .originals }, "timeout": { $0.timeout = .seconds(1) },
+    "idleTimeout": { $0.idleTimeout = .seconds(1) }, "storeWriteTimeout": { $0.storeWriteTimeout = .disabled },
+    "storeReadTimeout": { $0.storeReadTimeout = .disabled }, "acceptedStatuses": { $0.acceptedStatuses = .init(200..<201) },
+    "redirectLimit": { $0.redirectLimit = 1 }, "allowsInsecureRedirects": { $0.allowsInsecureRedirects = true },
+    "networkAccess": { $0.networkAccess = .cellular }, "maximumBodySize": { $0.maximumBodySize = 1 },
+  ]
+
+  @Test("an option of the environment gives a request an environment of its own, and no option is forgotten")
+  func environment() throws {
+    #expect(Self.ofLoad.union(Self.ofEnvironment.keys) == properties(of: RequestOptions()))
+    #expect(Self.ofLoad.isDisjoint(with: Self.ofEnvironment.keys))
+    let environment = Environment(ResourceManager.Configuration(), InvalidationLog())
+    #expect(try environment.resolving(RequestOptions { $0.key = "a" }) === environment)
+    for (name, change) in Self.ofEnvironment {
+      #expect(try environment.resolving(RequestOptions(change)) !== environment, "\(name)")
+    }
   }
 
   /// Returns the settings of a manager that a request can replace, according to the last column.

@@ -82,7 +82,7 @@ package struct ResumptionPlan: Hashable, Sendable {
       // A multipart response has no `Content-Range`.
       return .unusable(reason: "the partial response has no valid Content-Range")
     }
-    if fields.contentType?.lowercased().hasPrefix("multipart/byteranges") == true {
+    if !head.isSinglePart {
       return .unusable(reason: "the partial response has several parts")
     }
     guard range.bytes.lowerBound == position, range.bytes.upperBound == length, range.completeLength == length,
@@ -205,5 +205,23 @@ package struct ContentRange: Hashable, Sendable {
   /// The value of the field.
   package var fieldValue: String {
     "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(completeLength.map { "\($0)" } ?? "*")"
+  }
+}
+
+extension HTTPResponse {
+  /// Whether the response is one part (RFC 9110 §15.3.7.1), and not several.
+  package var isSinglePart: Bool {
+    status == .partialContent && headerFields.contentType?.lowercased().hasPrefix("multipart/byteranges") != true
+  }
+}
+
+extension Range<Int64> {
+  /// Returns the first position that none of the parts has, or `nil` if they have all.
+  ///
+  /// - Parameter parts: The parts, in the order of their first bytes.
+  package func firstMissing(apartFrom parts: some Sequence<Range<Int64>>) -> Int64? {
+    var next = lowerBound
+    for part in parts where part.lowerBound <= next { next = Swift.max(next, part.upperBound) }
+    return next < upperBound ? next : nil
   }
 }

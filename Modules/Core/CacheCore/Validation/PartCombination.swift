@@ -38,9 +38,5 @@ public struct PartCombination: Hashable, Sendable {
   }
 
   /// Whether bytes that the request wants are missing.
-  public var isIncomplete: Bool {
-    var next = wanted.lowerBound
-    for part in parts where part.bytes.lowerBound <= next { next = max(next, part.bytes.upperBound) }
-    return next < wanted.upperBound
-  }
+  public var isIncomplete: Bool { wanted.firstMissing(apartFrom: parts.lazy.map(\.bytes)) != nil }
 }

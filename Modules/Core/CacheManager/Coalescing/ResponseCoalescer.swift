@@ -49,9 +49,9 @@ final class ResponseCoalescer: Sendable {
 
   private struct State {
     var open: [CoalescingKey: Open] = [:]
-    /// The marks of requests whose responses other requests cannot use, by hash. Until the uptime of its mark, such requests do
+    /// The marks of requests whose responses other requests cannot use. Until the uptime of its mark, such requests do
     /// not wait for each other. The keys are hashes, because a ``CoalescingKey`` contains credentials.
-    var marks: [Int: Duration] = [:]
+    var marks = RequestMarks()
     /// The latest requests whose responses were stored, the oldest first.
     var ended: [Ended] = []
     /// The values of ``count`` when responses were last stored, by the hashes of their requests. They include the requests that
@@ -107,7 +107,7 @@ final class ResponseCoalescer: Sendable {
       let request = PendingRequest(cache, isPopular: open?.isClosed == true)
       // Requests do not wait for a marked one. Its outcome removes or renews the mark.
       var former: Dictionary<CoalescingKey, Open>.Element?
-      if state.marks[key.markHash].map({ $0 <= uptime }) ?? true {
+      if !state.marks.contains(key, at: uptime) {
         // An assignment would keep the key of the former request.
         former = state.open.index(forKey: key).map { state.open.remove(at: $0) }
         state.open[key] = Open(request: request)
@@ -180,20 +180,25 @@ final class ResponseCoalescer: Sendable {
 
   /// - Parameter uptime: The current uptime. A mark that ended at a wall-clock time would outlive its time if the clock was set
   ///   back.
-  func mark(_ key: CoalescingKey, at uptime: Duration) {
-    let hash = key.markHash
-    state.withLock { state in
-      if state.marks.count >= Self.markLimit { state.marks = state.marks.filter { uptime < $0.value } }
-      // No mark has expired. All are removed, because a wait in vain costs less than an unlimited table.
-      if state.marks.count >= Self.markLimit { state.marks = [:] }
-      state.marks[hash] = uptime + Self.markLifetime
-    }
+  func mark(_ key: CoalescingKey, at uptime: Duration) { state.withLock { $0.marks.insert(key, at: uptime) } }
+
+  func unmark(_ key: CoalescingKey) { state.withLock { $0.marks.remove(key) } }
+}
+
+/// Requests that share nothing for some time. They are listed by hash, because a ``CoalescingKey`` contains credentials.
+struct RequestMarks: Sendable {
+  private var ends: [Int: Duration] = [:]
+
+  func contains(_ key: CoalescingKey, at uptime: Duration) -> Bool { ends[key.markHash].map { uptime < $0 } ?? false }
+
+  mutating func insert(_ key: CoalescingKey, at uptime: Duration) {
+    if ends.count >= ResponseCoalescer.markLimit { ends = ends.filter { uptime < $0.value } }
+    // No mark has expired. All are removed, because a wait or a request in vain costs less than an unlimited table.
+    if ends.count >= ResponseCoalescer.markLimit { ends = [:] }
+    ends[key.markHash] = uptime + ResponseCoalescer.markLifetime
   }
 
-  func unmark(_ key: CoalescingKey) {
-    let hash = key.markHash
-    state.withLock { _ = $0.marks.removeValue(forKey: hash) }
-  }
+  mutating func remove(_ key: CoalescingKey) { ends[key.markHash] = nil }
 }
 
 /// A request to the origin that equal requests wait for (RFC 9111 §4).

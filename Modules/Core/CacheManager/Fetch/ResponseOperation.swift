@@ -305,7 +305,7 @@ extension ResponseOperation {
   /// Whether other requests may be able to use the response: it is whole or confirms a stored one, and it may be stored.
   private func mayLead(_ reason: ForwardReason) -> Bool {
     let fields = request.head.headerFields
-    guard request.head.method == .get, fields[.cacheControl]?.lowercased().contains("no-store") != true else { return false }
+    guard request.head.method == .get, !request.head.hasDirective("no-store") else { return false }
     return reason == .stale || !ConfidentialFields.conditions.contains { fields.contains($0) }
   }
 }

@@ -54,7 +54,7 @@ struct BrokenTransfer: Sendable {
     else { return nil }
     let range = "bytes=0-\(count - 1)"
     part.metadata.response.status = .partialContent
-    part.metadata.response.headerFields = fields.filter { !HTTPFields.digestsContent($0.name.canonicalName) }
+    part.metadata.response.headerFields = fields.removing(HTTPFields.digestsContent)
     part.metadata.response.headerFields[.contentRange] = ContentRange(0..<count, of: length).fieldValue
     part.metadata.response.headerFields[.contentLength] = "\(count)"
     part.metadata.request.headerFields[.range] = range

@@ -95,15 +95,13 @@ final class CombinedBody: ResourceBody.Source {
 
   /// Returns the piece at a position. If its bytes are missing, the memory budget counts them. Without room, the piece is short.
   private func claim(_ position: Int64) throws(CacheError) -> (piece: LiveParts.Piece, isNew: Bool) {
-    let wantedLength =
-      isOpenEnded ? LiveParts.PieceLength.openEnded(after: position - wanted.lowerBound) : LiveParts.PieceLength.longest
-    guard live.firstMissing(in: position..<position + 1) != nil else {
-      return live.piece(at: position, upTo: position, for: reader, nil)
-    }
+    if let known = live.piece(at: position, for: reader, missing: nil) { return known }
     guard fetch.permitsRequest else { throw .onlyCached }
-    let reservation = fetch.request.budget.streamReservation(holding: Int(wantedLength))
-    let length = reservation == nil ? LiveParts.PieceLength.uncounted : wantedLength
-    return live.piece(at: position, upTo: min(wanted.upperBound, position + length), for: reader, reservation)
+    let most = isOpenEnded ? LiveParts.PieceLength.openEnded(after: position - wanted.lowerBound) : LiveParts.PieceLength.longest
+    let reservation = fetch.request.budget.streamReservation(holding: Int(most))
+    let end = min(wanted.upperBound, position + (reservation == nil ? LiveParts.PieceLength.uncounted : most))
+    guard let piece = live.piece(at: position, for: reader, missing: (end, reservation)) else { throw .cancelled }
+    return piece
   }
 
   /// Whether the next part is requested while this one is read. A reader of a range without an end may leave.

@@ -80,7 +80,8 @@ extension Fetch {
       live.ended(
         transfer, storedAs: response.flatMap { isKept ? Candidate(key: $0.key, metadata: $0.metadata) : nil },
         transfer.bytes.upperBound - transfer.start)
-      if isKept { await mergeParts(of: live) }
+      // In a task of its own, which does not hold the bytes of the transfer.
+      if isKept { Task.detached(priority: .utility) { await mergeParts(of: live) } }
     }
   }
 
@@ -261,7 +262,8 @@ extension HTTPRequest {
     return request
   }
 
-  fileprivate func hasDirective(_ name: String) -> Bool {
+  /// Whether `Cache-Control` may have a directive. Another directive may contain the name.
+  func hasDirective(_ name: String) -> Bool {
     headerFields.contains { $0.name == .cacheControl && $0.value.lowercased().contains(name) }
   }
 

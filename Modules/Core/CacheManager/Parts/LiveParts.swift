@@ -169,13 +169,13 @@ final class LiveParts: Sendable {
   ///
   /// - Parameters:
   ///   - position: The position of the byte in the whole.
-  ///   - limit: The end of a missing piece.
+  ///   - missing: The end of a missing piece, and the part of the memory budget for it, if it is not short. With `nil`, nothing
+  ///     is requested.
   ///   - reader: The reader, which joins a transfer.
-  ///   - reservation: The part of the memory budget for a missing piece, or `nil` if it is short.
-  /// - Returns: The piece, and whether the caller must run its transfer.
+  /// - Returns: The piece, and whether the caller must run its transfer. `nil` if the byte is missing and nothing is requested.
   func piece(
-    at position: Int64, upTo limit: Int64, for reader: PartTransfer.Reader, _ reservation: MemoryReservation?
-  ) -> (piece: Piece, isNew: Bool) {
+    at position: Int64, for reader: PartTransfer.Reader, missing: (end: Int64, reservation: MemoryReservation?)?
+  ) -> (piece: Piece, isNew: Bool)? {
     state.withLock { state in
       let known = state.pieces.filter { $0.bytes.contains(position) }.max { $0.bytes.upperBound < $1.bytes.upperBound }
       if let known {
@@ -183,8 +183,9 @@ final class LiveParts: Sendable {
         transfer.join(reader)
         return (known, transfer.begin())
       }
+      guard let missing else { return nil }
       let next = state.pieces.lazy.map(\.bytes.lowerBound).filter { $0 > position }.min() ?? length
-      let transfer = PartTransfer(position..<max(position + 1, min(next, limit)), reservation)
+      let transfer = PartTransfer(position..<max(position + 1, min(next, missing.end)), missing.reservation)
       transfer.join(reader)
       let piece = Piece(bytes: transfer.bytes, source: .arriving(transfer))
       state.pieces.append(piece)
@@ -196,10 +197,8 @@ final class LiveParts: Sendable {
   func firstMissing(in wanted: Range<Int64>) -> Int64? {
     let stored = state.withLock { state in
       state.pieces.compactMap { piece in if case .stored = piece.source { piece.bytes } else { nil } }
-    }.sorted { $0.lowerBound < $1.lowerBound }
-    var next = wanted.lowerBound
-    for bytes in stored where bytes.lowerBound <= next { next = max(next, bytes.upperBound) }
-    return next < wanted.upperBound ? next : nil
+    }
+    return wanted.firstMissing(apartFrom: stored.sorted { $0.lowerBound < $1.lowerBound })
   }
 
   /// Removes a reader from a transfer. A transfer without readers ends.
@@ -305,12 +304,5 @@ final class LiveParts: Sendable {
       for former in former { state.pieces.removeAll { $0.isStored(former.metadata.revision) } }
       state.pieces.append(Piece(bytes: bytes, source: .stored(candidate)))
     }
-  }
-}
-
-extension HTTPResponse {
-  /// Whether the response is one part (RFC 9110 §15.3.7.1), and not several.
-  var isSinglePart: Bool {
-    status == .partialContent && headerFields.contentType?.lowercased().hasPrefix("multipart/byteranges") != true
   }
 }

@@ -47,8 +47,8 @@ final class PartTable: Sendable {
 
   private struct State {
     var entries: [CoalescingKey: Entry] = [:]
-    /// The uptimes until which the ranges of a resource are not divided, by hash.
-    var marks: [Int: Duration] = [:]
+    /// The requests whose ranges are not divided.
+    var marks = RequestMarks()
   }
 
   private let state = Lock(State())
@@ -62,21 +62,24 @@ final class PartTable: Sendable {
   /// Decides the role of a request for a range.
   func assignRole(_ fetch: Fetch, _ key: CoalescingKey) -> Role {
     let uptime = fetch.request.clock.uptime
-    let (known, isAlone) = state.withLock { state in
-      (state.entries[key]?.live, state.marks[key.markHash].map { uptime < $0 } ?? false)
+    while true {
+      let (known, isAlone) = state.withLock { ($0.entries[key]?.live, $0.marks.contains(key, at: uptime)) }
+      if isAlone { return .alone }
+      // The validator is asked outside the lock.
+      if let known, fetch.mayJoin(known), fetch.isSatisfied(by: known, isEarly: false) { return .joining(known) }
+      let opening = Opening { [weak self] in self?.forget(key) }
+      // The references are released outside the lock.
+      let (pending, _, isDecided) = state.withLock { state -> (Opening?, LiveParts?, Bool) in
+        let entry = state.entries[key]
+        let (pending, live) = (entry?.opening, entry?.live)
+        if pending != nil { return (pending, live, true) }
+        // Another request has made a representation known meanwhile.
+        guard live === known else { return (nil, live, false) }
+        state.entries[key] = Entry(opening: opening)
+        return (nil, live, true)
+      }
+      if isDecided { return pending.map { .waiting($0.outcome) } ?? .opening(opening) }
     }
-    if isAlone { return .alone }
-    // The validator is asked outside the lock.
-    if let known, fetch.mayJoin(known), fetch.isSatisfied(by: known, isEarly: false) { return .joining(known) }
-    let opening = Opening { [weak self] in self?.forget(key) }
-    let (pending, _) = state.withLock { state -> (Opening?, LiveParts?) in
-      let entry = state.entries[key]
-      if let pending = entry?.opening { return (pending, nil) }
-      // Another request may have made a representation known meanwhile. The next request joins it.
-      state.entries[key] = Entry(opening: opening)
-      return (nil, entry?.live)
-    }
-    return pending.map { .waiting($0.outcome) } ?? .opening(opening)
   }
 
   /// Returns the representation of stored parts: the one that other readers read, or a new one.
@@ -86,13 +89,17 @@ final class PartTable: Sendable {
       return LiveParts(combination, fetch.candidates, logPosition: fetch.cache.logPosition)
     }
     let key = Self.key(of: fetch)
-    if let known = state.withLock({ $0.entries[key]?.live }), known.isSame(as: combination), fetch.mayJoin(known) {
-      known.add(combination, fetch.candidates)
-      return known
-    }
     let new = LiveParts(combination, fetch.candidates, logPosition: fetch.cache.logPosition)
-    put(new, key)
-    return new
+    new.whenReleased { [weak self] in self?.forget(key) }
+    // Equal requests at the same time must find one of the two. The former one is released outside the lock.
+    let (known, _) = state.withLock { state -> (LiveParts?, LiveParts?) in
+      let former = state.entries[key]?.live
+      if let former, former.isSame(as: combination), fetch.mayJoin(former) { return (former, nil) }
+      state.entries[key] = Entry(live: new)
+      return (nil, former)
+    }
+    known?.add(combination, fetch.candidates)
+    return known ?? new
   }
 
   /// Makes a representation known to other requests.
@@ -111,13 +118,5 @@ final class PartTable: Sendable {
   }
 
   /// Records that the parts of a resource cannot be combined.
-  func mark(_ key: CoalescingKey, at uptime: Duration) {
-    let hash = key.markHash
-    state.withLock { state in
-      if state.marks.count >= ResponseCoalescer.markLimit { state.marks = state.marks.filter { uptime < $0.value } }
-      // A request in vain costs less than an unlimited table.
-      if state.marks.count >= ResponseCoalescer.markLimit { state.marks = [:] }
-      state.marks[hash] = uptime + ResponseCoalescer.markLifetime
-    }
-  }
+  func mark(_ key: CoalescingKey, at uptime: Duration) { state.withLock { $0.marks.insert(key, at: uptime) } }
 }

@@ -71,7 +71,7 @@ final class PartTransfer: Sendable {
   ///   - ended: Called with the response when all bytes have arrived, or with `nil` after an error.
   func run(
     on executor: (any TaskExecutor)?, _ request: @escaping @Sendable () async throws(CacheError) -> Exchange,
-    ended: @escaping @Sendable (Exchange?) async -> Void
+    ended: @escaping @Sendable (Exchange?) -> Void
   ) {
     work.withLock { work in
       // The last reader may have left before this point.
@@ -81,10 +81,10 @@ final class PartTransfer: Sendable {
           let exchange = try await request()
           try await receive(exchange)
           finish(.success(()))
-          await ended(exchange)
+          ended(exchange)
         } catch {
           finish(.failure(error))
-          await ended(nil)
+          ended(nil)
         }
       }
     }

@@ -116,9 +116,8 @@ extension ETagValidator {
   /// §3.3, RFC 9110 §15.3.7).
   private func storablePart(_ received: JudgedResponse) -> Range<Int64>? {
     let fields = received.response.headerFields
-    guard parts != .ignored, received.status == 206, received.request.headerFields.contains(.range),
-      RangeValidator(fields, now: received.responseTime) != nil, let range = ContentRange(fields), range.completeLength != nil,
-      fields[.contentType]?.lowercased().hasPrefix("multipart/byteranges") != true
+    guard parts != .ignored, received.response.isSinglePart, received.request.headerFields.contains(.range),
+      RangeValidator(fields, now: received.responseTime) != nil, let range = ContentRange(fields), range.completeLength != nil
     else { return nil }
     return range.bytes
   }
