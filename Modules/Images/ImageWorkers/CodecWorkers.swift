@@ -51,9 +51,11 @@ public final class CodecWorkers: Sendable {
     guard !WorkerProgram.isWorker else { throw Self.notAWorker("the program has started workers in a worker") }
     self.configuration = configuration
     slots = DispatchSemaphore(value: configuration.count)
-    var first = try WorkerProcess.start(configuration)
+    // On a busy machine, a worker in the background may not become ready for any time. That shows nothing about the program.
+    var first = try WorkerProcess.start(configuration, inBackground: false)
     do throws(WorkerFailure) {
       confinement = try first.awaitReady(until: .now + configuration.startTimeout)
+      if isInBackground { first.runInBackground() }
     } catch {
       let death = first.end()
       let hint = death.message.isEmpty ? "; 'main' must begin with 'ImageService.runIfWorker()'" : ""
@@ -125,7 +127,7 @@ public final class CodecWorkers: Sendable {
       guard left >= Self.leastTime(for: job) else { throw .notReady }
       // The worker ends the work itself, if it can, because a new worker takes time to start.
       job.timeLimit = min(job.timeLimit, left - left / 20)
-      (times, limit) = (configuration.priority == .background ? worker.processorTimes : nil, job.timeLimit)
+      (times, limit) = (isInBackground ? worker.processorTimes : nil, job.timeLimit)
       reply = try worker.run(job, on: source, until: deadline, patience: configuration.patience) {
         isAside = moveAside()
         return isAside
@@ -144,11 +146,14 @@ public final class CodecWorkers: Sendable {
     }
   }
 
-  /// Whether a worker in the background had no processor for most of its time. Other workers compete like any program.
+  private var isInBackground: Bool { configuration.priority == .background }
+
+  /// Whether a worker in the background, or moved aside, had no processor for most of its time. Other workers compete like any
+  /// program.
   ///
   /// - Parameter times: The times at the start of the job, or `nil` for a worker of normal priority.
   private func isStarved(_ worker: WorkerProcess, since times: WorkerProcess.ProcessorTimes?, for limit: Duration) -> Bool {
-    times.map { worker.processorTimes.isStarved(since: $0, for: limit) } ?? false
+    worker.isStarvedAside || times.map { worker.processorTimes.isStarved(since: $0, for: limit) } ?? false
   }
 
   /// Ends a worker that did not complete its job, and returns the error of the job.
@@ -237,7 +242,7 @@ public final class CodecWorkers: Sendable {
         return worker
       }
       var worker: WorkerProcess
-      if let idle { worker = idle } else { worker = try WorkerProcess.start(configuration) }
+      if let idle { worker = idle } else { worker = try WorkerProcess.start(configuration, inBackground: isInBackground) }
       let mayRun = state.withLock { state in
         if idle == nil { state.counters.starts += 1 }
         guard worker.isIdle, !state.isClosed else {
@@ -255,7 +260,8 @@ public final class CodecWorkers: Sendable {
 
   /// Starts a worker in advance, so that the next job does not wait for it. A failure is that of the next job.
   private func replace() {
-    guard state.withLock({ !$0.isClosed }), var worker = try? WorkerProcess.start(configuration) else { return }
+    guard state.withLock({ !$0.isClosed }), var worker = try? WorkerProcess.start(configuration, inBackground: isInBackground)
+    else { return }
     let isKept = state.withLock { state in
       state.counters.starts += 1
       guard !state.isClosed else { return false }

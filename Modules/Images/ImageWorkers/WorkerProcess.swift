@@ -27,6 +27,8 @@ struct WorkerProcess: Sendable {
   private var lastMessage: [UInt8] = []
   /// The number of jobs that were sent to the worker.
   private(set) var jobs = 0
+  /// The time at which the worker was moved aside, and its processor times then.
+  private var aside: (at: SuspendingClock.Instant, times: ProcessorTimes)?
 
   /// The time between two checks of the deadline and of the cancellation.
   private static let interval: Int32 = 20
@@ -40,14 +42,16 @@ struct WorkerProcess: Sendable {
   // MARK: Start and end
 
   /// Starts a worker. It is not ready yet.
-  static func start(_ configuration: CodecWorkers.Configuration) throws(CacheError) -> WorkerProcess {
+  ///
+  /// - Parameter inBackground: Whether it starts in the background.
+  static func start(_ configuration: CodecWorkers.Configuration, inBackground: Bool) throws(CacheError) -> WorkerProcess {
     // This path is that of the running program, also after the file was replaced.
     let path = configuration.program ?? "/proc/self/exe"
     let environment = WorkerProgram.environment(memoryLimit: configuration.memoryLimit)
     var (id, channel, messages) = (pid_t(0), Int32(-1), Int32(-1))
     let status = withCStrings([WorkerProgram.name]) { arguments in
       withCStrings(environment) { environment in
-        etagere_worker_start(path, arguments, environment, configuration.priority == .background, &id, &channel, &messages)
+        etagere_worker_start(path, arguments, environment, inBackground, &id, &channel, &messages)
       }
     }
     guard status == 0 else {
@@ -120,6 +124,12 @@ struct WorkerProcess: Sendable {
     }
   }
 
+  /// Whether the worker had no processor for most of the time since it was moved aside.
+  var isStarvedAside: Bool { aside.map { processorTimes.isStarved(since: $0.times, for: .now - $0.at) } ?? false }
+
+  /// Moves the worker to the background.
+  func runInBackground() { etagere_worker_run_in_background(id) }
+
   var processorTimes: ProcessorTimes {
     ProcessorTimes(
       used: .nanoseconds(Int64(clamping: etagere_worker_processor_time(id))),
@@ -183,6 +193,7 @@ struct WorkerProcess: Sendable {
         continue
       }
     }
+    aside = (.now, processorTimes)
     etagere_worker_lower_priority(id)
     try wait(for: POLLIN, until: deadline)
   }

@@ -126,9 +126,7 @@ uint64_t etagere_worker_waiting_time(pid_t process) {
 
 int etagere_worker_kill(pid_t process) { return kill(process, SIGKILL) == 0 ? 0 : errno; }
 
-void etagere_worker_lower_priority(pid_t process) {
-  // A priority is that of one thread, and the process group of a worker has all of its threads.
-  setpriority(PRIO_PGRP, (id_t)process, 19);
+void etagere_worker_run_in_background(pid_t process) {
   char path[32];
   snprintf(path, sizeof path, "/proc/%d/task", (int)process);
   DIR *threads = opendir(path);
@@ -138,6 +136,12 @@ void etagere_worker_lower_priority(pid_t process) {
     if (thread > 0) run_in_background(thread);
   }
   closedir(threads);
+}
+
+void etagere_worker_lower_priority(pid_t process) {
+  // A priority is that of one thread, and the process group of a worker has all of its threads.
+  setpriority(PRIO_PGRP, (id_t)process, 19);
+  etagere_worker_run_in_background(process);
 }
 
 void etagere_worker_close_descriptors(void) {

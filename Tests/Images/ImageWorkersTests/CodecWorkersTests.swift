@@ -62,7 +62,7 @@ struct CodecWorkersTests {
         ($0.count, $0.priority) = (1, priority)
         $0.program = try? TrialProgram.path()
       })
-    let id = try workers.run(TrialJob(.identify), on: Data(), until: .now + .seconds(60)).result
+    let id = try workers.run(TrialJob(.identify), on: Data(), until: .now + .seconds(600)).result
     /// The fields after the name: state, parent, group, session.
     func fields(of process: String) throws -> [String] {
       let text = try String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
@@ -71,6 +71,10 @@ struct CodecWorkersTests {
     let (worker, own) = (try fields(of: id), try fields(of: "self"))
     #expect(worker[2] == id && worker[3] == own[3])
     #expect(worker[38] == (priority == .background ? "5" : "0"), "the policy: SCHED_IDLE or SCHED_OTHER")
+    // The first worker must become ready on a busy machine. Its parent lowers it then, and the others start in the background.
+    #expect(throws: CacheError.self) { try workers.run(TrialJob(.exit), on: Data(), until: .now + .seconds(600)) }
+    let next = try workers.run(TrialJob(.identify), on: Data(), until: .now + .seconds(600)).result
+    #expect(try next != id && fields(of: next)[38] == worker[38])
   }
 
   @Test("a job that takes too long is ended at its deadline", arguments: [TrialJob.Action.loop, .sleep, .trickle])
@@ -123,9 +127,15 @@ struct CodecWorkersTests {
 
   @Test("the system ends a worker that uses more processor time than its job may")
   func processorTime() throws {
+    // A job that is moved aside gets no processor while the machine is busy.
+    let workers = try CodecWorkers(
+      .init {
+        ($0.count, $0.patience) = (1, .seconds(3_600))
+        $0.program = try? TrialProgram.path()
+      })
     var job = TrialJob(.loop)
     job.timeLimit = .zero
-    let error = try #require(throws: CacheError.self) { try workers.run(job, on: Data(), until: .now + .seconds(120)) }
+    let error = try #require(throws: CacheError.self) { try workers.run(job, on: Data(), until: .now + .seconds(600)) }
     #expect(error.code == .codecTimedOut && error.reason.contains("processor time"))
   }
 

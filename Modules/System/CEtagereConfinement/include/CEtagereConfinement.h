@@ -25,6 +25,9 @@ uint64_t etagere_worker_waiting_time(pid_t process);
 /// Ends a process of the caller that the caller has not waited for. Returns 0 or an error number.
 int etagere_worker_kill(pid_t process);
 
+/// Makes all threads of a worker run only while no other thread wants a processor.
+void etagere_worker_run_in_background(pid_t process);
+
 /// Gives all threads of a worker the lowest priority.
 void etagere_worker_lower_priority(pid_t process);
 
