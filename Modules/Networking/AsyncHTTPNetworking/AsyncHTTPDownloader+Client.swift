@@ -29,13 +29,16 @@ extension AsyncHTTPDownloader.Configuration {
     }
     client.http1_1ConnectionDebugInitializer = { channel in
       do {
-        try ExactTarget.install(in: channel)
+        try connections.marks.install(in: channel)
         return initializer(channel)
       } catch {
         return channel.eventLoop.makeFailedFuture(error)
       }
     }
     client.http2ConnectionDebugInitializer = initializer
+    client.http2StreamChannelDebugInitializer = { channel in
+      channel.eventLoop.makeCompletedFuture { try connections.marks.install(inStream: channel) }
+    }
     AsyncHTTPDownloader.guardResponses(of: &client)
     return client
   }

@@ -3,6 +3,7 @@ public import AsyncHTTPClient
 public import CacheCore
 internal import HTTPTypes
 internal import NIOCore
+internal import NIOHTTP1
 internal import NIOPosix
 internal import NIOSSL
 public import ServiceLifecycle
@@ -162,7 +163,7 @@ public final class AsyncHTTPDownloader: Downloader {
     guard !Task.isCancelled else { throw .cancelled }
     try validity.get()
     let isHTTP1 = !configuration.allowsHTTP2 || request.head.scheme?.lowercased() == "http"
-    let outgoing = try OutgoingRequest(
+    var outgoing = try OutgoingRequest(
       request.head, userAgent: configuration.userAgent, sendsExactTarget: connections != nil && isHTTP1)
     let connectTimeout = configuration.connectTimeout
     let nameLookup = try await nameCheck?.check(
@@ -172,6 +173,9 @@ public final class AsyncHTTPDownloader: Downloader {
       idle: TimeAmount(request.idleTimeout ?? configuration.idleTimeout), total: request.timeout.map { TimeAmount($0) },
       collectUpTo: request.collectUpTo,
       attempts: configuration.resendsLostRequests ? min(max(configuration.connectionsPerHost, 1), 100) + 1 : 1)
+    let interimKey = request.onInterimResponse.flatMap { connections?.marks.add($0) }
+    defer { if let interimKey { connections?.marks.remove(interimKey) } }
+    if let interimKey { outgoing.headers.add(name: RequestMarks.interimReport, value: interimKey) }
     let transfer = try enter(
       outgoing, request.body, TransferState(limits: limits, calledAt: calledAt, nameLookup: nameLookup))
     let (head, data) = try await transfer.response()

@@ -124,6 +124,8 @@ final class ClientOwner: Sendable {
 /// async-http-client does not report the connection of a request. A request for which none was created uses an existing one.
 final class ConnectionCount: Sendable {
   private let count = Atomic<Int>(0)
+  /// The marks by which requests of the client tell the handlers of these connections something.
+  let marks = RequestMarks()
 
   var made: Int { count.load(ordering: .acquiring) }
 

@@ -25,7 +25,7 @@ extension HTTPHeaders {
   private static let connectionFields: Set<HTTPField.Name> = Set(
     [
       "Connection", "Keep-Alive", "Proxy-Connection", "TE", "Upgrade", "Transfer-Encoding", "Content-Length", "Trailer",
-      ExactTarget.fieldName,
+      RequestMarks.exactTarget, RequestMarks.interimReport,
     ]
     .compactMap { HTTPField.Name($0) })
 

@@ -22,12 +22,12 @@ struct OutgoingRequest: Sendable {
   /// The name or address alone, without brackets.
   let host: String
   let method: HTTPRequest.Method
-  let headers: HTTPHeaders
+  var headers: HTTPHeaders
 
   /// - Parameters:
   ///   - head: The request.
   ///   - userAgent: The `User-Agent` for requests that have none.
-  ///   - sendsExactTarget: Whether ``ExactTarget`` is installed in the client's connections.
+  ///   - sendsExactTarget: Whether the client's connections read ``RequestMarks/exactTarget``.
   /// - Throws: `CacheError.Code.invalidURL` or `.unsupportedScheme`.
   init(_ head: HTTPRequest, userAgent: String?, sendsExactTarget: Bool) throws(CacheError) {
     guard let scheme = head.scheme?.lowercased(), let path = head.path, path.utf8.first == UInt8(ascii: "/") else {
@@ -53,7 +53,7 @@ struct OutgoingRequest: Sendable {
       if sendsExactTarget {
         // A target with bytes beyond visible ASCII has no exact form.
         let isExact = path.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") }
-        headers.add(name: ExactTarget.fieldName, value: isExact ? path : target)
+        headers.add(name: RequestMarks.exactTarget, value: isExact ? path : target)
       } else if URL(string: url)?.path.isEmpty ?? true {
         // Without the exact target, the client would request "/" instead.
         throw CacheError(
@@ -139,39 +139,6 @@ struct PlainRequest: Sendable {
   func launchAgain() {
     let attempt = transfer.metrics.attempts
     transfer.launched(attempt: attempt, launch())
-  }
-}
-
-/// Sends request targets unchanged.
-///
-/// async-http-client parses a URL with Foundation, which encodes characters that RFC 3986 does not allow: `|`, `[`, a `%` that
-/// begins no escape. The client takes a path whose escapes are not UTF-8 for an empty one. Such targets are in use, and a
-/// signature over one is valid for no other. The exact target is therefore passed to the connection in a separate field. A
-/// handler below the client puts it into the request line.
-///
-/// It works over HTTP/1.1 only. An HTTP/2 connection has no handler between the client and the encoding of the fields.
-enum ExactTarget {
-  /// The name of the field, which is removed before the request is written.
-  static let fieldName = "Etagere-Exact-Target"
-
-  /// Adds the handler below the client's in an HTTP/1.1 connection. Call it on the connection's event loop.
-  static func install(in channel: any Channel) throws {
-    let pipeline = channel.pipeline.syncOperations
-    try pipeline.addHandler(Handler(), position: .after(pipeline.handler(type: HTTPRequestEncoder.self)))
-  }
-
-  private final class Handler: ChannelOutboundHandler {
-    typealias OutboundIn = HTTPClientRequestPart
-    typealias OutboundOut = HTTPClientRequestPart
-
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-      guard case .head(var head) = unwrapOutboundIn(data), let target = head.headers.first(name: fieldName) else {
-        return context.write(data, promise: promise)
-      }
-      head.uri = target
-      head.headers.remove(name: fieldName)
-      context.write(wrapOutboundOut(.head(head)), promise: promise)
-    }
   }
 }
 

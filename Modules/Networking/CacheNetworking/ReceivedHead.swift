@@ -99,6 +99,11 @@ struct ReceivedHead {
     response = HTTPResponse(status: HTTPResponse.Status(code: status), headerFields: fields)
   }
 
+  /// Returns the head of an interim response, which has no body.
+  static func interim(_ platform: HTTPURLResponse) -> HTTPResponse {
+    HTTPResponse(status: HTTPResponse.Status(code: platform.statusCode), headerFields: fields(of: platform))
+  }
+
   /// Decides by the first bytes of the body, or by all of a shorter one, whether the platform has decoded it.
   ///
   /// - Parameter isCut: Whether the body ended with an error. A body that is too short for a decision then keeps its field.

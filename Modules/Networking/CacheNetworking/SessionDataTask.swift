@@ -24,7 +24,7 @@ public import FoundationNetworking
 public final class SessionDataTask: Sendable {
   /// An event of a transfer: one head, any number of chunks, one end, in this order.
   enum Event: Sendable {
-    /// The head of the final response. Interim responses (1xx) are not reported.
+    /// The head of the final response. Interim responses (1xx) are not a part of it.
     case head(HTTPResponse)
     /// The next bytes, never empty.
     case data(Data)
@@ -62,6 +62,7 @@ public final class SessionDataTask: Sendable {
   private let body: OutgoingBody
   /// The queue of the session, on which its delegate is called.
   let queue: OperationQueue
+  private let onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
   private let didEnd: @Sendable (SessionDataTask, CacheError?) -> Void
 
   /// - Parameters:
@@ -77,6 +78,7 @@ public final class SessionDataTask: Sendable {
     url = plan.url
     proxy = plan.proxy
     body = plan.body
+    onInterimResponse = plan.onInterimResponse
     self.bufferLimit = bufferLimit
     collectUpTo = min(plan.collectUpTo, bufferLimit ?? .max)
     self.didEnd = didEnd
@@ -198,7 +200,8 @@ extension SessionDataTask {
   func receive(
     _ response: HTTPURLResponse, at uptime: Duration, holdsUnauthorized: Bool
   ) throws(CacheError) -> [Event] {
-    try state.withLock { state throws(CacheError) in
+    if let onInterimResponse, (100...199).contains(response.statusCode) { onInterimResponse(ReceivedHead.interim(response)) }
+    return try state.withLock { state throws(CacheError) in
       state.idleness.lastActivity = uptime
       return try state.assembler.receive(response, at: uptime, holdsUnauthorized: holdsUnauthorized)
     }

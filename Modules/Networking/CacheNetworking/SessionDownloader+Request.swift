@@ -62,6 +62,8 @@ struct TransferPlan: Sendable {
   var proxy: ProxySettings.Proxy?
   /// The largest body, in bytes, that the reader gets together with the head, or 0 to wake it at the head.
   var collectUpTo = 0
+  /// Receives the interim responses, or `nil` to drop them.
+  var onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
 
   /// Whether a proxy's response to CONNECT precedes the server's. Foundation on Linux reports both.
   var isTunnelled: Bool {

@@ -279,9 +279,10 @@ public final class SessionDownloader: Downloader {
     for request: DownloadRequest, in engine: SessionEngine, url: URL, body: OutgoingBody, startedAt: Duration
   ) throws(CacheError) -> SessionDataTask {
     let (configuration, delegate) = (engine.configuration, engine.delegate)
-    let plan = TransferPlan(
+    var plan = TransferPlan(
       head: request.head, url: url, body: body, idleTimeout: request.idleTimeout ?? configuration.idleTimeout,
       networkAccess: request.networkAccess, proxy: try engine.routing.proxy(for: url), collectUpTo: request.collectUpTo)
+    plan.onInterimResponse = request.onInterimResponse
     // Without `self`: transfers must complete after the downloader is released. The tables and the transfer retain each other
     // until the transfer ends.
     let (transfers, background, watch, clock) = (transfers, background, watch, clock)
@@ -289,7 +290,7 @@ public final class SessionDownloader: Downloader {
     background.enter()
     var isMade = false
     defer { if !isMade { background.leave() } }
-    return try transfers.start(in: engine) {
+    return try transfers.start(in: engine) { [plan] in
       let transfer = SessionDataTask(
         Self.task(for: plan, in: engine), queue: engine.session.delegateQueue, plan: plan,
         bufferLimit: configuration.bufferLimit, startedAt: startedAt

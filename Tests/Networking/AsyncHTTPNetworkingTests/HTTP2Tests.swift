@@ -41,6 +41,26 @@ struct HTTP2Tests {
     #expect(body == "hello")
   }
 
+  @Test("interim responses are reported with their fields")
+  func interim() async throws {
+    let server = try await HTTP2Server.start([
+      .headers([(":status", "102")]), .headers([(":status", "103"), ("link", "<a>")]), .headers([(":status", "200")]),
+      .data("hello", endsStream: true),
+    ])
+    let downloader = try Fixture.downloader(.init { $0.tls.trustedHosts = ["localhost"] })
+    let reported = Lock<[HTTPResponse]>([])
+    var request = DownloadRequest(head: try HTTPRequest(resource: server.url))
+    request.onInterimResponse = { head in reported.withLock { $0.append(head) } }
+    let response = try await downloader.download(request)
+    #expect(response.metrics().protocolName == "h2")
+    #expect(try await response.body.collect() == Data("hello".utf8))
+    await downloader.close()
+    try await server.stop()
+    let interim = reported.withLock { $0 }
+    #expect(interim.map(\.status.code) == [102, 103])
+    #expect(interim.map { $0.headerFields.map { "\($0.name): \($0.value)" } } == [[], ["link: <a>"]])
+  }
+
   @Test(
     "any other status is an error",
     arguments: [

@@ -40,7 +40,7 @@ struct ResponseTests {
   private typealias Client = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
   /// Opens a port with small buffers, and a connection to it that does not read yet.
-  private static func connection(_ responder: BodyResponder) async throws -> (server: any Channel, client: Client) {
+  private static func connection(_ responder: some HTTPResponder) async throws -> (server: any Channel, client: Client) {
     let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .childChannelOption(.autoRead, value: false)
       .childChannelOption(.allowRemoteHalfClosure, value: true)
@@ -94,6 +94,43 @@ struct ResponseTests {
     #expect(responder.state.read { $0.deliveries.map(\.isComplete) } == [true])
     #expect(responder.state.read { $0.deliveries.map(\.bodyBytes) } == [60_000])
     try await server.close().get()
+  }
+
+  /// A responder that sends interim responses before its response, and one for the former request.
+  private struct HintingResponder: HTTPResponder {
+    let former = WatchedState<ServerRequest?>(nil)
+
+    func respond(to request: ServerRequest) async -> ServerResponse {
+      former.read { $0 }?.sendInterimResponse(HTTPResponse(status: .earlyHints, headerFields: [.server: "late"]))
+      former.update { $0 = request }
+      let fields: HTTPFields = [.server: "s", .connection: "Age", .age: "1"]
+      for status: HTTPResponse.Status in [.init(code: 102), .switchingProtocols, .ok, .earlyHints] {
+        request.sendInterimResponse(HTTPResponse(status: status, headerFields: fields))
+      }
+      return ServerResponse(head: HTTPResponse(status: .noContent), body: ResourceBody(Data()))
+    }
+
+    func respond(to refusal: RequestRefusal, peer: SocketAddress?) -> ServerResponse {
+      ServerResponse(head: HTTPResponse(status: refusal.status), body: ResourceBody(Data()))
+    }
+  }
+
+  @Test("interim responses are sent before the response to their own request, and to no client of HTTP/1.0")
+  func interim() async throws {
+    let (server, client) = try await Self.connection(HintingResponder())
+    try await client.channel.writeAndFlush(
+      ByteBuffer(string: "GET / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+    ).get()
+    let hints = "HTTP/1.1 102 Processing\r\nServer: s\r\n\r\nHTTP/1.1 103 Early Hints\r\nServer: s\r\n\r\n"
+    let text = try await Self.rest(of: client)
+    #expect(
+      text == "\(hints)HTTP/1.1 204 No Content\r\n\r\n\(hints)HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+    try await server.close().get()
+
+    let (old, oldClient) = try await Self.connection(HintingResponder())
+    try await oldClient.channel.writeAndFlush(ByteBuffer(string: "GET / HTTP/1.0\r\n\r\n")).get()
+    #expect(try await Self.rest(of: oldClient) == "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+    try await old.close().get()
   }
 
   @Test("a client that leaves during a response gets an incomplete delivery with an error")

@@ -57,6 +57,38 @@ struct PassingTests {
     await origin.stop()
   }
 
+  @Test(
+    "interim responses are forwarded to clients that know them, without fields of the connection, and are not stored",
+    arguments: [false, true])
+  func interim(isCached: Bool) async throws {
+    let hint = "HTTP/1.1 103 Early Hints\r\nLink: <a>\r\nX-Hint: 1\r\nConnection: X-Hop\r\nX-Hop: 1\r\n\r\n"
+    let origin = try await RawOrigin.start(
+      answer: "HTTP/1.1 100 Continue\r\n\r\n\(hint)HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok")
+    try await GatewayFixture.run(inFrontOf: origin.port) {
+      $0.cache = isCached ? CacheSettings() : nil
+    } _: { gateway in
+      let client = try await RawClient.connect(gateway.port)
+      for (target, isHit) in [("/a", false), ("/a", isCached), ("/b", false)] {
+        try await client.send("GET \(target) HTTP/1.1\r\nHost: h\r\n\r\n")
+        if !isHit {
+          let interim = try await client.answer()
+          #expect(interim.statusLine == "HTTP/1.1 103 Early Hints")
+          #expect(interim.fields.map { "\($0.name): \($0.value)" } == ["Link: <a>", "X-Hint: 1"])
+        }
+        let answer = try await client.answer()
+        #expect(answer.status == 200 && answer.body == "ok" && answer["x-hint"] == nil && answer["link"] == nil)
+        #expect((answer["age"] != nil) == isHit)
+      }
+      client.close()
+      let old = try await RawClient.connect(gateway.port)
+      try await old.send("GET /c HTTP/1.0\r\nHost: h\r\n\r\n")
+      #expect(try await old.answer().status == 200)
+      old.close()
+    }
+    #expect(origin.heads.count == (isCached ? 3 : 4))
+    await origin.stop()
+  }
+
   @Test("a response's fields keep their order, repetitions and spelling, and fields about the connection are dropped")
   func answerFields() async throws {
     let origin = try await RawOrigin.start(
@@ -184,16 +216,6 @@ struct PassingTests {
       #expect(fields.filter { $0.name.canonicalName == "x-forwarded-for" }.map(\.value) == ["192.0.2.1", "127.0.0.1"])
       #expect(fields.first { $0.name.canonicalName == "x-forwarded-host" }?.value == "shop.example")
       #expect(fields.first { $0.name.canonicalName == "x-forwarded-proto" }?.value == "http")
-    }
-  }
-
-  @Test("interim responses are not forwarded")
-  func interim() async throws {
-    try await GatewayFixture.run { gateway, origin in
-      origin.setRoute("/a", Route(OriginResponse(text: "a", delivery: OriginDelivery(interim: [.init()]))))
-      let answer = try await gateway.get("/a")
-      #expect(answer.status == 200)
-      #expect(answer.body == "a")
     }
   }
 

@@ -30,6 +30,11 @@ public struct DownloadRequest: Sendable {
   /// It may also return any body up to this size that has already arrived completely. If a body fails while it is collected, the
   /// response is returned with the bytes so far as a stream, which then throws the error.
   public var collectUpTo: Int
+  /// Receives each interim response (1xx) before the final one, in order, or `nil` to drop them. The closure must not block.
+  ///
+  /// An interim response has no part in the final one, and none is ever stored (RFC 9110 §15.2). An engine that does not see
+  /// interim responses never calls it.
+  public var onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
 
   /// Creates a request.
   public init(

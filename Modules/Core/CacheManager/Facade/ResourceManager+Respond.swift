@@ -35,14 +35,18 @@ extension ResourceManager {
   ///     unchanged.
   ///   - body: The content of the request, which is read once.
   ///   - options: The components, policy, partition and layers for this request.
+  ///   - onInterimResponse: Receives the interim responses (1xx) of the origin while the request is forwarded, in order. They are
+  ///     not stored. A request receives none if it waits for an equal one, is requested in pieces, or needs no request to the
+  ///     origin. The closure must not block. The fields include those about the origin's connection.
   /// - Throws: The error of the request to the origin, if no stored response may be used instead.
   ///   `CacheError.Code.revalidationFailed`, if the stored response forbids its own use (`must-revalidate`, `no-cache`; RFC 9111
   ///   §5.2.2.2, §5.2.2.4). An HTTP server responds to that error with 504.
   public func respond(
-    to request: HTTPRequest, body: ResourceBody? = nil, options: RequestOptions = RequestOptions()
+    to request: HTTPRequest, body: ResourceBody? = nil, options: RequestOptions = RequestOptions(),
+    onInterimResponse: (@Sendable (HTTPResponse) -> Void)? = nil
   ) async throws(CacheError) -> CachedResponse {
     do throws(CacheError) {
-      let operation = try operation(for: request, hasBody: body != nil, options)
+      let operation = try operation(for: request, hasBody: body != nil, options, onInterimResponse)
       if operation.request.observation != nil { return try await operation.runObserved(sending: body) }
       return try await operation.run(sending: body)
     } catch {
@@ -55,9 +59,9 @@ extension ResourceManager {
   /// and the configuration are large.
   @inline(never)
   private func operation(
-    for request: HTTPRequest, hasBody: Bool, _ options: RequestOptions
+    for request: HTTPRequest, hasBody: Bool, _ options: RequestOptions, _ onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
   ) throws(CacheError) -> ResponseOperation {
-    let load = try ResolvedRequest(exchange: request, hasBody: hasBody, options, core)
+    let load = try ResolvedRequest(exchange: request, hasBody: hasBody, options, core, onInterimResponse)
     guard !core.flights.isClosed else { throw load.managerIsClosed }
     return ResponseOperation(
       request: load, core: core, name: configuration.cacheName, wait: CoalescingWait(limit: configuration.collapseTimeout))
@@ -101,8 +105,8 @@ public struct CachedResponse: Sendable {
 }
 
 extension ResourceManager {
-  /// Responds like ``respond(to:body:options:)`` to a GET request, and follows redirects by the rules of loads. The interceptor
-  /// does not decide about them.
+  /// Responds like ``respond(to:body:options:onInterimResponse:)`` to a GET request, and follows redirects by the rules of loads.
+  /// The interceptor does not decide about them.
   ///
   /// A body that the durable store receives is loaded into it before the response is returned, and is then read from there. A
   /// slow reader of the response thus holds no connection to the origin. A body that is not stored streams from the origin.
@@ -112,8 +116,9 @@ extension ResourceManager {
   ///   - limit: The maximum number of bytes of a body that is loaded into the store.
   ///   - options: The options. They must not write to the memory store, because the body is looked for in the durable store.
   /// - Returns: The response, and the request to which it belongs: the last redirect's or the given one.
-  /// - Throws: The errors of ``respond(to:body:options:)``, `CacheError.Code.redirectRefused` or `.tooManyRedirects`, and
-  ///   `CacheError.Code.bodyTooLarge`, unless the response announces its length. The caller refuses such a response.
+  /// - Throws: The errors of ``respond(to:body:options:onInterimResponse:)``, `CacheError.Code.redirectRefused` or
+  ///   `.tooManyRedirects`, and `CacheError.Code.bodyTooLarge`, unless the response announces its length. The caller refuses such
+  ///   a response.
   package func respondFollowingRedirects(
     to request: HTTPRequest, storingUpTo limit: Int64, options: RequestOptions
   ) async throws(CacheError) -> (response: CachedResponse, request: HTTPRequest) {

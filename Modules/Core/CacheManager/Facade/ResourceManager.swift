@@ -54,7 +54,8 @@ public final class ResourceManager: Sendable {
     /// ```
     ///
     /// It applies wherever a URL or a request names a resource: to loads, prefetches, lookups, removals, purges by URL,
-    /// ``ResourceManager/respond(to:body:options:)``, and the targets of redirects. The request is still sent to its own URL.
+    /// ``ResourceManager/respond(to:body:options:onInterimResponse:)``, and the targets of redirects. The request is still sent
+    /// to its own URL.
     ///
     /// The function receives the request after the stage `willLookUp` of a `RequestInterceptor`, always with the method GET. If
     /// that stage or the caller's fields could change the key, it also receives the caller's URL alone, because
@@ -99,7 +100,7 @@ public final class ResourceManager: Sendable {
     /// further reads fail at once.
     ///
     /// A store with `CacheStore.boundsLookupTime` ends its lookups itself. The limit does not apply to stored bodies that
-    /// ``ResourceManager/respond(to:body:options:)`` streams, because their readers can leave.
+    /// ``ResourceManager/respond(to:body:options:onInterimResponse:)`` streams, because their readers can leave.
     public var storeReadTimeout: Duration? = .seconds(5)
     /// The statuses that count as success.
     public var acceptedStatuses = AcceptedStatuses.success
@@ -253,8 +254,8 @@ public final class ResourceManager: Sendable {
   /// It calls no interceptor, and the other options have no effect. If an interceptor changes requests for several URLs to one
   /// request, their loads share a transfer and end together. A `cacheKey` that depends on fields gets a request without any.
   ///
-  /// It does not end ``respond(to:body:options:)``, ``store(_:for:freshFor:headerFields:options:)``, and loads of another URL
-  /// that redirects to this one. A load into a file whose body is complete may return its file.
+  /// It does not end ``respond(to:body:options:onInterimResponse:)``, ``store(_:for:freshFor:headerFields:options:)``, and loads
+  /// of another URL that redirects to this one. A load into a file whose body is complete may return its file.
   ///
   /// - Parameters:
   ///   - url: The URL of the loads, as the callers have passed it.
@@ -273,7 +274,8 @@ public final class ResourceManager: Sendable {
   /// of their loads if that is `nil`. A load without a limit of its own runs until its writes have ended, so the call waits for
   /// them however long they take. ``close(within:)`` does not.
   ///
-  /// Bodies of ``respond(to:body:options:)`` that are still being read continue. Bodies that are read to the end are stored.
+  /// Bodies of ``respond(to:body:options:onInterimResponse:)`` that are still being read continue. Bodies that are read to the
+  /// end are stored.
   ///
   /// The stores and the downloader stay open, because other code may use them.
   public func close() async { _ = await core.close() }

@@ -87,13 +87,14 @@ extension Fetch {
     let transfer = beginTransfer(sent)
     do throws(CacheError) {
       let isStream = request.destination.isStream
-      let download = DownloadRequest(
+      var download = DownloadRequest(
         head: sent, body: body, priority: priority, idleTimeout: request.idleTimeout, timeout: isStream ? request.timeout : nil,
         networkAccess: request.networkAccess, attempt: retry.attempt, collectUpTo: collectUpTo)
+      download.onInterimResponse = request.onInterimResponse
       var response =
         isStream
         ? try await downloader.download(download)
-        : try await MemoryBudget.insideLoad { () async throws(CacheError) in try await downloader.download(download) }
+        : try await MemoryBudget.insideLoad { [download] () async throws(CacheError) in try await downloader.download(download) }
       if request.observation != nil || request.reportInFlight != nil { reportEnd(of: &response, transfer, start) }
       return ReceivedResponse(
         sent: sent, content: content, response: response, requestTime: requestTime, start: start,

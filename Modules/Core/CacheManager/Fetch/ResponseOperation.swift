@@ -133,6 +133,7 @@ struct ResponseOperation: Sendable {
       for name in ConfidentialFields.conditions + [.range] { settings.head.headerFields[name] = nil }
       // A failure is reported, because the caller has the stored response already.
       settings.staleFallback = .never
+      settings.onInterimResponse = nil
     }
     // Responses that are removed from now on count as removed for the background request too.
     var revalidation = Fetch(background, LoadPriority(background.priority), fetch.cache.seen(by: background))

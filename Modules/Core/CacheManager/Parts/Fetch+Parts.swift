@@ -129,6 +129,8 @@ extension Fetch {
       if self.hop == nil { $0.head = part }
       $0.destination = .stream
       $0.staleFallback = .never
+      // Several readers can share a piece.
+      $0.onInterimResponse = nil
       if !isStored { $0.writes = [] }
     }
     let hop = self.hop.map { RedirectHop(request: part, url: $0.url, chain: $0.chain) }

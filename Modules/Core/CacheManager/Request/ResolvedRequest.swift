@@ -21,9 +21,12 @@ final class ResolvedRequest: Sendable {
 
   /// Creates the request of an HTTP caller, which is sent unchanged.
   convenience init(
-    exchange request: HTTPRequest, hasBody: Bool, _ options: RequestOptions, _ core: LoadCoordinator
+    exchange request: HTTPRequest, hasBody: Bool, _ options: RequestOptions, _ core: LoadCoordinator,
+    _ onInterimResponse: (@Sendable (HTTPResponse) -> Void)? = nil
   ) throws(CacheError) {
-    self.init(try RequestSettings(exchange: request, hasBody: hasBody, options, core))
+    var settings = try RequestSettings(exchange: request, hasBody: hasBody, options, core)
+    settings.onInterimResponse = onInterimResponse
+    self.init(settings)
   }
 
   /// Returns the load with the settings that `change` has changed.
@@ -223,6 +226,8 @@ struct RequestSettings: Sendable {
   fileprivate(set) var isPlain = false
   /// Called with `true` when the downloader receives a request, and with `false` when that has failed or its response has ended.
   var reportInFlight: (@Sendable (Bool) -> Void)?
+  /// Receives the interim responses of the origin, for an HTTP caller.
+  var onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
 
   /// The role of the server that receives the request.
   enum SourceRole {

@@ -46,6 +46,10 @@ final class ConnectionHandler: ChannelInboundHandler {
   private var isProceeding = false
   /// Whether the deadline for the rest of a request head is set.
   private var headHasBegun = false
+  /// The number of requests that were begun.
+  private var requests = 0
+  /// The number of the request whose client may get interim responses, or `nil` for none.
+  private var interimRequest: Int?
   private let timer: ConnectionTimer
 
   init(_ responder: any HTTPResponder, _ settings: ConnectionSettings, channel: any Channel) {
@@ -122,7 +126,11 @@ final class ConnectionHandler: ChannelInboundHandler {
     let (eventLoop, this) = (channel.eventLoop, NIOLoopBound(self, eventLoop: channel.eventLoop))
     let body =
       head.framing == .noBody ? nil : IncomingBody(onDemand: { eventLoop.execute { this.value.readerWantsBody() } })
-    let request = ServedRequest(head: head, body: body, connection: this, channel: channel, responder: responder)
+    requests += 1
+    interimRequest = requests
+    let request = ServedRequest(
+      head: head, body: body, connection: this, channel: channel, responder: responder,
+      interim: InterimSender(connection: this, eventLoop: eventLoop, number: requests))
     phase = .serving(
       Serving(
         body: body, task: Task(executorPreference: executor) { await request.run() },
@@ -210,6 +218,20 @@ final class ConnectionHandler: ChannelInboundHandler {
   // MARK: Responses
 
   var headDelay: TimeAmount { settings.headDelay }
+
+  /// Sends an interim response to the client of a request, if it still waits for the response and reads what it is sent. No
+  /// client can thus make the connection buffer what a server repeats.
+  func sendInterim(_ response: HTTPResponse, to request: Int) {
+    guard interimRequest == request, channel.isActive, channel.isWritable else { return }
+    var buffer = channel.allocator.buffer(capacity: 512)
+    ResponseHeadWriter(framing: .noContent, keepsAlive: true, isHTTP10: false)
+      .write(HTTPResponse(status: response.status, headerFields: response.headerFields.endToEnd()), to: &buffer)
+    channel.writeAndFlush(buffer, promise: nil)
+    didWrite()
+  }
+
+  /// Sends no more interim responses, because the final response begins.
+  func endInterim() { interimRequest = nil }
 
   /// Returns whether another request may follow on this connection, as far as is known when the response starts.
   func keepsAlive(after head: RequestHead) -> Bool {

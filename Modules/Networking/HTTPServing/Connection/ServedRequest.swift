@@ -16,10 +16,12 @@ struct ServedRequest: Sendable {
   let connection: NIOLoopBound<ConnectionHandler>
   let channel: any Channel
   let responder: any HTTPResponder
+  let interim: InterimSender
 
   /// Serves the request, and tells the connection whether the response was sent completely.
   func run() async {
     var response = await responder.respond(to: request)
+    connection.value.endInterim()
     var (delivery, mayContinue) = await send(response)
     if !delivery.hasBegun, channel.isActive, let error = delivery.error, let instead = response.onFailure?(error) {
       response = instead
@@ -49,10 +51,12 @@ struct ServedRequest: Sendable {
   private var request: ServerRequest {
     var length: Int64?
     if case .length(let announced) = head.framing { length = announced }
-    return ServerRequest(
+    var request = ServerRequest(
       head: head.request,
       body: body.map { ResourceBody(length: length, source: $0) }, peer: channel.remoteAddress, target: head.rawTarget,
       isHTTP10: head.isHTTP10)
+    request.interim = interim
+    return request
   }
 
   /// Responds to a refused request. The future ends when the system has the response.
@@ -69,6 +73,20 @@ struct ServedRequest: Sendable {
       let isSent = if case .success = result { true } else { false }
       response.onEnd?(ServerResponse.Delivery(bodyBytes: isSent ? Int64(data.count) : 0, isComplete: isSent))
     }
+  }
+}
+
+/// The way of interim responses to the client of one request.
+struct InterimSender: Sendable {
+  let connection: NIOLoopBound<ConnectionHandler>
+  let eventLoop: any EventLoop
+  /// The number of the request on its connection.
+  let number: Int
+
+  func send(_ response: HTTPResponse) {
+    // A responder that runs on the event loop may respond before it leaves it.
+    guard !eventLoop.inEventLoop else { return connection.value.sendInterim(response, to: number) }
+    eventLoop.execute { connection.value.sendInterim(response, to: number) }
   }
 }
 

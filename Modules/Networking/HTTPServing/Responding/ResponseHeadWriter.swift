@@ -80,7 +80,9 @@ package struct ResponseHeadWriter {
 extension HTTPResponse.Status {
   /// The status's own reason phrase, or the standard one (RFC 9110 §15). Empty for an unknown code.
   public var phrase: String {
-    reasonPhrase.isEmpty ? HTTPResponseStatus(statusCode: code).reasonPhrase : reasonPhrase
+    guard reasonPhrase.isEmpty else { return reasonPhrase }
+    // SwiftNIO has no name for 103.
+    return self == .earlyHints ? Self.earlyHints.reasonPhrase : HTTPResponseStatus(statusCode: code).reasonPhrase
   }
 }
 #endif

@@ -223,7 +223,8 @@ extension DownloaderContract {
       try ContractViolation.expectEqual(try await response.body.collect().count, 0, "the body bytes")
       try await expectSound(downloader, origin)
     },
-    Case("interim responses are skipped", needs: [.sockets]) { downloader, origin in
+    Case("interim responses are no part of the response, and are reported in order if at all", needs: [.sockets]) {
+      downloader, origin in
       let hints: HTTPFields = [.eTag: "\"interim\"", .contentLanguage: "la"]
       let url = try await origin.serve(
         ContractResponse(
@@ -232,8 +233,16 @@ extension DownloaderContract {
             HTTPResponse(status: .init(code: 102)), HTTPResponse(status: .earlyHints, headerFields: hints),
             HTTPResponse(status: .earlyHints, headerFields: hints),
           ]))
-      let response = try await get(url, from: downloader)
+      let reported = Lock<[HTTPResponse]>([])
+      var request = DownloadRequest(head: try HTTPRequest(resource: url))
+      request.onInterimResponse = { head in reported.withLock { $0.append(head) } }
+      let response = try await downloader.download(request)
       try ContractViolation.expectEqual(response.head.status.code, 200, "the status")
+      let interim = reported.withLock { $0 }
+      if !interim.isEmpty {
+        try ContractViolation.expectEqual(interim.map(\.status.code), [102, 103, 103], "the reported interim responses")
+        try ContractViolation.expectEqual(interim.last?.headerFields[.contentLanguage], "la", "a field of an interim response")
+      }
       try ContractViolation.expectEqual(response.head.headerFields[.eTag], "\"final\"", "the entity tag")
       try ContractViolation.expectEqual(response.head.headerFields[.contentLanguage], nil, "a field of an interim response")
       try ContractViolation.expect(try await response.body.collect() == Data("final".utf8), "the received bytes differ")

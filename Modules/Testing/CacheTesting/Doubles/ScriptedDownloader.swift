@@ -103,6 +103,7 @@ public final class ScriptedDownloader: Downloader {
         throw .cancelled
       }
     }
+    if let report = request.onInterimResponse { scripted.interim.forEach(report) }
     await scripted.gate?.pass()
     if Task.isCancelled { throw .cancelled }
     switch scripted.outcome {

@@ -30,6 +30,7 @@ public struct ScriptedResponse: Sendable {
   var cutAfter: Int?
   var chunkSize = 64 << 10
   var statesLength = true
+  var interim: [HTTPResponse] = []
 
   /// Returns a response with any status and fields.
   public static func response(_ status: HTTPResponse.Status, fields: HTTPFields = [:], body: Data = Data()) -> Self {
@@ -69,6 +70,14 @@ public struct ScriptedResponse: Sendable {
 
   /// Delays the response, measured by the downloader's clock.
   public func after(_ delay: Duration) -> Self { changed { $0.delay = delay } }
+
+  /// Puts interim responses before the response, which are passed to `DownloadRequest.onInterimResponse`.
+  ///
+  /// ```swift
+  /// let hint = HTTPResponse(status: .earlyHints, headerFields: [.contentLanguage: "en"])
+  /// network.respond(to: url, with: .ok("hello").preceded(by: hint))
+  /// ```
+  public func preceded(by interim: HTTPResponse...) -> Self { changed { $0.interim += interim } }
 
   /// Holds the response until the gate opens.
   public func held(by gate: Gate) -> Self { changed { $0.gate = gate } }

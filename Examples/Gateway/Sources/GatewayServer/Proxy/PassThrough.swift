@@ -6,8 +6,9 @@ struct PassThrough: Responder {
   let downloader: any Downloader
 
   func respond(to request: ServerRequest) async throws(CacheError) -> ProxyAnswer {
-    let response = try await downloader.download(
-      DownloadRequest(head: request.head, body: request.body))
+    var forwarded = DownloadRequest(head: request.head, body: request.body)
+    forwarded.onInterimResponse = { request.forward($0) }
+    let response = try await downloader.download(forwarded)
     return ProxyAnswer(head: response.head, body: response.body, outcome: .bypass)
   }
 }
