@@ -19,7 +19,7 @@ enum Jobs {
     all += [ThumbnailJob.self, ThumbnailsJob.self, VariantsJob.self]
     #endif
     #if Origin
-    all += [SmallJob.self, LargeJob.self, WaitersJob.self, StormJob.self, LinkJob.self, CancelledJob.self]
+    all += [SmallJob.self, LargeJob.self, WaitersJob.self, StormJob.self, LinkJob.self, CancelledJob.self, RangesJob.self]
     #endif
     #if Redis
     all.append(RedisJob.self)

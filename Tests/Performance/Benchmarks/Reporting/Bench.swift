@@ -101,7 +101,7 @@ struct Settings {
 /// The scenarios, in the order in which they run.
 enum Scenario: String, CaseIterable {
   #if Origin
-  case small, large, waiters, storm, cancelled, link
+  case small, large, waiters, storm, cancelled, link, ranges
   #endif
   #if AsyncHTTP
   case stale, screen
@@ -136,6 +136,7 @@ enum Scenario: String, CaseIterable {
     case .storm: try await StormScenario(bench: bench).run()
     case .cancelled: try await CancelledScenario(bench: bench).run()
     case .link: try await LinkScenario(bench: bench).run()
+    case .ranges: try await RangesScenario(bench: bench).run()
     #endif
     #if AsyncHTTP
     case .stale: try await StaleScenario(bench: bench).run()
