@@ -138,7 +138,7 @@ extension SQLiteCache {
     }
 
     /// The size in bytes of the largest accepted body.
-    var bodyLimit: Int64 { min(entrySizeLimit ?? .max, sizeLimit ?? .max, ChunkTable.bodyLimit) }
+    var bodyLimit: Int64 { min(entrySizeLimit ?? .max, sizeLimit ?? .max, ChunkRow.bodyLimit) }
 
     func validate() throws(CacheError) {
       try CacheError.require("sizeLimit", sizeLimit, in: 0...)

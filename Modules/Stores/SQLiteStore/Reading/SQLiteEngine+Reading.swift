@@ -98,7 +98,7 @@ extension SQLiteEngine {
   }
 
   /// The number of bytes that one read of a large body returns.
-  private static let pull = Int64(4 * ChunkTable.size)
+  private static let pull = Int64(4 * ChunkRow.size)
 
   private func read(_ range: Range<Int64>, of row: EntryRow, _ lease: EntryLeases.EntryLease) async throws(CacheError) -> Data {
     let bytes = try await file.read { database, opening in

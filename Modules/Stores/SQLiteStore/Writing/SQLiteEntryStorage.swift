@@ -10,7 +10,7 @@ internal import Foundation
 
 /// The database's part of writing one entry.
 struct SQLiteEntryStorage: SpoolStorage {
-  static let chunkSize = ChunkTable.size
+  static let chunkSize = ChunkRow.size
 
   let key: CacheKey
   let revision: Revision
@@ -36,7 +36,7 @@ struct SQLiteEntryStorage: SpoolStorage {
   ) async throws(CacheError) -> EntryLeases.EntryLease {
     try await engine.store(bytes: bytes.count) { [self] database, opening in
       let entry = try reserve(lease, database, opening)
-      _ = try ChunkTable.insertAll(database, bytes, entry.entry, revision, from: offset / Int64(ChunkTable.size))
+      _ = try ChunkTable.insertAll(database, bytes, entry.entry, revision, from: offset / Int64(ChunkRow.size))
       return entry
     }
   }
@@ -61,7 +61,7 @@ struct SQLiteEntryStorage: SpoolStorage {
     let evicted = try await engine.store(bytes: tail.count) { [self] database, opening in
       let now = engine.now
       let entry = try reserve(lease, database, opening).entry
-      _ = try ChunkTable.insertAll(database, tail, entry, metadata.revision, from: offset / Int64(ChunkTable.size))
+      _ = try ChunkTable.insertAll(database, tail, entry, metadata.revision, from: offset / Int64(ChunkRow.size))
       try EntryTable.discard(database, key, engine.retention(at: now))
       try EntryTable.publish(database, entry, key, metadata, used: now)
       guard let limit = engine.configuration.sizeLimit else { return 0 }
