@@ -26,30 +26,28 @@ enum BodyChunks {
     return crc32c(bytes, after: writer.bytes.withUnsafeBytes { crc32c($0) })
   }
 
-  /// Returns the arguments that store bytes as chunks, starting with chunk `number`: pairs of number and bytes.
-  static func arguments(_ bytes: Data, from number: Int64, _ id: String) -> [RedisCommand.Argument] {
-    var arguments: [RedisCommand.Argument] = []
-    for (index, start) in stride(from: 0, to: bytes.count, by: size).enumerated() {
+  /// Returns the values that store bytes as chunks, starting with chunk `number`.
+  static func framed(_ bytes: Data, from number: Int64, _ id: String) -> [(number: Int64, value: Data)] {
+    stride(from: 0, to: bytes.count, by: size).enumerated().map { index, start in
       let chunk = bytes.dropFirst(start).prefix(size)
       var framed = Data(capacity: chunk.count + 4)
       framed.append(chunk)
       let sum = chunk.withUnsafeBytes { checksum($0, id, number + Int64(index)) }
       withUnsafeBytes(of: sum.littleEndian) { framed.append(contentsOf: $0) }
-      arguments += [.number(number + Int64(index)), .data(framed)]
+      return (number + Int64(index), framed)
     }
-    return arguments
   }
 
-  /// Reads and checks the bytes of `range` in a body of `length` bytes. Returns `nil` if a chunk is damaged or missing.
-  static func read(
-    _ range: Range<Int64>, of length: Int64, _ id: String, _ tag: HashTag, _ engine: RedisEngine
-  ) async throws(CacheError) -> [Data]? {
-    let numbers = range.lowerBound / Int64(size)...(range.upperBound - 1) / Int64(size)
-    let command = RedisCommand(
-      ["HMGET", .bytes(engine.names.body(tag, id))] + numbers.map { .number($0) },
-      replyLimit: (numbers.count + 1) * (size + 256))
-    let reply = try await engine.send([command], for: tag)[0]
-    guard let values = reply.array, values.count == numbers.count else { return nil }
+  /// The numbers of the chunks that contain the bytes of `range`, which is not empty.
+  static func numbers(of range: Range<Int64>) -> ClosedRange<Int64> {
+    range.lowerBound / Int64(size)...(range.upperBound - 1) / Int64(size)
+  }
+
+  /// Returns the bytes of `range` in a body of `length` bytes, from the values of its chunks. Returns `nil` if a chunk is damaged
+  /// or missing.
+  static func bytes(_ range: Range<Int64>, of length: Int64, _ id: String, in values: [RESPValue]) -> [Data]? {
+    let numbers = numbers(of: range)
+    guard values.count == numbers.count else { return nil }
     var chunks: [Data] = []
     for (number, value) in zip(numbers, values) {
       let start = number * Int64(size)

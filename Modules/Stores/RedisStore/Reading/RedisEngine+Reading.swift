@@ -82,11 +82,21 @@ extension RedisEngine {
     guard count[0].integer == BodyChunks.count(of: record.length) else { return nil }
     let source = ChunkedBody(range, trailers: record.metadata.trailers) { start throws(CacheError) in
       let part = start..<min(range.upperBound, BodyChunks.endOfRead(from: start))
-      if let chunks = try await BodyChunks.read(part, of: record.length, record.bodyID, tag, self) { return chunks }
+      if let chunks = try await self.chunks(part, of: record, tag) { return chunks }
       self.count { $0.damaged += 1 }
       throw CacheError(.damagedEntry, reason: "the stored body is damaged, or the Redis server has removed it")
     }
     return ResourceBody(length: range.upperBound - range.lowerBound, source: source)
+  }
+
+  /// Returns the bytes of `range` in the body of an entry, or `nil` if a chunk is damaged or missing.
+  private func chunks(_ range: Range<Int64>, of record: EntryRecord, _ tag: HashTag) async throws(CacheError) -> [Data]? {
+    let numbers = BodyChunks.numbers(of: range)
+    let command = RedisCommand(
+      ["HMGET", .bytes(names.body(tag, record.bodyID))] + numbers.map { .number($0) },
+      replyLimit: (numbers.count + 1) * (BodyChunks.size + 256))
+    let values = try await send([command], for: tag)[0].array
+    return values.flatMap { BodyChunks.bytes(range, of: record.length, record.bodyID, in: $0) }
   }
 
   /// Removes an entry that is damaged or whose body was evicted, unless it has been replaced.

@@ -86,10 +86,10 @@ struct RedisEntryStorage: SpoolStorage {
 
   func append(_ bytes: Data, at offset: Int64, to location: String?) async throws(CacheError) -> String {
     let id = location ?? Self.newID()
+    let chunks = BodyChunks.framed(bytes, from: offset / Int64(BodyChunks.size), id)
     _ = try await engine.run(
       .append, keys: [engine.names.body(tag, id)],
-      [.milliseconds(RedisEngine.writeTimeout)] + BodyChunks.arguments(bytes, from: offset / Int64(BodyChunks.size), id), for: tag
-    )
+      [.milliseconds(RedisEngine.writeTimeout)] + chunks.flatMap { [.number($0.number), .data($0.value)] }, for: tag)
     return id
   }
 
