@@ -24,9 +24,11 @@ final class BundledFile: Sendable {
 
   /// - Parameters:
   ///   - name: The path relative to the folder. Links on the way are not followed, because they could lead out of the folder.
-  init(_ name: String, in folder: String) throws(CacheError) {
+  ///   - place: The path of the file that states the name, or of the folder.
+  init(_ name: String, in folder: String, said place: String) throws(CacheError) {
+    let parts = try Self.parts(name, said: place)
     path = folder + (folder.hasSuffix("/") ? "" : "/") + name
-    descriptor = try Self.descend(name.split(separator: "/").map(String.init), from: folder, path)
+    descriptor = try Self.descend(parts, from: folder, path)
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
       let number = errno
@@ -38,6 +40,17 @@ final class BundledFile: Sendable {
   }
 
   deinit { close(descriptor) }
+
+  /// Returns the names of the folders on the way and of the file.
+  ///
+  /// - Throws: An error if `name` is not the name of a file inside the folder.
+  static func parts(_ name: String, said place: String) throws(CacheError) -> [String] {
+    let parts = name.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    guard !name.utf8.contains(0), !parts.contains(where: { ["", ".", ".."].contains($0) }) else {
+      throw CacheError(.invalidConfiguration, reason: "not the name of a file in the folder: \(name)", path: place)
+    }
+    return parts
+  }
 
   private static func descend(_ parts: [String], from folder: String, _ path: String) throws(CacheError) -> Int32 {
     var place = open(folder, O_RDONLY | O_CLOEXEC | O_DIRECTORY)
@@ -97,9 +110,7 @@ struct Manifest: Decodable {
   var version: Int
   var entries: [Entry]
 
-  init(_ file: BundledFile) throws(CacheError) {
-    let path = file.path
-    let data = try file.read(0..<file.size)
+  init(_ data: Data, _ path: String) throws(CacheError) {
     do {
       self = try JSONDecoder().decode(Manifest.self, from: data)
     } catch {

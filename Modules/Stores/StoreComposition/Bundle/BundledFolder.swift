@@ -32,12 +32,11 @@ final class BundledFolder: CacheStore {
       throw CacheError(.invalidConfiguration, reason: "the URL of a store's folder is not a file URL", url: folder.absoluteString)
     }
     root = folder.path(percentEncoded: false)
-    try Self.check(name, said: root)
-    let file = try BundledFile(name, in: root)
+    let file = try BundledFile(name, in: root, said: root)
     let path = file.path
     id = ComponentID(BundledFolder.self, parameters: path)
     var items: [CacheKey: Item] = [:]
-    for entry in try Manifest(file).entries {
+    for entry in try Manifest(file.read(0..<file.size), path).entries {
       let item = try Self.item(entry, in: root, manifest: path)
       guard items.updateValue(item, forKey: item.key) == nil else {
         throw CacheError(.invalidConfiguration, reason: "the manifest names a resource twice: \(item.key)", path: path)
@@ -46,17 +45,8 @@ final class BundledFolder: CacheStore {
     self.items = items
   }
 
-  /// Throws if `name` is not the name of a file inside the folder.
-  private static func check(_ name: String, said place: String) throws(CacheError) {
-    let parts = name.split(separator: "/", omittingEmptySubsequences: false)
-    guard !name.isEmpty, !name.utf8.contains(0), !parts.contains(where: { ["", ".", ".."].contains($0) }) else {
-      throw CacheError(.invalidConfiguration, reason: "not the name of a file in the folder: \(name)", path: place)
-    }
-  }
-
   private static func item(_ entry: Manifest.Entry, in root: String, manifest: String) throws(CacheError) -> Item {
-    try check(entry.file, said: manifest)
-    let file = try BundledFile(entry.file, in: root)
+    let file = try BundledFile(entry.file, in: root, said: manifest)
     let (request, resource, response) = try entry.heads(manifest)
     let stated = response.headerFields[.date].flatMap { HTTPDate($0, receivedAt: file.modified) }?.timestamp
     let created = stated ?? file.modified
@@ -84,7 +74,7 @@ final class BundledFolder: CacheStore {
     guard let item = items[key] else { return nil }
     let wanted = (range ?? 0..<item.length).clamped(to: 0..<item.length)
     return try await run { [self] () throws(CacheError) in
-      let file = try BundledFile(item.name, in: root)
+      let file = try BundledFile(item.name, in: root, said: root)
       guard file.size == item.length else {
         throw CacheError(.damagedEntry, reason: "the file's length has changed since the store was created", path: file.path)
       }
