@@ -1,14 +1,6 @@
 internal import CacheCore
 internal import HTTPTypes
 
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
-
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else
@@ -75,7 +67,7 @@ struct PartRecord: Codable, Sendable {
   // MARK: Continuing
 
   /// Whether a record that was read from a file has a known version, possible numbers and a validator.
-  var isValid: Bool {
+  private var isValid: Bool {
     version == Self.currentVersion && salt.count == 2 && length > 0 && permissions <= 0o777 && (tag != nil || date != nil)
   }
 
@@ -129,288 +121,31 @@ struct PartRecord: Codable, Sendable {
   }
 }
 
-/// The file of a ``PartRecord``, beside its part. It consists of a line of JSON, the CRC32C of that line, and the CRC32C of each
-/// block of the part. The checksums are little-endian.
-///
-/// The file can be damaged or changed by another program. No number in it is used unchecked, and its size is limited.
-final class PartRecordFile: Sendable {
-  /// The largest size in bytes. It suffices for parts of almost 4 TiB.
-  private static let largestSize: Int64 = 64 << 20
+/// The stored form: a line of JSON, and the CRC32C of that line, little-endian.
+extension PartRecord {
+  /// The largest size in bytes.
+  static let encodedLimit = longestLine + 4
   /// The largest size of the line in bytes.
   private static let longestLine = 64 << 10
   private static let newline = UInt8(ascii: "\n")
 
-  private let descriptor: Int32
-  /// The offset of the checksum of the first block.
-  private let start: Int64
-
-  private init(_ descriptor: Int32, start: Int64) { (self.descriptor, self.start) = (descriptor, start) }
-
-  deinit { closeFile(descriptor) }
-
-  /// Replaces the file at a path. Returns `nil` if that is not possible.
-  static func create(_ path: String, _ record: PartRecord) -> PartRecordFile? {
-    guard var bytes = try? JSONEncoder().encode(record), bytes.count < longestLine else { return nil }
-    bytes.append(newline)
-    let checksum = bytes.withUnsafeBytes { crc32c($0) }
-    withUnsafeBytes(of: checksum.littleEndian) { bytes.append(contentsOf: $0) }
-    unlink(path)
-    let descriptor = openFile(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { return nil }
-    let file = PartRecordFile(descriptor, start: Int64(bytes.count))
-    guard bytes.withUnsafeBytes({ FileSystemCalls.system.writeAll(descriptor, $0, at: 0) }) == nil else {
-      unlink(path)
-      return nil
-    }
-    return file
+  /// Returns the stored form, or `nil` if it is too large.
+  func encoded() -> Data? {
+    guard var bytes = try? JSONEncoder().encode(self), bytes.count < Self.longestLine else { return nil }
+    bytes.append(Self.newline)
+    withUnsafeBytes(of: Self.checksum(bytes).littleEndian) { bytes.append(contentsOf: $0) }
+    return bytes
   }
 
-  /// Opens the file at a path. Returns `nil` if there is none, if the record is damaged or invalid, if the file is too large, or
-  /// if another user may have written it.
-  static func open(_ path: String) -> (record: PartRecord, file: PartRecordFile)? {
-    let descriptor = openFile(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-    guard descriptor >= 0 else { return nil }
-    guard let status = FileStatus.own(descriptor), status.st_size <= largestSize, let (record, start) = read(descriptor) else {
-      closeFile(descriptor)
-      return nil
-    }
-    return (record, PartRecordFile(descriptor, start: start))
-  }
-
-  /// Returns the record, and the offset after the line and its checksum.
-  private static func read(_ descriptor: Int32) -> (PartRecord, start: Int64)? {
-    var bytes = Data(count: longestLine + 4)
-    bytes.count = bytes.withUnsafeMutableBytes { readFile(descriptor, $0, at: 0) }
+  /// Returns the record at the start of a file and the number of its bytes, or `nil` if it is damaged or invalid.
+  static func decoded(_ bytes: Data) -> (record: PartRecord, count: Int)? {
     guard let newline = bytes.firstIndex(of: newline), bytes.count >= newline + 5 else { return nil }
-    let isIntact = bytes.withUnsafeBytes { bytes in
-      crc32c(UnsafeRawBufferPointer(rebasing: bytes[...newline])) == checksum(in: bytes, at: newline + 1)
-    }
-    guard isIntact, let record = try? JSONDecoder().decode(PartRecord.self, from: bytes[..<newline]), record.isValid else {
-      return nil
-    }
-    return (record, Int64(newline + 5))
-  }
-
-  /// Returns the checksum of a block of the part, or `nil` if it has none.
-  func checksum(ofBlock block: Int64) -> UInt32? {
-    guard let offset = offset(ofBlock: block) else { return nil }
-    return withUnsafeTemporaryAllocation(byteCount: 4, alignment: 4) { bytes in
-      guard readFile(descriptor, bytes, at: offset) == 4 else { return nil }
-      return Self.checksum(in: UnsafeRawBufferPointer(bytes), at: 0)
-    }
-  }
-
-  /// Writes the checksum of a block of the part. If that fails, a later load requests the block again.
-  func write(_ checksum: UInt32, ofBlock block: Int64) {
-    guard let offset = offset(ofBlock: block) else { return }
-    _ = withUnsafeBytes(of: checksum.littleEndian) { FileSystemCalls.system.writeAll(descriptor, $0, at: offset) }
-  }
-
-  private func offset(ofBlock block: Int64) -> Int64? {
-    let offset = start + 4 * block
-    return offset + 4 <= Self.largestSize ? offset : nil
-  }
-
-  private static func checksum(in bytes: UnsafeRawBufferPointer, at offset: Int) -> UInt32 {
-    UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
-  }
-}
-
-/// The bytes of a recorded body at the beginning of a partial file, with a checksum of each block.
-///
-/// A later load verifies the blocks in order and continues after the last one that matches. Bytes that a crash of the system
-/// lost, or that a program changed without changing the record, are found in this way, so nothing needs to be flushed.
-///
-/// The last block may be incomplete. Its checksum is written only when a load ends in order, and then covers the bytes up to the
-/// end of the file. It no longer matches if bytes were added afterwards, so a killed process loses the incomplete block.
-struct RecordedBytes: Sendable {
-  /// The size of a block in bytes.
-  static let blockSize: Int64 = 256 << 10
-
-  let record: PartRecord
-  private let file: PartRecordFile
-  /// The number of bytes from the start that were written by this load or verified.
-  private(set) var count: Int64 = 0
-  /// The checksum of the bytes after the last complete block.
-  private var checksum: UInt32 = 0
-  /// The size of the partial file if an earlier load has written it and not all blocks are verified yet.
-  private(set) var unverifiedSize: Int64?
-
-  /// Creates the record of a body whose bytes are all written by this load.
-  init(_ record: PartRecord, _ file: PartRecordFile) { (self.record, self.file) = (record, file) }
-
-  /// Creates the record of bytes that an earlier load has written.
-  init(_ record: PartRecord, _ file: PartRecordFile, size: Int64) {
-    self.init(record, file)
-    unverifiedSize = size
-  }
-
-  // MARK: Writing
-
-  /// Adds the next bytes, before they are written to the partial file. Each whole block in that file thus has a checksum, even
-  /// if the process is killed.
-  mutating func add(_ bytes: UnsafeRawBufferPointer) {
-    var rest = bytes
-    while !rest.isEmpty {
-      let length = Int(min(Self.blockSize - count % Self.blockSize, Int64(rest.count)))
-      checksum = crc32c(UnsafeRawBufferPointer(rebasing: rest[..<length]), after: checksum)
-      rest = UnsafeRawBufferPointer(rebasing: rest[length...])
-      count += Int64(length)
-      if count % Self.blockSize == 0 {
-        file.write(checksum, ofBlock: count / Self.blockSize - 1)
-        checksum = 0
-      }
-    }
-  }
-
-  /// Writes the checksum of the incomplete block, so that a later load can continue after its bytes.
-  func writeLastChecksum() {
-    if count % Self.blockSize > 0 { file.write(checksum, ofBlock: count / Self.blockSize) }
-  }
-
-  /// Removes the last block, which is then requested again, if the body is complete. The origin must confirm the validator.
-  mutating func removeLastBlockIfComplete() {
-    guard count >= record.length else { return }
-    (count, checksum) = ((record.length - 1) / Self.blockSize * Self.blockSize, 0)
-  }
-
-  // MARK: Verification
-
-  /// Verifies the next blocks of the partial file.
-  ///
-  /// - Parameter limit: The largest number of blocks. It bounds the time of the call.
-  mutating func verify(_ part: Int32, limit: Int) {
-    guard let size = unverifiedSize else { return }
-    // Bytes after the end of the body must not stay in the file.
-    let end = min(size, record.length)
-    withUnsafeTemporaryAllocation(byteCount: Int(Self.blockSize), alignment: 16) { buffer in
-      for _ in 0..<limit {
-        let length = Int(min(Self.blockSize, end - count))
-        let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<length])
-        guard length > 0, let expected = file.checksum(ofBlock: count / Self.blockSize),
-          readFile(part, bytes, at: count) == length, crc32c(UnsafeRawBufferPointer(bytes)) == expected
-        else {
-          unverifiedSize = nil
-          return
-        }
-        count += Int64(length)
-        if length < Self.blockSize { checksum = expected }
-      }
-    }
-  }
-}
-
-/// The downloader of a load into a file. It continues the part that an earlier load has left, and records what a later load needs
-/// to continue this one.
-///
-/// It surrounds all other wrappers, so the response to a range request is completed before any stage of the load sees it. The
-/// stores therefore receive the whole body, as they do if a transfer is resumed within a load.
-struct PartDownloader: Downloader {
-  let base: any Downloader
-  let file: PartialFile
-  let load: ResolvedRequest
-
-  // The response is the same as without a part, so the load shares transfers with loads that have none.
-  var id: ComponentID { base.id }
-  var preferredExecutor: (any TaskExecutor)? { base.preferredExecutor }
-
-  init(_ base: any Downloader, into file: PartialFile, for load: ResolvedRequest) {
-    (self.base, self.file, self.load) = (base, file, load)
-  }
-
-  func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
-    if let part = try await part(for: request) {
-      var rest = part.plan.request(request, from: part.count)
-      // The conditions of the cache are evaluated before the range (RFC 9110 §13.2.2), so a 304 still confirms its response.
-      for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince] {
-        rest.head.headerFields[fields: name] = request.head.headerFields[fields: name]
-      }
-      let response = try await base.download(rest)
-      switch response.head.status {
-      case .partialContent:
-        if case .append = part.plan.judge(response.head, bodyLength: response.body.length, at: part.count) {
-          return continued(response, part)
-        }
-      case .rangeNotSatisfiable: break
-      default: return recorded(response, request)
-      }
-      response.body.source.cancel()
-      if Task.isCancelled { throw .cancelled }
-    }
-    return recorded(try await base.download(request), request)
-  }
-
-  private func part(for request: DownloadRequest) async throws(CacheError) -> PartialFile.Part? {
-    guard request.head.method == .get, request.body == nil, !request.head.headerFields.contains(.range),
-      load.acceptedStatuses.contains(200)
+    let stated = bytes.withUnsafeBytes { UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: newline + 1, as: UInt32.self)) }
+    guard checksum(bytes[...newline]) == stated, let record = try? JSONDecoder().decode(PartRecord.self, from: bytes[..<newline]),
+      record.isValid
     else { return nil }
-    return try await file.part { $0.matches(request.head, for: load.settings.resource) }
+    return (record, newline + 5)
   }
 
-  /// Returns the whole response. A 206 need not repeat the fields that describe the content (RFC 9110 §15.3.7).
-  private func continued(_ response: DownloadResponse, _ part: PartialFile.Part) -> DownloadResponse {
-    var fields = part.record.described
-    let ofThePart = ["content-range", "content-length", "content-digest", "content-md5"]
-    for name in Set(response.head.headerFields.map(\.name)) where !ofThePart.contains(name.canonicalName) {
-      fields[fields: name] = response.head.headerFields[fields: name]
-    }
-    fields[.contentLength] = String(part.plan.length)
-    var whole = response
-    whole.head = HTTPResponse(status: .ok, headerFields: fields)
-    whole.body = ResourceBody(
-      length: part.plan.length, source: PartBody(response.body.source, .continued(part), file))
-    return whole
-  }
-
-  private func recorded(_ response: DownloadResponse, _ request: DownloadRequest) -> DownloadResponse {
-    guard response.body.data == nil,
-      let record = PartRecord(response, to: request, for: load.settings.resource, now: load.clock.now)
-    else { return response }
-    var recorded = response
-    recorded.body = ResourceBody(
-      length: response.body.length, source: PartBody(response.body.source, .new(record), file))
-    return recorded
-  }
-}
-
-/// A body that is written to a partial file, from its first byte on or after the bytes that the file has.
-private final class PartBody: ResourceBody.Source {
-  enum Start: Sendable {
-    case new(PartRecord)
-    case continued(PartialFile.Part)
-  }
-
-  private let base: any ResourceBody.Source
-  private let start: Start
-  private let file: PartialFile
-  /// The number of bytes that were read from the file, or `nil` before the first read.
-  private let position = Lock<Int64?>(nil)
-
-  init(_ base: any ResourceBody.Source, _ start: Start, _ file: PartialFile) {
-    (self.base, self.start, self.file) = (base, start, file)
-  }
-
-  var trailers: HTTPFields? { base.trailers }
-
-  func cancel() { base.cancel() }
-
-  func next() async throws(CacheError) -> Data? {
-    let position = position.withLock { $0 }
-    switch start {
-    case .new(let record):
-      guard position == nil else { return try await base.next() }
-      let chunk = try await base.next()
-      // The record exists before the first byte, and the bytes of an earlier part until then.
-      if chunk != nil { try await file.begin(record) }
-      self.position.withLock { $0 = 0 }
-      return chunk
-    case .continued(let part):
-      if position == nil { file.resume() }
-      let offset = position ?? 0
-      guard offset < part.count else { return try await base.next() }
-      let chunk = try await file.read(Int(min(256 << 10, part.count - offset)), at: offset)
-      self.position.withLock { $0 = offset + Int64(chunk.count) }
-      return chunk
-    }
-  }
+  private static func checksum(_ line: Data) -> UInt32 { line.withUnsafeBytes { crc32c($0) } }
 }
