@@ -118,4 +118,15 @@ extension ImageService {
     public init(perSecond: Double, burst: Int) { (self.perSecond, self.burst) = (perSecond, burst) }
   }
 }
+
+extension ImageService {
+  /// Checks the text of operations, except for the names of presets, which only a service knows.
+  ///
+  /// - Throws: `CacheError.Code.invalidOperation` with the name of the operation.
+  package static func check(_ operations: String) throws(CacheError) {
+    let others = operations.split(separator: ",", omittingEmptySubsequences: false).filter { !$0.hasPrefix("preset=") }
+    guard !others.isEmpty else { return }
+    _ = try ImageOperations(others.joined(separator: ","), maximumSide: 65_535)
+  }
+}
 #endif

@@ -214,17 +214,12 @@ public final class ImageService: Sendable {
   /// Checks the signature of a path, and parses the path.
   private func signedPath(_ path: String, _ keys: [SigningKey]) throws(CacheError) -> SignedPath {
     let invalid = CacheError(.invalidSignature, reason: "the signature is missing or does not match the path")
-    guard path.hasPrefix(pathPrefix), path.dropFirst(pathPrefix.count).hasPrefix("/") else { throw invalid }
-    let rest = path.dropFirst(pathPrefix.count + 1)
-    guard let slash = rest.firstIndex(of: "/"), let signature = Base64URL.signature(rest[..<slash]) else { throw invalid }
-    let signed = rest[rest.index(after: slash)...]
-    let bytes = Data(signed.utf8)
+    guard let parts = PathParts(path, under: pathPrefix) else { throw invalid }
+    let bytes = Data(parts.signed.utf8)
     // All keys are tried, so that the time does not show the number of the key.
-    let isValid = keys.reduce(false) { $1.accepts(signature, of: bytes) || $0 }
+    let isValid = keys.reduce(false) { $1.accepts(parts.signature, of: bytes) || $0 }
     guard isValid else { throw invalid }
-    guard let slash = signed.firstIndex(of: "/"), let operations = HostName.percentDecoded(signed[..<slash]),
-      let source = HostName.percentDecoded(signed[signed.index(after: slash)...])
-    else { throw CacheError(.invalidURL, reason: "the path has no source, or an invalid percent-encoding") }
+    let (operations, source) = try parts.decoded
     let parsed = try ImageOperations(operations, presets: presets, maximumSide: limits.maximumSide)
     let result = negotiated(parsed, with: [:])
     return SignedPath(

@@ -1,5 +1,5 @@
 #if Service
-internal import CacheCore
+public import CacheCore
 internal import ImageCodecs
 
 extension ImageOperations {
@@ -24,17 +24,6 @@ extension ImageOperations {
     guard self == original else {
       throw CacheError(.invalidOperation, reason: "'original' cannot be combined with other operations")
     }
-  }
-}
-
-extension ImageService {
-  /// Checks the text of operations, except for the names of presets, which only a service knows.
-  ///
-  /// - Throws: `CacheError.Code.invalidOperation` with the name of the operation.
-  package static func check(_ operations: String) throws(CacheError) {
-    let others = operations.split(separator: ",", omittingEmptySubsequences: false).filter { !$0.hasPrefix("preset=") }
-    guard !others.isEmpty else { return }
-    _ = try ImageOperations(others.joined(separator: ","), maximumSide: 65_535)
   }
 }
 

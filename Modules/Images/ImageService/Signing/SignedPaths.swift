@@ -2,12 +2,6 @@
 internal import CacheCore
 internal import HTTPTypes
 
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
-
 /// A path with a valid signature, and its parsed parts.
 struct SignedPath: Sendable {
   let operations: ImageOperations
@@ -67,22 +61,6 @@ final class SignedPaths: Sendable {
       state.generation == generation ? state.remember(signed, path) : [:]
     }
     return signed
-  }
-}
-
-extension String {
-  /// Returns the text with all bytes in percent-encoding, except the unreserved characters (RFC 3986 §2.3) and those of `extra`.
-  func percentEncoded(leaving extra: String) -> String {
-    var text = ""
-    for byte in utf8 {
-      let character = Character(UnicodeScalar(byte))
-      if byte < 128, character.isLetter || character.isNumber || "-._~".contains(character) || extra.contains(character) {
-        text.append(character)
-      } else {
-        text += String(decoding: byte.percentEncoded, as: UTF8.self)
-      }
-    }
-    return text
   }
 }
 #endif

@@ -63,7 +63,7 @@ public struct SigningKey: Sendable {
   ) -> String {
     var operations = operations
     if let expiry { operations += (operations.isEmpty ? "" : ",") + "expires=\(expiry.seconds)" }
-    let signed = "\(operations.percentEncoded(leaving: "=,:"))/\(source.percentEncoded(leaving: ""))"
+    let signed = PathParts.signed(operations, source)
     return "\(prefix)/\(signature(of: signed))/\(signed)"
   }
 
@@ -75,42 +75,6 @@ public struct SigningKey: Sendable {
   /// Whether a signature is that of the text. The time that the comparison takes does not depend on the signature's bytes.
   func accepts(_ signature: Data, of text: Data) -> Bool {
     HMAC<SHA256>.isValidAuthenticationCode(signature, authenticating: text, using: key)
-  }
-}
-
-/// The text form of a signature.
-enum Base64URL {
-  static func text(_ bytes: Data) -> String {
-    bytes.base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
-  }
-
-  /// Returns the 32 bytes of a signature, or `nil` if the text is not exactly the text of 32 bytes. Otherwise several texts, and
-  /// so several URLs, would have the same bytes.
-  static func signature(_ text: Substring) -> Data? {
-    guard text.utf8.count == 43 else { return nil }
-    var bytes = Data(capacity: 32)
-    var (bits, count) = (UInt32(0), 0)
-    for character in text.utf8 {
-      guard let value = value(of: character) else { return nil }
-      (bits, count) = (bits << 6 | value, count + 6)
-      if count >= 8 {
-        count -= 8
-        bytes.append(UInt8(truncatingIfNeeded: bits >> count))
-      }
-    }
-    // Two bits of the last character belong to no byte.
-    return bits & 0b11 == 0 ? bytes : nil
-  }
-
-  private static func value(of character: UInt8) -> UInt32? {
-    switch character {
-    case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(character - UInt8(ascii: "A"))
-    case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(character - UInt8(ascii: "a")) + 26
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(character - UInt8(ascii: "0")) + 52
-    case UInt8(ascii: "-"): 62
-    case UInt8(ascii: "_"): 63
-    default: nil
-    }
   }
 }
 #endif
