@@ -2,8 +2,9 @@
 import CacheTesting
 import Foundation
 import HTTPTypes
-import ImageService
 import Testing
+
+@testable import ImageService
 
 @Suite("Images from a folder")
 final class FolderSourceTests {
@@ -103,6 +104,24 @@ final class FolderSourceTests {
     try DrawnImage.png(40, 30, red: 5).write(to: folder.appending(path: "a b.png"))
     let third = try await fixture.get("original", of: "site/a b.png", [.ifNoneMatch: tag])
     #expect(third.status == 200 && third.data != first.data)
+  }
+
+  @Test("an accent after a period or a slash hides neither", arguments: ["site/.\u{301}a.png", "site/cats/../\u{301}a.png"])
+  func accents(_ source: String) async throws {
+    let data = try DrawnImage.png(40, 30)
+    for name in [".\u{301}a.png", "\u{301}a.png"] { try data.write(to: folder.appending(path: name)) }
+    let served = try await fixture.get("width=20", of: source)
+    #expect(served.status == 400)
+    #expect(served.problem == "invalidSource")
+  }
+
+  @Test(
+    "a source is read from its own text",
+    arguments: ["site/a b.png", "site/50%25.png", "site/cats/ä.png", "https://photos.example.com/a%20b.png?c=%25"])
+  func text(_ source: String) throws {
+    let url = try SourceReference(source).url
+    #expect(SourceReference.text(of: url) == source)
+    #expect(try SourceReference(SourceReference.text(of: url)).url == url)
   }
 
   @Test("a purge of a file removes its results")

@@ -102,20 +102,22 @@ struct SourceReference: Sendable {
 
   /// Returns the text that names a source in a path.
   static func text(of url: URL) -> String {
-    folder(of: url).map { "\($0)\(url.path())" } ?? url.absoluteString
+    folder(of: url).map { "\($0)\(url.path(percentEncoded: false))" } ?? url.absoluteString
   }
 
   /// Whether the URL is that of a file in a named folder.
   static func isFile(_ url: URL) -> Bool { folder(of: url) != nil }
 
+  // Paths are split by bytes. As a character, a slash or a period can be one with an accent, and a file system sees bytes.
+
   /// Whether a segment of the path begins with a period.
-  static func isHidden(_ path: String) -> Bool { path.split(separator: "/").contains { $0.hasPrefix(".") } }
+  static func isHidden(_ path: String) -> Bool {
+    path.utf8.split(separator: UInt8(ascii: "/")).contains { $0.first == UInt8(ascii: ".") }
+  }
 
   /// Whether a segment of the path is `..`. Some servers decode a path before they split it, or accept a backslash.
   static func leavesFolder(_ path: String) -> Bool {
-    guard path.utf8.contains(UInt8(ascii: "%")) else { return path.split { "/\\;".contains($0) }.contains("..") }
-    let decoded = path.lowercased().replacing("%2e", with: ".").replacing("%2f", with: "/").replacing("%5c", with: "/")
-    return decoded.split { "/\\;".contains($0) }.contains("..")
+    HostName.percentDecodedBytes(path[...]).bytes.split { "/\\;".utf8.contains($0) }.contains { $0.elementsEqual("..".utf8) }
   }
 }
 #endif
