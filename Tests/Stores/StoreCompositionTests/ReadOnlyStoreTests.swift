@@ -100,6 +100,7 @@ struct ReadOnlyStoreTests {
       (#"{ "url": "https://example.com/a", "file": "../secret" }"#, CacheError.Code.invalidConfiguration),
       (#"{ "url": "https://example.com/a", "file": "/etc/passwd" }"#, .invalidConfiguration),
       (#"{ "url": "https://example.com/a", "file": "" }"#, .invalidConfiguration),
+      ("{ \"url\": \"https://example.com/a\", \"file\": \"folder/../\u{301}logo.svg\" }", .invalidConfiguration),
       (#"{ "url": "https://example.com/a", "file": "missing" }"#, .fileSystem),
       (#"{ "url": "https://example.com/a", "file": "folder" }"#, .fileSystem),
       (#"{ "url": "https://example.com/a", "file": "link" }"#, .fileSystem),
@@ -118,6 +119,7 @@ struct ReadOnlyStoreTests {
     let folder = try folder(entries)
     try FileManager.default.createDirectory(atPath: folder.path + "/folder", withIntermediateDirectories: false)
     try FileManager.default.createSymbolicLink(atPath: folder.path + "/link", withDestinationPath: "/etc/passwd")
+    try folder.put("<svg/>", "\u{301}logo.svg")
     let outside = try TemporaryFolder()
     try outside.put("secret", "secret")
     try FileManager.default.createSymbolicLink(atPath: folder.path + "/away", withDestinationPath: outside.path)

@@ -45,7 +45,8 @@ final class BundledFile: Sendable {
   ///
   /// - Throws: An error if `name` is not the name of a file inside the folder.
   static func parts(_ name: String, said place: String) throws(CacheError) -> [String] {
-    let parts = name.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    // As a character, a slash can be one with an accent, and the system sees bytes.
+    let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { String(Substring($0)) }
     guard !name.utf8.contains(0), !parts.contains(where: { ["", ".", ".."].contains($0) }) else {
       throw CacheError(.invalidConfiguration, reason: "not the name of a file in the folder: \(name)", path: place)
     }
