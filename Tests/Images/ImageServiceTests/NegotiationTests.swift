@@ -21,7 +21,7 @@ struct NegotiationTests {
       (nil, "image/jpeg"), ("*/*", "image/jpeg"), ("image/*", "image/jpeg"), ("image/webp", Served.typeOfWebP),
       ("text/html, image/webp;q=0.8, */*", Served.typeOfWebP), ("image/webp;q=0", "image/jpeg"),
       ("IMAGE/WEBP", Served.typeOfWebP),
-      ("image/webp;q=x", "image/jpeg"), (";;,,=", "image/jpeg"),
+      ("image/webp;q=x", "image/jpeg"), (";;,,=", "image/jpeg"), ("image/ webp, im age/webp", "image/jpeg"),
     ])
   func format(_ accept: String?, _ type: String) async throws {
     var fields = HTTPFields()

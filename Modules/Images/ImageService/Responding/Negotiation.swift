@@ -74,8 +74,8 @@ struct AcceptedTypes {
 
   init(_ values: [String]) {
     var types: Set<String> = []
-    for range in values.flatMap({ $0.split(separator: ",") }) {
-      let parts = range.split(separator: ";").map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }
+    for range in values.flatMap({ $0.utf8.split(separator: UInt8(ascii: ",")) }) {
+      let parts = range.split(separator: UInt8(ascii: ";")).map { Substring($0.trimmingBlanks()).lowercased() }
       guard let type = parts.first, type.hasPrefix("image/") else { continue }
       let quality = parts.dropFirst().first { $0.hasPrefix("q=") }.map { Double($0.dropFirst(2)) ?? 0 } ?? 1
       if quality > 0 { types.insert(type) }
