@@ -32,9 +32,7 @@ extension HTTPHeaders {
   /// Creates the headers of the message, unchanged.
   init(sending fields: HTTPFields) {
     var dropped = Self.connectionFields
-    if let named = fields[.connection] {
-      dropped.formUnion(named.split(separator: ",").compactMap { HTTPField.Name(String(Substring($0.utf8.trimmingBlanks()))) })
-    }
+    if let named = fields[.connection] { dropped.formUnion(named.lowercasedMembers.compactMap { HTTPField.Name($0) }) }
     self.init()
     reserveCapacity(fields.count + 2)
     for field in fields where !dropped.contains(field.name) { add(name: field.name.rawName, value: field.value) }

@@ -228,6 +228,15 @@ extension BidirectionalCollection<UInt8> where SubSequence == Self {
   }
 }
 
+extension String {
+  /// The members of a comma-separated list of tokens, in lower case (RFC 9110 §5.6.1).
+  ///
+  /// They are split by bytes. As a character, a comma can be one with an accent, and other recipients see two members.
+  package var lowercasedMembers: [String] {
+    utf8.split(separator: UInt8(ascii: ",")).map { Substring($0.trimmingBlanks()).lowercased() }
+  }
+}
+
 extension Int64 {
   /// Parses a number that consists of decimal digits only. `Int64("+1")` is a number, but not a length or a position in HTTP.
   @inlinable
@@ -275,7 +284,7 @@ extension HTTPFields {
     for position in positions(of: .connection) {
       let value = self[position].value
       if value == "keep-alive" || value == "close" { continue }
-      for option in value.split(separator: ",") { named.insert(Substring(option.utf8.trimmingBlanks()).lowercased()) }
+      named.formUnion(value.lowercasedMembers)
     }
     return named
   }

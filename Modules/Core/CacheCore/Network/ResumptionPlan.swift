@@ -30,7 +30,7 @@ package struct ResumptionPlan: Hashable, Sendable {
     }
     // An engine that decodes removes the field and the length. The counted bytes would not be those of a range.
     guard let length, length > 0, head.headerFields.contentLength == length else { return nil }
-    if Self.tokens(head.headerFields[.acceptRanges]).contains("none") { return nil }
+    if head.headerFields[.acceptRanges]?.lowercasedMembers.contains("none") == true { return nil }
     guard let validator = RangeValidator(head.headerFields, now: now) else { return nil }
     self.validator = validator
     self.length = length
@@ -96,11 +96,6 @@ package struct ResumptionPlan: Hashable, Sendable {
 
   private func isSame(_ fields: HTTPFields) -> Bool {
     validator.isConfirmed(by: fields) && fields[.contentEncoding] == contentEncoding
-  }
-
-  private static func tokens(_ value: String?) -> [String] {
-    guard let value else { return [] }
-    return value.split(separator: ",").map { String($0.filter { $0 != " " && $0 != "\t" }).lowercased() }
   }
 }
 

@@ -112,7 +112,7 @@ struct PartRecord: Codable, Sendable {
   }
 
   private static func names(in vary: String?) -> Set<String> {
-    Set((vary ?? "").split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() })
+    Set((vary ?? "").lowercasedMembers)
   }
 
   private static func digest(_ text: String, _ key: SipHash.Key) -> String {

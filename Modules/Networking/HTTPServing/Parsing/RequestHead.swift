@@ -15,7 +15,7 @@ package struct RequestHead: Sendable {
   /// Whether the client wants to keep the connection open after the response (RFC 9112 §9.3).
   var keepsAlive: Bool {
     guard let connection = request.headerFields[.connection] else { return !isHTTP10 }
-    let options = connection.split(separator: ",").map { Substring($0.utf8.trimmingBlanks()).lowercased() }
+    let options = connection.lowercasedMembers
     if options.contains("close") { return false }
     return !isHTTP10 || options.contains("keep-alive")
   }
@@ -24,10 +24,7 @@ package struct RequestHead: Sendable {
   var expectsContinue: Bool { !isHTTP10 && request.headerFields[.expect]?.lowercased() == "100-continue" }
 
   /// Whether the client understands trailers (RFC 9110 §6.5.1).
-  var acceptsTrailers: Bool {
-    let options = request.headerFields[.te]?.split(separator: ",") ?? []
-    return options.contains { Substring($0.utf8.trimmingBlanks()).lowercased() == "trailers" }
-  }
+  var acceptsTrailers: Bool { request.headerFields[.te]?.lowercasedMembers.contains("trailers") == true }
 }
 
 /// The sizes above which a request is refused. Bodies have no limit because they stream.
