@@ -34,6 +34,8 @@ struct VariantTests {
       ("Accept", ["Accept: a/b;q=0.5;q=1"], ["Accept: a/b;q=0.5"], false),
       ("Accept", ["Accept: Text/HTML;a=B"], ["Accept: text/html; a=B"], true),
       ("Accept", ["Accept: text/html;a=B"], ["Accept: text/html;a=b"], false),
+      ("Accept", ["Accept: ;q=1, a"], ["Accept: a"], true), ("Accept", ["Accept: \"b, a"], ["Accept: a, \"b"], false),
+      ("X-L", ["X-L: \"a ,b", "X-L: c\""], ["X-L: \"a, b, c\""], false),
       ("Accept", ["Accept: a;b=\"X\" , c"], ["Accept: a;b=\"x\" , c"], false), ("X-L", ["X-L: A"], ["X-L: a"], false),
       ("X-Q", ["X-Q: \"a,b\""], ["X-Q: \"a, b\""], false), ("User-Agent", ["User-Agent: a,b"], ["User-Agent: a, b"], false),
       ("Cookie", ["Cookie: a=1"], ["Cookie: a=1"], true), ("Cookie", ["Cookie: a=1"], ["Cookie: a=2"], false),

@@ -8,7 +8,8 @@ internal import HTTPTypes
 /// takes linear time for any bytes, and allocates nothing. A list and its members are valid only as long as the line is.
 struct FieldList: Sequence, IteratorProtocol {
   private var rest: UnsafeBufferPointer<UInt8>
-  private var honorsQuotes = true
+  /// Whether no unclosed quote has been read.
+  private(set) var honorsQuotes = true
 
   init(_ line: UnsafeBufferPointer<UInt8>) { rest = line }
 

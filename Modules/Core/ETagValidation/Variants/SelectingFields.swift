@@ -137,17 +137,31 @@ struct SelectingFields {
   private static func preference(_ lines: [[UInt8]], in name: String) -> [UInt8] {
     let isOrdered = name == "accept-language"
     if lines.count == 1, let plain = Preference.normalized(plain: lines[0], isOrdered: isOrdered) { return plain }
-    return Preference.normalized(members(of: lines), isTyped: name == "accept", isOrdered: isOrdered)
+    let (members, areQuotesClosed) = members(of: lines)
+    // In another order, an unclosed quote could begin a quoted string with the text after it.
+    guard areQuotesClosed else { return joined(members) }
+    return Preference.normalized(members, isTyped: name == "accept", isOrdered: isOrdered)
   }
 
   /// Returns the lines as one value, without surrounding blanks. The members of a list are trimmed and joined by `, `, and empty
   /// ones are omitted. Quoted text is unchanged.
   private static func normalized(_ lines: [[UInt8]], isList: Bool) -> [UInt8] {
-    Array((isList ? members(of: lines) : lines.map(trimmed)).joined(separator: [UInt8(ascii: ","), 0x20]))
+    joined(isList ? members(of: lines).members : lines.map(trimmed))
   }
 
-  private static func members(of lines: [[UInt8]]) -> [[UInt8]] {
-    lines.flatMap { $0.withUnsafeBufferPointer { FieldList($0).map(Array.init) } }
+  /// Returns the members of a list. Several lines are one list, in which a quoted string can begin in one line and end in another
+  /// (RFC 9110 §5.3). The normal form, which is one line, thus has the same members.
+  private static func members(of lines: [[UInt8]]) -> (members: [[UInt8]], areQuotesClosed: Bool) {
+    (lines.count == 1 ? lines[0] : joined(lines)).withUnsafeBufferPointer { line in
+      var list = FieldList(line)
+      var members: [[UInt8]] = []
+      while let member = list.next() { members.append(Array(member)) }
+      return (members, list.honorsQuotes)
+    }
+  }
+
+  private static func joined(_ members: [[UInt8]]) -> [UInt8] {
+    Array(members.joined(separator: [UInt8(ascii: ","), 0x20]))
   }
 
   private static func trimmed(_ line: [UInt8]) -> [UInt8] { Array(line[...].trimmingBlanks()) }
@@ -270,7 +284,7 @@ struct Preference {
   ///   - isTyped: Whether the members are media types, whose parameters may be case-sensitive.
   ///   - isOrdered: Whether members of equal weight must retain their order.
   static func normalized(_ members: [[UInt8]], isTyped: Bool, isOrdered: Bool) -> [UInt8] {
-    let sorted = members.map { Preference($0, isTyped: isTyped) }.enumerated().sorted { a, b in
+    let sorted = members.compactMap { Preference($0, isTyped: isTyped) }.enumerated().sorted { a, b in
       guard a.element.weight == b.element.weight else { return a.element.weight > b.element.weight }
       guard !isOrdered, a.element.text != b.element.text else { return a.offset < b.offset }
       return a.element.text.lexicographicallyPrecedes(b.element.text)
@@ -278,7 +292,8 @@ struct Preference {
     return Array(sorted.map(\.element.text).joined(separator: [UInt8(ascii: ","), 0x20]))
   }
 
-  private init(_ member: [UInt8], isTyped: Bool) {
+  /// Returns `nil` for a weight alone. Without it, nothing is left, and the normal form would not be that of itself.
+  private init?(_ member: [UInt8], isTyped: Bool) {
     // Quoted text must not be changed.
     guard !member.contains(UInt8(ascii: "\"")) else {
       (weight, name, text) = (1_000, member, member)
@@ -295,12 +310,13 @@ struct Preference {
       if weight < 1_000 { parts.append(Self.parameter(weight)) }
     }
     text = Array(parts.joined(separator: [UInt8(ascii: ";")]))
+    if text.isEmpty { return nil }
   }
 
   /// Returns the members of a field in normal form.
   static func list(_ name: HTTPField.Name, of fields: HTTPFields) -> [Preference] {
     fields[fields: name].flatMap { field in
-      field.withUnsafeBytesOfValue { FieldList($0).map { Preference(Array($0), isTyped: name == .accept) } }
+      field.withUnsafeBytesOfValue { FieldList($0).compactMap { Preference(Array($0), isTyped: name == .accept) } }
     }
   }
 
