@@ -10,25 +10,36 @@ import Foundation
 
 // libFuzzer's entry point. `Scripts/fuzz` builds it with the modules' sources; no target of the package contains it.
 
-/// Fuzzes the header fields of several exchanges. The first byte selects mode and policy. The rest are lines, and an empty line
-/// ends a header section. Requests and responses alternate.
+/// Fuzzes header fields. From 128 on, the first byte selects the parser of one kind of values: see `checkValue`. A smaller one
+/// selects mode and policy of several exchanges. The rest are then lines, and an empty line ends a header section. Requests and
+/// responses alternate.
 ///
 /// For any input, nothing must trap, and decisions must match the stored metadata.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzHeaders(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeBufferPointer(start: start, count: count)
   guard let choice = bytes.first else { return 0 }
+  guard choice < 128 else {
+    checkValue(choice, Array(bytes.dropFirst()))
+    return 0
+  }
   var cache = FuzzedCache(choice)
+  let fields = sections(bytes.dropFirst())
+  for pair in stride(from: 0, to: min(fields.count - 1, 8), by: 2) { cache.exchange(fields[pair], fields[pair + 1]) }
+  return 0
+}
+
+/// Returns the header sections of lines. An empty line ends a section.
+func sections(_ bytes: some Collection<UInt8>) -> [HTTPFields] {
   var fields: [HTTPFields] = [HTTPFields()]
-  for line in bytes.dropFirst().split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+  for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
     if line.isEmpty {
       fields.append(HTTPFields())
     } else if let field = field(line), fields[fields.count - 1].count < 64 {
       fields[fields.count - 1].append(field)
     }
   }
-  for pair in stride(from: 0, to: min(fields.count - 1, 8), by: 2) { cache.exchange(fields[pair], fields[pair + 1]) }
-  return 0
+  return fields
 }
 
 /// The field names, selected by the first letter of a line.
@@ -36,10 +47,10 @@ private let names: [HTTPField.Name] =
   [
     .cacheControl, .expires, .date, .age, .vary, .eTag, .lastModified, .connection, .location, .contentLocation, .authorization,
     .accept, .ifNoneMatch, .ifModifiedSince, .ifRange, .range, .contentRange, .contentLength, .ifMatch, .cookie, .setCookie,
-    .contentType,
+    .contentType, .acceptLanguage, .acceptEncoding, .contentLanguage, .retryAfter,
   ] + ETagValidator.defaultTargets + ["Pragma", "Cache-Tag", "Surrogate-Key"].compactMap { HTTPField.Name($0) }
 
-private func field(_ line: Slice<UnsafeBufferPointer<UInt8>>) -> HTTPField? {
+private func field(_ line: some Collection<UInt8>) -> HTTPField? {
   guard let letter = line.first, letter >= UInt8(ascii: "A") else { return nil }
   return HTTPField(name: names[Int(letter - UInt8(ascii: "A")) % names.count], lenientValue: Array(line.dropFirst()))
 }
