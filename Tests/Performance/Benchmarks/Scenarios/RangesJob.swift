@@ -100,8 +100,8 @@ struct RangesJob: Job {
     return measurement
   }
 
-  /// - Returns: The number of responses with the right status and the right bytes. The bytes are compared only at both ends, because
-  ///   that takes no time.
+  /// - Returns: The number of responses with the right status and the right bytes. The bytes are compared only at both ends,
+  ///   because that takes no time.
   @concurrent private func ranges(
     of request: HTTPRequest, at offsets: [Int], from manager: ResourceManager
   ) async throws -> Int {
