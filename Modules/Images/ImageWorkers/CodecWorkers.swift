@@ -51,7 +51,7 @@ public final class CodecWorkers: Sendable {
     guard !WorkerProgram.isWorker else { throw Self.notAWorker("the program has started workers in a worker") }
     self.configuration = configuration
     slots = DispatchSemaphore(value: configuration.count)
-    // On a busy machine, a worker in the background may not become ready for any time. That shows nothing about the program.
+    // On a busy machine, a worker in the background may never become ready. That is no fault of the program.
     var first = try WorkerProcess.start(configuration, inBackground: false)
     do throws(WorkerFailure) {
       confinement = try first.awaitReady(until: .now + configuration.startTimeout)
@@ -148,12 +148,11 @@ public final class CodecWorkers: Sendable {
 
   private var isInBackground: Bool { configuration.priority == .background }
 
-  /// Whether a worker in the background, or moved aside, had no processor for most of its time. Other workers compete like any
-  /// program.
+  /// Whether a worker in the background had no processor for most of its time. Other workers compete like any program.
   ///
   /// - Parameter times: The times at the start of the job, or `nil` for a worker of normal priority.
   private func isStarved(_ worker: WorkerProcess, since times: WorkerProcess.ProcessorTimes?, for limit: Duration) -> Bool {
-    worker.isStarvedAside || times.map { worker.processorTimes.isStarved(since: $0, for: limit) } ?? false
+    times.map { worker.processorTimes.isStarved(since: $0, for: limit) } ?? false
   }
 
   /// Ends a worker that did not complete its job, and returns the error of the job.

@@ -27,8 +27,6 @@ struct WorkerProcess: Sendable {
   private var lastMessage: [UInt8] = []
   /// The number of jobs that were sent to the worker.
   private(set) var jobs = 0
-  /// The time at which the worker was moved aside, and its processor times then.
-  private var aside: (at: SuspendingClock.Instant, times: ProcessorTimes)?
 
   /// The time between two checks of the deadline and of the cancellation.
   private static let interval: Int32 = 20
@@ -124,9 +122,6 @@ struct WorkerProcess: Sendable {
     }
   }
 
-  /// Whether the worker had no processor for most of the time since it was moved aside.
-  var isStarvedAside: Bool { aside.map { processorTimes.isStarved(since: $0.times, for: .now - $0.at) } ?? false }
-
   /// Moves the worker to the background.
   func runInBackground() { etagere_worker_run_in_background(id) }
 
@@ -193,7 +188,6 @@ struct WorkerProcess: Sendable {
         continue
       }
     }
-    aside = (.now, processorTimes)
     etagere_worker_lower_priority(id)
     try wait(for: POLLIN, until: deadline)
   }

@@ -6,8 +6,8 @@ internal import NIOHPACK
 internal import NIOHTTP1
 internal import NIOHTTP2
 
-/// Fields by which a request tells the handlers of its connection something. The handlers are below async-http-client, and remove
-/// the fields before the request is written.
+/// Fields that a request has for the handlers of its connection: its exact target, and the receiver of interim responses. The
+/// handlers are below async-http-client, and remove the fields before the request is written.
 final class RequestMarks: Sendable {
   /// The name of the field with the exact target, which is sent unchanged.
   ///
@@ -44,16 +44,16 @@ final class RequestMarks: Sendable {
 
   private func report(_ key: String) -> InterimReport? { state.withLock { $0.reports[key] } }
 
-  /// Adds the handler to an HTTP/1.1 connection. Call it on the connection's event loop.
+  /// Adds the handler to an HTTP/1.1 connection, above the check of heads. Call it on the connection's event loop.
   func install(in channel: any Channel) throws {
     let pipeline = channel.pipeline.syncOperations
-    let parser = try pipeline.handler(type: ByteToMessageHandler<HTTPResponseDecoder>.self)
-    try pipeline.addHandler(Handler(self), position: .after(parser))
+    try pipeline.addHandler(Handler(self), position: .after(pipeline.handler(type: ResponseGuard.HeadCheck.self)))
   }
 
-  /// Adds the handler to a stream of an HTTP/2 connection. Call it on the connection's event loop.
+  /// Adds the handler to a stream of an HTTP/2 connection, above the check of heads. Call it on the connection's event loop.
   func install(inStream channel: any Channel) throws {
-    try channel.pipeline.syncOperations.addHandler(StreamHandler(self), position: .first)
+    let pipeline = channel.pipeline.syncOperations
+    try pipeline.addHandler(StreamHandler(self), position: .after(pipeline.handler(type: ResponseGuard.StreamHeadCheck.self)))
   }
 
   /// Whether a response with this status is reported. No request asks for another protocol.
@@ -66,15 +66,15 @@ final class RequestMarks: Sendable {
     typealias OutboundOut = HTTPClientRequestPart
 
     private let marks: RequestMarks
-    /// The receiver for the current request.
-    private var report: InterimReport?
+    /// The key of the receiver for the current request.
+    private var key: String?
 
     init(_ marks: RequestMarks) { self.marks = marks }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
       guard case .head(var head) = unwrapOutboundIn(data) else { return context.write(data, promise: promise) }
-      let (target, key) = (head.headers.first(name: exactTarget), head.headers.first(name: interimReport))
-      report = key.flatMap(marks.report)
+      let target = head.headers.first(name: exactTarget)
+      key = head.headers.first(name: interimReport)
       guard target != nil || key != nil else { return context.write(data, promise: promise) }
       if let target { head.uri = target }
       head.headers.remove(name: exactTarget)
@@ -83,8 +83,9 @@ final class RequestMarks: Sendable {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-      if let report, case .head(let head) = unwrapInboundIn(data), isInterim(Int(head.status.code)) {
-        report(HTTPResponse(status: .init(code: Int(head.status.code)), headerFields: HTTPFields(received: head.headers)))
+      if let key, case .head(let head) = unwrapInboundIn(data), isInterim(Int(head.status.code)) {
+        marks.report(key)?(
+          HTTPResponse(status: .init(code: Int(head.status.code)), headerFields: HTTPFields(received: head.headers)))
       }
       context.fireChannelRead(data)
     }
@@ -97,7 +98,7 @@ final class RequestMarks: Sendable {
     typealias OutboundOut = HTTP2Frame.FramePayload
 
     private let marks: RequestMarks
-    private var report: InterimReport?
+    private var key: String?
 
     init(_ marks: RequestMarks) { self.marks = marks }
 
@@ -105,17 +106,18 @@ final class RequestMarks: Sendable {
       guard case .headers(var block) = unwrapOutboundIn(data), let key = block.headers.first(name: interimReport) else {
         return context.write(data, promise: promise)
       }
-      report = marks.report(key)
+      self.key = key
       block.headers.remove(name: interimReport)
       context.write(wrapOutboundOut(.headers(block)), promise: promise)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-      if let report, case .headers(let block) = unwrapInboundIn(data),
+      if let key, case .headers(let block) = unwrapInboundIn(data),
         let code = block.headers.first(name: ":status").flatMap({ Int($0) }), isInterim(code)
       {
         let fields = block.headers.filter { !$0.name.hasPrefix(":") }.map { ($0.name, $0.value) }
-        report(HTTPResponse(status: .init(code: code), headerFields: HTTPFields(received: HTTPHeaders(fields))))
+        marks.report(key)?(
+          HTTPResponse(status: .init(code: code), headerFields: HTTPFields(received: HTTPHeaders(fields))))
       }
       context.fireChannelRead(data)
     }

@@ -66,7 +66,7 @@ enum ResponseGuard {
   }
 
   /// Refuses heads that the parser accepts, and whose rest nothing above reads correctly.
-  private final class HeadCheck: ChannelInboundHandler {
+  final class HeadCheck: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart
 
@@ -95,7 +95,7 @@ enum ResponseGuard {
   }
 
   /// Refuses heads of an HTTP/2 stream before they are converted.
-  private final class StreamHeadCheck: ChannelInboundHandler {
+  final class StreamHeadCheck: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame.FramePayload
     typealias InboundOut = HTTP2Frame.FramePayload
 

@@ -70,6 +70,15 @@ struct ResponseAssembler {
   /// Whether a response is held back that a credential may supersede.
   var isHolding: Bool { held?.reason == .unauthorized }
 
+  /// Returns the head of an interim response to the request. A proxy's response to CONNECT precedes those of the server, and no
+  /// request asks for another protocol (101).
+  func interim(_ platform: HTTPURLResponse) -> HTTPResponse? {
+    guard (100...199).contains(platform.statusCode), platform.statusCode != 101, head == nil, !tunnel || held != nil else {
+      return nil
+    }
+    return ReceivedHead.interim(platform)
+  }
+
   /// Receives a response.
   ///
   /// - Parameter holdsUnauthorized: Whether a 401 is held back, because a challenge with a handler may follow.

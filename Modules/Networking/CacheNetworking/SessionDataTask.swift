@@ -200,11 +200,13 @@ extension SessionDataTask {
   func receive(
     _ response: HTTPURLResponse, at uptime: Duration, holdsUnauthorized: Bool
   ) throws(CacheError) -> [Event] {
-    if let onInterimResponse, (100...199).contains(response.statusCode) { onInterimResponse(ReceivedHead.interim(response)) }
-    return try state.withLock { state throws(CacheError) in
+    let (events, interim) = try state.withLock { state throws(CacheError) in
       state.idleness.lastActivity = uptime
-      return try state.assembler.receive(response, at: uptime, holdsUnauthorized: holdsUnauthorized)
+      let interim = state.assembler.interim(response)
+      return (try state.assembler.receive(response, at: uptime, holdsUnauthorized: holdsUnauthorized), interim)
     }
+    if let interim { onInterimResponse?(interim) }
+    return events
   }
 
   func receive(_ data: Data, at uptime: Duration) throws(CacheError) -> [Event] {

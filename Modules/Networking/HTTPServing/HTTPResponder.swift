@@ -32,7 +32,7 @@ public struct ServerRequest: Sendable {
   public var target: String
   /// Whether the version is HTTP/1.0.
   public var isHTTP10: Bool
-  /// The way to the client while it waits for the response, or `nil` in the test of a responder.
+  /// The sender of interim responses to the client, or `nil` in the test of a responder.
   var interim: InterimSender?
 
   /// Creates a request, for the test of a responder.
@@ -43,10 +43,11 @@ public struct ServerRequest: Sendable {
   /// Sends an interim response (1xx) to the client, such as a 103 with `Link` fields (RFC 9110 §15.2, RFC 8297). It can be called
   /// on any thread.
   ///
-  /// Nothing is sent for 101 and for statuses that are not interim, after the responder has responded, to a client of HTTP/1.0,
-  /// and to a client that does not read what it was sent before. The fields about the connection are left out.
+  /// Nothing is sent for statuses that are not interim, after the responder has responded, to a client of HTTP/1.0, and to a
+  /// client that does not read what it was sent before. The server itself sends 100 (Continue), when the body is wanted, and never
+  /// 101. The fields about the connection are left out.
   public func sendInterimResponse(_ response: HTTPResponse) {
-    guard response.status.kind == .informational, response.status != .switchingProtocols, !isHTTP10 else { return }
+    guard response.status.kind == .informational, response.status.code > 101, !isHTTP10 else { return }
     interim?.send(response)
   }
 }

@@ -127,6 +127,7 @@ uint64_t etagere_worker_waiting_time(pid_t process) {
 int etagere_worker_kill(pid_t process) { return kill(process, SIGKILL) == 0 ? 0 : errno; }
 
 void etagere_worker_run_in_background(pid_t process) {
+  run_in_background(process);
   char path[32];
   snprintf(path, sizeof path, "/proc/%d/task", (int)process);
   DIR *threads = opendir(path);

@@ -60,6 +60,8 @@ struct CodecWorkersTests {
     let workers = try CodecWorkers(
       .init {
         ($0.count, $0.priority) = (1, priority)
+        // A worker that is moved aside is ended.
+        $0.patience = .seconds(3_600)
         $0.program = try? TrialProgram.path()
       })
     let id = try workers.run(TrialJob(.identify), on: Data(), until: .now + .seconds(600)).result
@@ -82,8 +84,8 @@ struct CodecWorkersTests {
     try run(.echo)
     var job = TrialJob(action)
     job.timeLimit = .seconds(1)
-    // The job begins with more than half of its time, unless the machine stops for a minute.
-    let error = try #require(throws: CacheError.self) { try workers.run(job, on: Data(), until: .now + .seconds(3)) }
+    // The job begins with more than half of its time, unless the machine stops for nine seconds.
+    let error = try #require(throws: CacheError.self) { try workers.run(job, on: Data(), until: .now + .seconds(10)) }
     #expect(error.code == .codecTimedOut)
     #expect(workers.counters.timeouts == 1)
     #expect(try run(.echo).result == "echo")

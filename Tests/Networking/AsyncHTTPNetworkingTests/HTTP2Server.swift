@@ -1,4 +1,5 @@
 #if AsyncHTTP
+import CacheCore
 import Foundation
 import NIOCore
 import NIOPosix
@@ -16,13 +17,23 @@ final class HTTP2Server: Sendable {
     case any([UInt8], type: UInt8, flags: UInt8, isOfStream: Bool)
   }
 
+  /// The header blocks of the requests, as they were received.
+  private final class Blocks: Sendable {
+    let all = Lock<[[UInt8]]>([])
+  }
+
   let url: URL
   private let channel: any Channel
+  private let blocks: Blocks
 
-  private init(_ channel: any Channel, url: URL) {
+  private init(_ channel: any Channel, url: URL, _ blocks: Blocks) {
     self.channel = channel
     self.url = url
+    self.blocks = blocks
   }
+
+  /// The header blocks of the requests, as they were received.
+  var headerBlocks: [[UInt8]] { blocks.all.withLock { $0 } }
 
   /// Starts a server that sends the frames in response to each request, and then may close the connection.
   static func start(_ frames: [Frame], closes: Bool = false) async throws -> HTTP2Server {
@@ -31,17 +42,18 @@ final class HTTP2Server: Sendable {
       privateKey: .privateKey(try NIOSSLPrivateKey(bytes: Array(key.utf8), format: .pem)))
     tls.applicationProtocols = ["h2"]
     let context = try NIOSSLContext(configuration: tls)
+    let blocks = Blocks()
     let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .serverChannelOption(.backlog, value: 16)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
-          try channel.pipeline.syncOperations.addHandler(Responder(frames, closes: closes))
+          try channel.pipeline.syncOperations.addHandler(Responder(frames, closes: closes, blocks))
         }
       }
       .bind(host: "127.0.0.1", port: 0).get()
     let port = try #require(channel.localAddress?.port)
-    return HTTP2Server(channel, url: try #require(URL(string: "https://localhost:\(port)/")))
+    return HTTP2Server(channel, url: try #require(URL(string: "https://localhost:\(port)/")), blocks)
   }
 
   func stop() async throws { try await channel.close() }
@@ -52,10 +64,11 @@ final class HTTP2Server: Sendable {
 
     private let frames: [Frame]
     private let closes: Bool
+    private let blocks: Blocks
     private var received = ByteBuffer()
     private var hasPreface = false
 
-    init(_ frames: [Frame], closes: Bool) { (self.frames, self.closes) = (frames, closes) }
+    init(_ frames: [Frame], closes: Bool, _ blocks: Blocks) { (self.frames, self.closes, self.blocks) = (frames, closes, blocks) }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
       received.writeImmutableBuffer(unwrapInboundIn(data))
@@ -66,11 +79,12 @@ final class HTTP2Server: Sendable {
       }
       while let head = received.getBytes(at: received.readerIndex, length: 9) {
         let length = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
-        guard received.readSlice(length: 9 + length) != nil else { break }
+        guard let frame = received.readBytes(length: 9 + length) else { break }
         let stream = head[5...].reduce(0) { $0 << 8 | UInt32($1) }
         // The client's settings are acknowledged, and its header block is the request.
         if head[3] == 4, head[4] & 1 == 0 { write([], type: 4, flags: 1, stream: 0, context) }
         if head[3] == 1 {
+          blocks.all.withLock { $0.append(Array(frame.dropFirst(9))) }
           respond(on: stream, context)
           context.flush()
           if closes { return context.close(promise: nil) }

@@ -55,7 +55,12 @@ struct HTTP2Tests {
     #expect(response.metrics().protocolName == "h2")
     #expect(try await response.body.collect() == Data("hello".utf8))
     await downloader.close()
+    // Over a connection of its own, an equal request without a receiver is sent as the same bytes.
+    let other = try Fixture.downloader(.init { $0.tls.trustedHosts = ["localhost"] })
+    _ = try await other.download(DownloadRequest(head: request.head)).body.collect()
+    await other.close()
     try await server.stop()
+    #expect(server.headerBlocks.count == 2 && server.headerBlocks[0] == server.headerBlocks[1])
     let interim = reported.withLock { $0 }
     #expect(interim.map(\.status.code) == [102, 103])
     #expect(interim.map { $0.headerFields.map { "\($0.name): \($0.value)" } } == [[], ["link: <a>"]])

@@ -16,8 +16,9 @@ struct RequestTests {
     try await Fixture.run { fixture async throws in
       let hints = [HTTPFields([HTTPField(name: .contentLanguage, value: "la")]), HTTPFields([HTTPField(name: .age, value: "7")])]
       fixture.origin.setRoute("/a", Route(Data("final".utf8), delivery: .init(interim: hints.map { .init(fields: $0) })))
+      let reported = Lock<[HTTPResponse]>([])
       for path in ["/a", "/a", "/b"] {
-        let reported = Lock<[HTTPResponse]>([])
+        reported.withLock { $0 = [] }
         var request = DownloadRequest(head: try HTTPRequest(resource: fixture.origin.url(path)))
         request.onInterimResponse = { head in reported.withLock { $0.append(head) } }
         let response = try await fixture.downloader.download(request)
@@ -28,8 +29,12 @@ struct RequestTests {
         #expect(response.head.headerFields[.contentLanguage] == nil && response.head.headerFields[.age] == nil)
         _ = try await response.body.collect()
       }
-      // A request without a receiver on the same connection gets no report of the former one.
-      #expect(try await fixture.get("/a").head.status == .ok)
+      // A request without a receiver, on the same connection, reports nothing to the former one.
+      #expect(try await fixture.get("/a").head.status == .ok && reported.withLock { $0.isEmpty })
+      // A request with a body has a client of its own.
+      var upload = try fixture.request("/a", method: .post, body: ResourceBody(Data("b".utf8)))
+      upload.onInterimResponse = { head in reported.withLock { $0.append(head) } }
+      #expect(try await fixture.downloader.download(upload).head.status == .ok && reported.withLock { $0.count } == 2)
       let names = Set(fixture.origin.requests.flatMap { $0.fields.map(\.name.canonicalName) })
       #expect(names.allSatisfy { !$0.contains("etagere") }, "\(names)")
     }

@@ -24,13 +24,14 @@ private final class ConcurrencyCounter: Sendable {
 }
 
 @Suite("Downloads", .timeLimit(.minutes(30))) struct DownloadTests {
-  @Test("interim responses are reported before the head, each with its own fields, and the server sees no mark of that")
+  @Test("interim responses are reported before the head, each with its own fields")
   func interim() async throws {
     try await Fixture.run { fixture async throws in
       let hints = [HTTPFields([HTTPField(name: .contentLanguage, value: "la")]), HTTPFields([HTTPField(name: .age, value: "7")])]
       fixture.origin.setRoute("/a", Route(Data("final".utf8), delivery: .init(interim: hints.map { .init(fields: $0) })))
+      let reported = Lock<[HTTPResponse]>([])
       for path in ["/a", "/a", "/b"] {
-        let reported = Lock<[HTTPResponse]>([])
+        reported.withLock { $0 = [] }
         var request = DownloadRequest(head: try HTTPRequest(resource: fixture.origin.url(path)))
         request.onInterimResponse = { head in reported.withLock { $0.append(head) } }
         let response = try await fixture.downloader.download(request)
@@ -41,10 +42,8 @@ private final class ConcurrencyCounter: Sendable {
         #expect(response.head.headerFields[.contentLanguage] == nil && response.head.headerFields[.age] == nil)
         _ = try await response.body.collect()
       }
-      // A request without a receiver on the same connection gets no report of the former one.
-      #expect(try await fixture.get("/a").head.status == .ok)
-      let names = Set(fixture.origin.requests.flatMap { $0.fields.map(\.name.canonicalName) })
-      #expect(names.allSatisfy { !$0.contains("etagere") }, "\(names)")
+      // A request without a receiver, on the same connection, reports nothing to the former one.
+      #expect(try await fixture.get("/a").head.status == .ok && reported.withLock { $0.isEmpty })
     }
   }
 

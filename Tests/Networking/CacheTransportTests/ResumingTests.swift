@@ -51,6 +51,22 @@ struct ResumingTests {
     }
   }
 
+  @Test("a further request for a body reports no interim responses, which would follow the head", arguments: [false, true])
+  func interim(resumes: Bool) async throws {
+    let reports = Lock<[Bool]>([])
+    let probe = RequestProbe { [bytes] number, request throws(CacheError) in
+      reports.withLock { $0.append(request.onInterimResponse != nil) }
+      if number > 1, resumes { return Self.part(bytes, from: 0) }
+      return .scripted(200, [.eTag: #""v1""#], bytes, cut: number > 1 ? nil : 0)
+    }
+    var request = try request()
+    request.onInterimResponse = { _ in }
+    let downloader: any Downloader = resumes ? probe.resuming(policy()) : probe.retrying(policy())
+    let (data, error) = try await read(downloader.download(request))
+    #expect(error == nil && data == bytes)
+    #expect(reports.withLock { $0 } == [true, false])
+  }
+
   @Test("a body is resumed at the position of its failure", arguments: [0, 1, 999, 1_000, 1_001, 5_000, 9_999])
   func resumes(_ cut: Int) async throws {
     let probe = probe(cut: cut) { [bytes] _, _ in Self.part(bytes, from: cut) }

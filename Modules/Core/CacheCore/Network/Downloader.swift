@@ -33,7 +33,7 @@ public struct DownloadRequest: Sendable {
   /// Receives each interim response (1xx) before the final one, in order, or `nil` to drop them. The closure must not block.
   ///
   /// An interim response has no part in the final one, and none is ever stored (RFC 9110 §15.2). An engine that does not see
-  /// interim responses never calls it.
+  /// interim responses never calls it. It is called for each attempt, and can be called just after the download was cancelled.
   public var onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
 
   /// Creates a request.

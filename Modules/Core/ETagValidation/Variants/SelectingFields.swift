@@ -292,7 +292,7 @@ struct Preference {
     return Array(sorted.map(\.element.text).joined(separator: [UInt8(ascii: ","), 0x20]))
   }
 
-  /// Returns `nil` for a weight alone. Without it, nothing is left, and the normal form would not be that of itself.
+  /// Returns `nil` for a member that consists of a weight of 1 only. Nothing of it is left.
   private init?(_ member: [UInt8], isTyped: Bool) {
     // Quoted text must not be changed.
     guard !member.contains(UInt8(ascii: "\"")) else {

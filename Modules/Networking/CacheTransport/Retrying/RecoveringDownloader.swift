@@ -66,7 +66,7 @@ extension RetryLoop {
     guard body.data == nil, body.length != 0 else { return response }
     let source = RecoveringBody(
       body.source, length: nil, log: log,
-      recovery: TransparentRetry(attempts: self, head: response.head, length: body.length))
+      recovery: TransparentRetry(attempts: afterHead, head: response.head, length: body.length))
     response.body = ResourceBody(length: body.length, source: source)
     return response
   }
@@ -192,7 +192,8 @@ extension RetryLoop {
       let plan = ResumptionPlan(request: request, head: response.head, length: body.length, now: clock.now)
     else { return response }
     response.metrics = { log.metrics }
-    let source = RecoveringBody(body.source, length: plan.length, log: log, recovery: BodyResumption(attempts: self, plan: plan))
+    let source = RecoveringBody(
+      body.source, length: plan.length, log: log, recovery: BodyResumption(attempts: afterHead, plan: plan))
     response.body = ResourceBody(length: body.length, source: source)
     return response
   }

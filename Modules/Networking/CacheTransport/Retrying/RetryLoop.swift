@@ -11,7 +11,7 @@ struct RetryLoop: Sendable {
   let policy: RetryPolicy
   let clock: any CacheClock
   /// The original request, with the number of the first attempt and the time limit for all attempts.
-  let request: DownloadRequest
+  private(set) var request: DownloadRequest
   let log: AttemptLog
   /// Reads the discarded response before the next request.
   let drain = BodyDrain()
@@ -22,6 +22,13 @@ struct RetryLoop: Sendable {
     self.clock = clock
     self.request = request
     log = AttemptLog(first: request.attempt, clock: clock)
+  }
+
+  /// The same attempts for a body whose head was returned. An interim response to a further request would follow that head.
+  var afterHead: RetryLoop {
+    var loop = self
+    loop.request.onInterimResponse = nil
+    return loop
   }
 
   /// Sends one request and records a failure.

@@ -50,6 +50,7 @@ final class ConnectionHandler: ChannelInboundHandler {
   private var requests = 0
   /// The number of the request whose client may get interim responses, or `nil` for none.
   private var interimRequest: Int?
+  private let waitingInterim = InterimCount()
   private let timer: ConnectionTimer
 
   init(_ responder: any HTTPResponder, _ settings: ConnectionSettings, channel: any Channel) {
@@ -130,7 +131,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     interimRequest = requests
     let request = ServedRequest(
       head: head, body: body, connection: this, channel: channel, responder: responder,
-      interim: InterimSender(connection: this, eventLoop: eventLoop, number: requests))
+      interim: InterimSender(connection: this, eventLoop: eventLoop, number: requests, waiting: waitingInterim))
     phase = .serving(
       Serving(
         body: body, task: Task(executorPreference: executor) { await request.run() },

@@ -2,6 +2,7 @@
 import CacheCore
 import HTTPTypes
 import NIOCore
+import Synchronization
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -76,18 +77,41 @@ struct ServedRequest: Sendable {
   }
 }
 
-/// The way of interim responses to the client of one request.
+/// The sender of interim responses to the client of one request.
 struct InterimSender: Sendable {
+  /// The number of interim responses to one client that may wait for its event loop. An origin can repeat them without an end.
+  static let waitingLimit = 8
+
   let connection: NIOLoopBound<ConnectionHandler>
   let eventLoop: any EventLoop
   /// The number of the request on its connection.
   let number: Int
+  /// The number of interim responses that wait for the event loop.
+  let waiting: InterimCount
 
   func send(_ response: HTTPResponse) {
     // A responder that runs on the event loop may respond before it leaves it.
     guard !eventLoop.inEventLoop else { return connection.value.sendInterim(response, to: number) }
-    eventLoop.execute { connection.value.sendInterim(response, to: number) }
+    guard waiting.enter(limit: Self.waitingLimit) else { return }
+    eventLoop.execute {
+      waiting.leave()
+      connection.value.sendInterim(response, to: number)
+    }
   }
+}
+
+/// The number of interim responses of one connection that wait for its event loop.
+final class InterimCount: Sendable {
+  private let count = Atomic<Int>(0)
+
+  /// Returns whether another one may wait.
+  func enter(limit: Int) -> Bool {
+    guard count.wrappingAdd(1, ordering: .relaxed).newValue > limit else { return true }
+    leave()
+    return false
+  }
+
+  func leave() { count.wrappingSubtract(1, ordering: .relaxed) }
 }
 
 /// An executor that runs tasks on one event loop. A request is served by the thread that reads and writes its connection, without

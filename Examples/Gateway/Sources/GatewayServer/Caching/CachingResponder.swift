@@ -10,7 +10,7 @@ struct CachingResponder: Responder, Purging {
   let defaultAuthority: String
 
   func respond(to request: ServerRequest) async throws(CacheError) -> ProxyAnswer {
-    let response = try await manager.respond(to: named(request.head), body: request.body) { request.forward($0) }
+    let response = try await manager.respond(to: named(request.head), body: request.body) { request.sendInterimResponse($0) }
     return ProxyAnswer(head: response.head, body: response.body, outcome: CacheOutcome(response), source: response.source)
   }
 

@@ -7,7 +7,7 @@ struct PassThrough: Responder {
 
   func respond(to request: ServerRequest) async throws(CacheError) -> ProxyAnswer {
     var forwarded = DownloadRequest(head: request.head, body: request.body)
-    forwarded.onInterimResponse = { request.forward($0) }
+    forwarded.onInterimResponse = { request.sendInterimResponse($0) }
     let response = try await downloader.download(forwarded)
     return ProxyAnswer(head: response.head, body: response.body, outcome: .bypass)
   }
