@@ -59,7 +59,7 @@ struct ResumingTests {
       if number > 1, resumes { return Self.part(bytes, from: 0) }
       return .scripted(200, [.eTag: #""v1""#], bytes, cut: number > 1 ? nil : 0)
     }
-    var request = try request()
+    var request = request()
     request.onInterimResponse = { _ in }
     let downloader: any Downloader = resumes ? probe.resuming(policy()) : probe.retrying(policy())
     let (data, error) = try await read(downloader.download(request))
