@@ -44,8 +44,8 @@ public struct ServerRequest: Sendable {
   /// on any thread.
   ///
   /// Nothing is sent for statuses that are not interim, after the responder has responded, to a client of HTTP/1.0, and to a
-  /// client that does not read what it was sent before. The server itself sends 100 (Continue), when the body is wanted, and never
-  /// 101. The fields about the connection are left out.
+  /// client that does not read what it was sent before. The server itself sends 100 (Continue), when the body is wanted, and
+  /// never 101. The fields about the connection are left out.
   public func sendInterimResponse(_ response: HTTPResponse) {
     guard response.status.kind == .informational, response.status.code > 101, !isHTTP10 else { return }
     interim?.send(response)
