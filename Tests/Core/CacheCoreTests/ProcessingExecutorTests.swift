@@ -59,6 +59,22 @@ struct ProcessingExecutorTests {
     #expect(log.order == Array(0..<200) && log.most == 1)
   }
 
+  @Test("an executor may be released by the last task that it runs, also while another thread is adding a job")
+  func release() async {
+    for _ in 0..<10_000 {
+      let tasks = releasingTasks()
+      for task in tasks { await task.value }
+    }
+  }
+
+  /// Starts two tasks on one executor, and returns without a reference to it.
+  private func releasingTasks() -> [Task<Void, Never>] {
+    let executor = ProcessingExecutor(width: 4)
+    return (0..<2).map { _ in
+      Task.detached { await withTaskExecutorPreference(executor) { await Task.yield() } }
+    }
+  }
+
   @Test("computations on all threads of the executor leave the cooperative pool free")
   func separation() async {
     let executor = ProcessingExecutor()

@@ -47,13 +47,17 @@ public final class ProcessingExecutor: TaskExecutor, CheckedComponent {
 
   public func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
+    // The runtime does not retain the executor for this call. Once the job is in the queue, another worker can run it, and the
+    // task that ends with it can release the last reference.
+    let retained = Unmanaged.passRetained(self)
     let needsThread = state.withLock { state in
       state.waiting.append(job)
       guard state.running < width else { return false }
       state.running += 1
       return true
     }
-    if needsThread { (queue ?? Self.workerQueue()).async { self.work() } }
+    guard needsThread else { return retained.release() }
+    (queue ?? Self.workerQueue()).async { retained.takeRetainedValue().work() }
   }
 
   /// Returns the queue of one worker. It is serial, because Dispatch has a thread for each serial queue that has work. On Linux,
