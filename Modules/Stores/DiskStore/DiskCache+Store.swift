@@ -13,7 +13,7 @@ extension DiskCache {
   /// platforms other than Linux.
   public func variantsWithoutWaiting(of resource: String) -> [StoredEntry]? {
     let key = CacheKey(resource: resource)
-    return engine.entryWithoutWaiting(key, EntryName(key, hashKey: engine.folder.key), alone: true).map { [$0] }
+    return engine.entryWithoutWaiting(key, EntryName(key, hashKey: engine.folder.key), alone: true, isSmall: true).map { [$0] }
   }
 
   /// Lists the resource's folder and reads the start of each transformed value in it.
@@ -26,7 +26,7 @@ extension DiskCache {
   public func entry(for key: CacheKey, range: Range<Int64>?) async throws(CacheError) -> StoredEntry? {
     let name = EntryName(key, hashKey: engine.folder.key)
     if engine.surelyLacks(name) { return nil }
-    if range == nil, let entry = engine.entryWithoutWaiting(key, name, alone: false) { return entry }
+    if let entry = engine.entryWithoutWaiting(key, name, range, alone: false) { return entry }
     return try await inLane(name) { engine, name throws(CacheError) in try engine.open(key, name, range) }
   }
 

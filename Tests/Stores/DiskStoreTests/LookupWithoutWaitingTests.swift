@@ -196,6 +196,61 @@ struct LookupWithoutWaitingTests {
     }
   }
 
+  @Test("a range of a large entry that the system has in memory is read and checked", .timeLimit(.minutes(30)))
+  func ranges() async throws {
+    let key = CacheKey(resource: "large")
+    let whole = bytes(1_000_000)
+    try await cache.store(whole, for: key, metadata: metadata(at: clock.now))
+    try await know()
+    // Ranges of one and of two blocks, and the end of the body.
+    for range in [0..<1_000, 65_000..<130_536, 999_000..<1_000_000] as [Range<Int64>] {
+      let found = try await whileBusy { [cache] in
+        let variants = try await cache.variants(of: key.resource)
+        #expect(variants.map(\.key) == [key] && variants.first?.body.data == nil)
+        return try await cache.entry(for: key, range: range)?.body.collect()
+      }
+      #expect(found == whole[Int(range.lowerBound)..<Int(range.upperBound)])
+      try await cache.store(bytes(100), for: busy, metadata: metadata(at: clock.now))
+      try await know()
+    }
+    #expect(cache.variantsWithoutWaiting(of: key.resource) == nil)
+  }
+
+  @Test("a large entry that the system cannot read from memory, or a long range, is left to a thread that may wait")
+  func absentRanges() async throws {
+    let key = CacheKey(resource: "large")
+    let whole = bytes(1_000_000)
+    try await cache.store(whole, for: key, metadata: metadata(at: clock.now))
+    try await know()
+    for mode in [SystemMemory.Mode.whole, .absent, .half, .refusesReading(EAGAIN)] {
+      memory.set(mode)
+      let before = memory.opened
+      let entry = try #require(try await cache.entry(for: key, range: 65_000..<400_000))
+      #expect(memory.opened == before + 1)
+      // The memory of the system can change between the two.
+      memory.set(.refusesReading(EAGAIN))
+      #expect(try await entry.body.collect() == whole[65_000..<400_000])
+    }
+  }
+
+  @Test("a damaged block of a large entry is left to a thread, which removes the entry")
+  func damagedRange() async throws {
+    let known = folder.entryFiles
+    let key = CacheKey(resource: "large")
+    try await cache.store(bytes(1_000_000), for: key, metadata: metadata(at: clock.now))
+    try await know()
+    let path = try #require(folder.entryFiles.first { !known.contains($0) })
+    var content = try file(path)
+    content[500_000] ^= 1
+    try put(content, path)
+    let intact = try #require(try await cache.entry(for: key, range: 0..<1_000))
+    #expect(try await intact.body.collect() == bytes(1_000_000)[0..<1_000])
+    let damaged = try #require(try await cache.entry(for: key, range: 500_000..<500_100))
+    #expect(await failure { _ = try await damaged.body.collect() }?.code == .damagedEntry)
+    #expect(cache.counters.damaged == 1)
+    #expect(!fileExists(path))
+  }
+
   @Test("only an entry that the system has in memory is returned without waiting and counted as a hit")
   func atHand() async throws {
     let before = (cache.counters.hits, cache.counters.misses)

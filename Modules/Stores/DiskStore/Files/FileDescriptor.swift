@@ -23,23 +23,16 @@ final class FileDescriptor: Sendable {
   enum Access { case read, readAndWrite, createNew, folder }
 
   let raw: Int32
-  /// Reads bytes that the system has in memory, if the file may be read only in this way.
-  private let readCached: (@Sendable (Int32, UnsafeMutableRawBufferPointer, Int64) -> Result<Int, SystemError>)?
 
   /// Opens a file, by a path from an open folder if there is one.
   init(_ path: UnsafePointer<CChar>, _ access: Access, in folder: FileDescriptor? = nil) throws(SystemError) {
     raw = try Self.opened(path, access, in: folder)
-    readCached = nil
   }
 
-  /// Opens a file to read only the bytes that the system has in memory. A read that would wait throws ``SystemError/wouldBlock``.
+  /// Opens a file if that needs no wait for the disk. Otherwise throws ``SystemError/wouldBlock``.
   init(cached path: UnsafePointer<CChar>, in folder: FileDescriptor?, _ calls: FileCalls) throws(SystemError) {
     raw = try calls.openCached(folder?.raw ?? AT_FDCWD, path).get()
-    readCached = calls.readCached
   }
-
-  /// Whether reads of this file must not wait.
-  var isCachedAlone: Bool { readCached != nil }
 
   private static func opened(
     _ path: UnsafePointer<CChar>, _ access: Access, in folder: FileDescriptor?
@@ -73,10 +66,7 @@ final class FileDescriptor: Sendable {
     try self.init(path.withCString { path in Result { () throws(SystemError) in try Self.opened(path, access, in: nil) } }.get())
   }
 
-  private init(_ raw: Int32) {
-    self.raw = raw
-    readCached = nil
-  }
+  private init(_ raw: Int32) { self.raw = raw }
 
   deinit { close(raw) }
 
@@ -87,7 +77,12 @@ final class FileDescriptor: Sendable {
   }
 
   /// Fills `buffer` with bytes from `offset` on. Returns fewer bytes only at the end of the file.
-  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(SystemError) -> Int {
+  ///
+  /// - Parameter readCached: The call that reads only bytes that the system has in memory, or `nil` to wait for the disk. A read
+  ///   that would wait throws ``SystemError/wouldBlock``.
+  func read(
+    into buffer: UnsafeMutableRawBufferPointer, at offset: Int64, _ readCached: FileCalls.CachedRead? = nil
+  ) throws(SystemError) -> Int {
     guard let start = buffer.baseAddress else { return 0 }
     var done = 0
     while done < buffer.count {
@@ -164,12 +159,14 @@ final class FileMemory: @unchecked Sendable {
   /// The number of bytes that could be read, which is less than requested at the end of the file.
   let count: Int
 
-  /// Reads `count` bytes from `offset` on.
-  init(_ file: FileDescriptor, at offset: Int64, count: Int) throws(SystemError) {
+  /// Reads `count` bytes from `offset` on: see ``FileDescriptor/read(into:at:_:)``.
+  init(
+    _ file: FileDescriptor, at offset: Int64, count: Int, _ readCached: FileCalls.CachedRead? = nil
+  ) throws(SystemError) {
     // `malloc`, because Swift's own allocation is slower with a stated alignment.
     guard let start = malloc(max(count, 1)) else { throw .outOfMemory }
     do throws(SystemError) {
-      self.count = try file.read(into: UnsafeMutableRawBufferPointer(start: start, count: count), at: offset)
+      self.count = try file.read(into: UnsafeMutableRawBufferPointer(start: start, count: count), at: offset, readCached)
       self.start = start
     } catch {
       free(start)
@@ -195,6 +192,8 @@ final class FileMemory: @unchecked Sendable {
 /// The system calls that can fail for reasons that a test cannot cause on a real disk. A test replaces them to inject such
 /// failures.
 package struct FileCalls: Sendable {
+  package typealias CachedRead = @Sendable (Int32, UnsafeMutableRawBufferPointer, Int64) -> Result<Int, SystemError>
+
   /// Writes at an offset, possibly fewer bytes than given.
   package var write: @Sendable (Int32, UnsafeRawBufferPointer, Int64) -> Result<Int, SystemError>
   /// Overwrites a counter in place, which needs no space.
@@ -214,7 +213,7 @@ package struct FileCalls: Sendable {
   /// Opens a file for reading, by a path from an open folder, if that needs no wait for the disk.
   package var openCached: @Sendable (_ folder: Int32, UnsafePointer<CChar>) -> Result<Int32, SystemError>
   /// Reads bytes at an offset that the system has in memory, possibly fewer than requested.
-  package var readCached: @Sendable (Int32, UnsafeMutableRawBufferPointer, Int64) -> Result<Int, SystemError>
+  package var readCached: CachedRead
   /// Waits 20 ms for a lock that is taken.
   package var pause: @Sendable () -> Void
   /// The number of attempts to take a lock, with a pause between two of them: two seconds in all.

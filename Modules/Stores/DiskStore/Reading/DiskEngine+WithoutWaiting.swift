@@ -1,34 +1,57 @@
 internal import CacheCore
 internal import Synchronization
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// Hits on the caller's thread: reading bytes that the system has in memory is faster than waking another thread.
 ///
 /// Nothing here waits or changes the disk. In any unusual case the result is `nil`, which means nothing, and a thread that may
 /// wait does the lookup.
 extension DiskEngine {
-  /// The maximum size in bytes of a file read this way, because the caller's thread also verifies its checksums.
+  /// The maximum number of bytes that are read this way, because the caller's thread also verifies their checksums.
   private static let limit: Int64 = 65_536
+  /// The maximum size in bytes of a file that is opened this way. It has 32 KiB of checksums, which are read at once.
+  private static let fileLimit: Int64 = 1 << 29
 
-  /// Returns the entry at `name`. If `alone` is true, it does so only if its resource has no other variant.
+  /// Returns the entry at `name`.
   ///
   /// It does not take the resource's turn. The turn is free, so earlier operations are done, and concurrent ones have no defined
   /// order.
-  func entryWithoutWaiting(_ key: CacheKey, _ name: EntryName, alone: Bool) -> StoredEntry? {
+  ///
+  /// - Parameters:
+  ///   - range: The bytes of the body, or `nil` for all of them.
+  ///   - alone: Whether the entry is returned only if its resource has no other variant.
+  ///   - isSmall: Whether the entry is returned only if its body is in memory. A large body is read later.
+  func entryWithoutWaiting(
+    _ key: CacheKey, _ name: EntryName, _ range: Range<Int64>? = nil, alone: Bool, isSmall: Bool = false
+  ) -> StoredEntry? {
     guard supportsNonblockingReads.load(ordering: .relaxed),
       surely(
         name.resource,
         {
           guard let entries = $0, let known = entries[name.member] else { return false }
-          return known.size <= Self.limit && !(alone && entries.hasVariants)
+          // A file of another size is either read as a whole by one call, and has many checksums to verify, or has a long table.
+          let isLarge = EntryFile.wholeLimit < known.size && known.size <= Self.fileLimit
+          return (known.size <= Self.limit || isLarge && !isSmall) && !(alone && entries.hasVariants)
         }), executor.isIdle(name.lane), let file = fileWithoutWaiting(key, name)
     else { return nil }
     let now = now
-    guard !isExpired(file.metadata), !isUseDue(file, at: now), !checksBodies || file.isBodyInMemoryWhole,
-      let body = file.bodyInMemory(0..<file.bodyLength)
-    else { return nil }
+    guard !isExpired(file.metadata), !isUseDue(file, at: now), !checksBodies || file.isBodyInMemoryWhole else { return nil }
+    let wanted = (range ?? 0..<file.bodyLength).clamped(to: 0..<file.bodyLength)
+    let body = file.bodyInMemory(wanted).map { ResourceBody($0) } ?? body(of: file, wanted, name)
     index.used(name, size: nil, at: now)
     hit()
-    return StoredEntry(key: key, metadata: file.metadata, body: ResourceBody(body))
+    return StoredEntry(key: key, metadata: file.metadata, body: body)
+  }
+
+  /// Returns a short rest of a body if the system has it in memory and it is not damaged.
+  func readWithoutWaiting(_ file: EntryFile, _ range: Range<Int64>) -> Data? {
+    guard range.upperBound - range.lowerBound <= Self.limit, supportsNonblockingReads.load(ordering: .relaxed) else { return nil }
+    return try? file.chunk(range, checks: checksBodies, folder.calls.readCached)
   }
 
   private func fileWithoutWaiting(_ key: CacheKey, _ name: EntryName) -> EntryFile? {

@@ -91,19 +91,34 @@ final class EntryFile: Sendable {
   /// Reads and checks the blocks from `offset`, the start of a block, up to `end` rounded up to a block, but at most ``pull``
   /// bytes. Returns `nil` if they are damaged.
   ///
-  /// - Parameter checks: Whether the bytes are compared with their checksums and not only counted.
-  func blocks(from offset: Int64, upTo end: Int64 = .max, checks: Bool = true) throws(SystemError) -> FileMemory? {
+  /// - Parameters:
+  ///   - checks: Whether the bytes are compared with their checksums and not only counted.
+  ///   - readCached: The call that reads without waiting for the disk: see ``FileDescriptor/read(into:at:_:)``.
+  func blocks(
+    from offset: Int64, upTo end: Int64 = .max, checks: Bool = true, _ readCached: FileCalls.CachedRead? = nil
+  ) throws(SystemError) -> FileMemory? {
     let block = Int64(BlockChecksums.blockSize)
     let wanted = min(Self.pull, bodyLength - offset)
     let needed = end >= bodyLength ? bodyLength - offset : (end - offset + block - 1) / block * block
     let count = Int(min(wanted, needed))
-    let memory = try FileMemory(descriptor, at: Int64(header.bodyOffset) + offset, count: count)
+    let memory = try FileMemory(descriptor, at: Int64(header.bodyOffset) + offset, count: count, readCached)
     guard memory.count == count else { return nil }
     guard checks else { return memory }
     let isWhole = memory.withBytes { bytes in
       withTable { BlockChecksums.match(bytes, table: $0, from: Int(offset / block)) }
     }
     return isWhole ? memory : nil
+  }
+
+  /// Reads and checks the first bytes of a range, at most ``pull`` of them. Returns `nil` if they are damaged.
+  func chunk(
+    _ range: Range<Int64>, checks: Bool, _ readCached: FileCalls.CachedRead? = nil
+  ) throws(SystemError) -> Data? {
+    let block = Int64(BlockChecksums.blockSize)
+    let first = range.lowerBound / block * block
+    guard let memory = try blocks(from: first, upTo: range.upperBound, checks: checks, readCached) else { return nil }
+    let last = min(first + Int64(memory.count), range.upperBound)
+    return memory.data(Int(range.lowerBound - first)..<Int(last - first))
   }
 }
 
@@ -134,13 +149,15 @@ extension EntryFile {
     _ path: UnsafePointer<CChar>, in folder: FileDescriptor?, expecting expected: CacheKey, _ calls: FileCalls
   ) throws(SystemError) -> EntryFile? {
     let descriptor = try FileDescriptor(cached: path, in: folder, calls)
-    guard case .entry(let file) = try read(descriptor, expecting: expected, calls) else { return nil }
+    guard case .entry(let file) = try read(descriptor, expecting: expected, calls, calls.readCached) else { return nil }
     return file
   }
 
   /// Checks everything in an open file except the body.
+  ///
+  /// - Parameter readCached: The call that reads without waiting for the disk: see ``FileDescriptor/read(into:at:_:)``.
   static func read(
-    _ descriptor: FileDescriptor, expecting expected: CacheKey?, _ calls: FileCalls
+    _ descriptor: FileDescriptor, expecting expected: CacheKey?, _ calls: FileCalls, _ readCached: FileCalls.CachedRead? = nil
   ) throws(SystemError) -> Finding {
     let status = try descriptor.status()
     switch status.kind {
@@ -149,7 +166,8 @@ extension EntryFile {
     case .file: break
     }
     guard status.isTrusted else { return .damaged("a file that other users can change", status.identity) }
-    let reader = try FileReader(descriptor, status.size, head: EntryHeader.length + (expected.map(KeySection.length) ?? 4096))
+    let head = EntryHeader.length + (expected.map(KeySection.length) ?? 4096)
+    let reader = try FileReader(descriptor, status.size, head: head, readCached)
     do throws(ReadFailure) {
       return .entry(try parse(reader, status, expecting: expected, calls))
     } catch {
@@ -199,7 +217,7 @@ extension EntryFile {
     }
     var found = try reader.part(header.metadataOffset, length).withBytes(decodeNewest)
     if found == nil {
-      guard !reader.descriptor.isCachedAlone, !calls.isSuspended else { throw .failed(.wouldBlock) }
+      guard reader.readCached == nil, !calls.isSuspended else { throw .failed(.wouldBlock) }
       // Two records may have been written during the read, the second over the one that was newest before. No process writes
       // while the lock is taken.
       do throws(SystemError) { try reader.descriptor.waitForLock(calls) } catch { throw .failed(error) }
@@ -232,14 +250,17 @@ private struct FileReader {
   let size: Int64
   let head: FileMemory
   let isWhole: Bool
+  /// The call that reads without waiting for the disk, or `nil` to wait.
+  let readCached: FileCalls.CachedRead?
   private var tail: FileMemory?
   private var tailStart: UInt64 = 0
 
-  init(_ descriptor: FileDescriptor, _ size: Int64, head: Int) throws(SystemError) {
-    self.descriptor = descriptor
-    self.size = size
+  init(
+    _ descriptor: FileDescriptor, _ size: Int64, head: Int, _ readCached: FileCalls.CachedRead?
+  ) throws(SystemError) {
+    (self.descriptor, self.size, self.readCached) = (descriptor, size, readCached)
     isWhole = size <= EntryFile.wholeLimit
-    self.head = try FileMemory(descriptor, at: 0, count: isWhole ? Int(size) : Int(min(Int64(head), size)))
+    self.head = try FileMemory(descriptor, at: 0, count: isWhole ? Int(size) : Int(min(Int64(head), size)), readCached)
   }
 
   /// Returns a reader that has also read the end of the file if it is short. The table and the metadata are next to each other.
@@ -275,7 +296,7 @@ private struct FileReader {
   private func memory(_ offset: UInt64, _ length: Int) throws(EntryFile.ReadFailure) -> FileMemory {
     let memory: FileMemory
     do throws(SystemError) {
-      memory = try FileMemory(descriptor, at: Int64(offset), count: length)
+      memory = try FileMemory(descriptor, at: Int64(offset), count: length, readCached)
     } catch {
       throw .failed(error)
     }
@@ -288,6 +309,7 @@ extension DiskEngine {
   /// Returns the body of a large entry, which is read and checked block by block.
   func body(of file: EntryFile, _ range: Range<Int64>, _ name: EntryName) -> ResourceBody {
     let source = ChunkedBody(range, trailers: file.metadata.trailers) { [self] start throws(CacheError) in
+      if let chunk = readWithoutWaiting(file, start..<range.upperBound) { return [chunk] }
       let chunk = try await executor.run(.entry(name.lane)) { [self] () throws(CacheError) in
         try read(file, name, from: start, upTo: range.upperBound)
       }
@@ -298,19 +320,16 @@ extension DiskEngine {
 
   /// Reads the next bytes of a body on the caller's thread.
   func read(_ file: EntryFile, _ name: EntryName, from offset: Int64, upTo end: Int64) throws(CacheError) -> Data {
-    let block = Int64(BlockChecksums.blockSize)
-    let first = offset / block * block
-    let memory: FileMemory?
+    let chunk: Data?
     do throws(SystemError) {
-      memory = try file.blocks(from: first, upTo: end, checks: checksBodies)
+      chunk = try file.chunk(offset..<end, checks: checksBodies)
     } catch {
       throw error.error("read an entry", folder.path(name))
     }
-    guard let memory else {
+    guard let chunk else {
       discardDamaged(name, file.status.identity)
       throw CacheError(.damagedEntry, reason: "the stored body is damaged", path: folder.path(name))
     }
-    let last = min(first + Int64(memory.count), end)
-    return memory.data(Int(offset - first)..<Int(last - first))
+    return chunk
   }
 }
