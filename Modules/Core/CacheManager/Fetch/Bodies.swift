@@ -276,6 +276,29 @@ final class ConcatenatedBody: ResourceBody.Source {
   var trailers: HTTPFields? { nil }
 }
 
+/// A body whose first bytes were read in advance.
+final class ContinuedBody: ResourceBody.Source {
+  private let first: Lock<Data?>
+  private let base: any ResourceBody.Source
+
+  init(_ first: Data?, _ base: any ResourceBody.Source) {
+    self.first = Lock(first)
+    self.base = base
+  }
+
+  var trailers: HTTPFields? { base.trailers }
+
+  func next() async throws(CacheError) -> Data? {
+    if let first = first.withLock({ $0.take() }) { return first }
+    return try await base.next()
+  }
+
+  func cancel() {
+    first.withLock { $0 = nil }
+    base.cancel()
+  }
+}
+
 /// A response body that reports its end, exactly once: the end of its transfer, or of the response for an HTTP caller. It is used
 /// only for loads with an observer.
 final class ObservedBody: ResourceBody.Source {

@@ -64,7 +64,12 @@ extension TieredCache {
       guard range == nil, let length = entry.body.length, length <= request.maximumBodyInMemory,
         let reservation = request.budget.streamReservation(holding: Int(length))
       else {
-        return Content(body: entry.body, source: .disk)
+        guard entry.body.data == nil else { return Content(body: entry.body, source: .disk) }
+        // Damage at the start is found before the caller has a response, so that the request can still be sent.
+        let first = try await bounded(entry.body).source.next()
+        if let first, Int64(first.count) == entry.body.length { return Content(body: ResourceBody(first), source: .disk) }
+        return Content(
+          body: ResourceBody(length: entry.body.length, source: ContinuedBody(first, entry.body.source)), source: .disk)
       }
       let data = try await bounded(entry.body).collect(limit: length)
       guard data.count > MemoryBudget.streamed else { return Content(body: ResourceBody(data), source: .disk, data: data) }

@@ -1,6 +1,7 @@
 import CacheCore
 import CacheManager
 import CacheTesting
+import DiskStore
 import Foundation
 import HTTPTypes
 import Testing
@@ -281,6 +282,39 @@ import Testing
     #expect(server.ranges == [0..<400, 0..<400])
     #expect(try await fixture.range("0-499", [.authorization: "a"]).bytes == server.body[0..<500])
     #expect(server.ranges.last == 400..<500)
+  }
+
+  @Test(
+    "a range of a damaged file is requested from the origin, of a part and of a whole response", arguments: [nil, "0-399999"],
+    ["100-299", "1000-300000"])
+  func damaged(stored: String?, range: String) async throws {
+    let folder = try DownloadFolder()
+    let path = folder.url.appending(path: "cache")
+    let (fixture, server) = try ManagerFixture.combining(400_001, mode: .shared) {
+      $0.memory = nil
+      $0.store = try? DiskCache(folder: path)
+    }
+    #expect(try await fixture.range(stored).bytes.count >= 400_000)
+    await fixture.manager.close()
+    let file = try #require(Self.files(in: path).max { $0.count < $1.count })
+    var bytes = file.bytes
+    bytes[5_000] ^= 1
+    try bytes.write(to: file.url)
+    let (later, _) = try ManagerFixture.combining(400_001, mode: .shared) {
+      $0.memory = nil
+      $0.store = try? DiskCache(folder: path)
+      $0.downloader = fixture.network
+    }
+    let ends = range.split(separator: "-").compactMap { Int($0) }
+    for _ in 0..<2 {
+      let reply = try await later.range(range)
+      #expect(reply.status == 206 && reply.bytes == server.body[ends[0]...ends[1]])
+    }
+  }
+
+  private static func files(in folder: URL) -> [(url: URL, count: Int, bytes: Data)] {
+    let names = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)?.compactMap { $0 as? URL } ?? []
+    return names.compactMap { url in (try? Data(contentsOf: url)).map { (url, $0.count, $0) } }
   }
 }
 
