@@ -66,8 +66,8 @@ extension ETagValidator {
     changes.drops += kept.sorted { stored[$0].responseTime < stored[$1].responseTime }.prefix(excess)
   }
 
-  /// The maximum number of stored parts of a resource.
-  private static let partLimit = 256
+  /// The maximum number of stored parts of a resource. Each lookup reads the metadata of all of them.
+  private static let partLimit = 64
 
   /// Returns whether `stale-if-error`, of the stored response or of the request, allows the stored response in place of a server
   /// error. The plan has already established that no directive forbids it.
