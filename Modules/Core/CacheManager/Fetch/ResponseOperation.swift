@@ -8,6 +8,8 @@ struct ResponseOperation: Sendable {
   /// The name of the cache in `Cache-Status`, or `nil` to omit the field.
   let name: String?
   let wait: CoalescingWait
+  /// The parts from which the response is combined if that is possible, and whether the origin must confirm them first.
+  var combination: (live: LiveParts, requiresValidation: Bool)?
 
   func run(sending body: ResourceBody?) async throws(CacheError) -> CachedResponse {
     try await run(sending: body, since: core.responseCoalescer.count, fetch)
@@ -105,9 +107,13 @@ struct ResponseOperation: Sendable {
     try await ResponseOperation(request: request, core: core, name: name, wait: wait).run(sending: nil)
   }
 
-  /// Sends the request to the origin.
+  /// Sends the request to the origin, unless the response can be combined from parts.
   func send(_ fetch: Fetch, _ sent: HTTPRequest, _ body: ResourceBody?) async throws(CacheError) -> CachedResponse {
-    finished(try await fetch.send(sent, body.map { .stream($0) } ?? .none))
+    if let combination {
+      if let response = try await combined(combination.live, combination.requiresValidation, fetch) { return finished(response) }
+      guard fetch.permitsRequest else { return generatedTimeout }
+    }
+    return finished(try await fetch.send(sent, body.map { .stream($0) } ?? .none))
   }
 
   /// Returns the response for the caller, with the handling by the cache.

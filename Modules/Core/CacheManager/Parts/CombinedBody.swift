@@ -31,7 +31,7 @@ final class CombinedBody: ResourceBody.Source {
   private let live: LiveParts
   private let wanted: Range<Int64>
   private let isOpenEnded: Bool
-  /// Whether the parts that this reader requests are stored. A reader of the whole stores the whole.
+  /// Whether the parts that this reader requests are stored. A reader that stores the whole does not store them.
   private let storesParts: Bool
   private let state: Lock<State>
 
@@ -40,9 +40,14 @@ final class CombinedBody: ResourceBody.Source {
   ///   - live: The parts.
   ///   - wanted: The positions of the bytes to read.
   ///   - isOpenEnded: Whether the reader is likely to leave before the end.
-  init(_ fetch: Fetch, _ live: LiveParts, _ wanted: Range<Int64>, isOpenEnded: Bool) {
-    (self.fetch, self.live, self.wanted, self.isOpenEnded) = (fetch, live, wanted, isOpenEnded)
-    storesParts = wanted != 0..<live.length
+  ///   - storesWhole: Whether the reader stores the whole response.
+  init(_ fetch: Fetch, _ live: LiveParts, _ wanted: Range<Int64>, isOpenEnded: Bool, storesWhole: Bool) {
+    (self.live, self.wanted, self.isOpenEnded) = (live, wanted, isOpenEnded)
+    var alone = fetch
+    // The requests for parts are no outcome for the requests that wait for the whole.
+    alone.leader = nil
+    self.fetch = alone
+    storesParts = !storesWhole
     state = Lock(State(position: wanted.lowerBound))
   }
 

@@ -13,7 +13,7 @@ extension Fetch {
   var permitsRequest: Bool { request.policy != .cacheOnly && !head.hasDirective("only-if-cached") }
 
   /// Returns the response that is combined from parts, or `nil` if the origin has another state or does not confirm the parts.
-  /// The caller's own request is then sent.
+  /// The caller's own request is then sent. The requests that wait for this one share its body if it is stored as the whole.
   ///
   /// - Parameters:
   ///   - live: The parts.
@@ -24,24 +24,33 @@ extension Fetch {
     let wanted: Range<Int64>
     switch planned.content {
     case .none:
+      leader?.endWithoutSharing(.success(planned.head), isTypical: false)
       let candidate = Candidate(key: key(of: live), metadata: live.whole)
       return exchange(candidate, planned.head, .init(body: .none, source: partSource), hit(live.whole))
     case .whole: wanted = 0..<live.length
     case .range(let bytes): wanted = bytes
     }
     let isOpenEnded = request.destination.isStream && head.simpleRange.map { $0.last == nil } ?? false
-    let body = CombinedBody(self, live, wanted, isOpenEnded: isOpenEnded)
+    let storesWhole = planned.content == .whole && (!request.destination.isStream || live.claimRecording())
+    let body = CombinedBody(self, live, wanted, isOpenEnded: isOpenEnded, storesWhole: storesWhole)
     let isComplete = live.firstMissing(in: wanted) == nil
     do throws(CacheError) {
-      guard try await body.begin(requiresValidation: requiresValidation) else { return nil }
+      guard try await body.begin(requiresValidation: requiresValidation) else {
+        if storesWhole { live.releaseRecording() }
+        return nil
+      }
     } catch {
+      if storesWhole { live.releaseRecording() }
       // The request itself gets the new state, or the response of an origin that fails.
       guard !error.isCancellation, error.response != nil else { throw error }
       return nil
     }
     // A part that has arrived has later fields.
     let (whole, reply) = (live.whole, reply(from: live.whole))
-    guard reply.content == planned.content else { return nil }
+    guard reply.content == planned.content else {
+      if storesWhole { live.releaseRecording() }
+      return nil
+    }
     let content = ResourceBody(length: wanted.upperBound - wanted.lowerBound, source: body)
     var metadata = whole
     metadata.revision = .random()
@@ -54,8 +63,11 @@ extension Fetch {
       .init(
         request: request, hop: hop, head: reply.head, body: content, source: isComplete ? partSource : .network, status: status,
         key: key(of: live), metadata: metadata, isStored: true))
-    if case .whole = reply.content, !request.destination.isStream || live.claimRecording() {
+    if storesWhole {
+      leader?.responseArrived(metadata.freshness)
       try await record(content, live, metadata, as: &response)
+    } else {
+      leader?.endWithoutSharing(.success(reply.head), isTypical: false)
     }
     return response
   }
@@ -223,7 +235,8 @@ extension Fetch {
     guard let reservation = request.budget.streamReservation(holding: Int(bytes.upperBound - bytes.lowerBound)) else {
       return nil
     }
-    let fetch = requesting(bytes)
+    var fetch = requesting(bytes)
+    fetch.reason = reason
     var sent = fetch.head
     // A platform that adds its own codings would also decode a part.
     if sent.headerFields[.acceptEncoding] == nil { sent.headerFields[.acceptEncoding] = "identity" }

@@ -133,6 +133,9 @@ final class LiveParts: Sendable {
     }
   }
 
+  /// Lets another reader store the whole response, because the first one does not complete it.
+  func releaseRecording() { state.withLock { $0.isRecorded = false } }
+
   /// Whether requests may join.
   var isCurrent: Bool { state.withLock { !$0.isOutdated } }
 

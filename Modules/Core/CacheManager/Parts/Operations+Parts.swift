@@ -3,7 +3,8 @@ internal import HTTPTypes
 
 /// Responds to requests for ranges with parts that several readers share.
 extension ResponseOperation {
-  /// Combines stored parts with the missing ones. If that is not possible, sends the request.
+  /// Combines stored parts with the missing ones. If that is not possible, sends the request. Equal requests for the whole
+  /// response share one body, as they would if nothing were stored.
   ///
   /// - Parameter arrival: The count of the coalescer when the request arrived.
   @inline(never)
@@ -11,11 +12,25 @@ extension ResponseOperation {
     _ combination: PartCombination, _ fetch: Fetch, since arrival: Int
   ) async throws(CacheError) -> CachedResponse {
     let live = request.parts.live(combination, fetch)
-    if let response = try await fetch.combined(live, requiresValidation: combination.requiresValidation) {
-      return finished(response)
+    var operation = self
+    operation.combination = (live, combination.requiresValidation)
+    let isMissing = combination.requiresValidation || live.firstMissing(in: 0..<live.length) != nil
+    guard fetch.permitsRequest, isMissing else { return try await operation.send(fetch, fetch.head, nil) }
+    return try await operation.forward(fetch, fetch.head, nil, since: arrival)
+  }
+
+  /// Returns the response that is combined from parts, or `nil` if the request must be sent.
+  @inline(never)
+  func combined(
+    _ live: LiveParts, _ requiresValidation: Bool, _ fetch: Fetch
+  ) async throws(CacheError) -> Exchange? {
+    do throws(CacheError) {
+      return try await fetch.combined(live, requiresValidation: requiresValidation)
+    } catch {
+      // Each waiting request then asks the origin itself, as after any other failure.
+      if !error.isCancellation { fetch.leader?.endWithoutSharing(.failure(error), isTypical: false) }
+      throw error
     }
-    guard fetch.permitsRequest else { return generatedTimeout }
-    return try await forward(fetch, fetch.head, nil, since: arrival)
   }
 
   /// Requests the first piece of a range, and responds with the whole range. If another request does so, waits for it.

@@ -158,6 +158,61 @@ import Testing
     #expect(next == 3 << 20 && server.wholes == 0)
   }
 
+  @Test(
+    "a range of all bytes is stored, whether its reader reads it to the end or leaves", arguments: Layers.allCases, [true, false])
+  func rangeOfAllBytes(layers: Layers, isComplete: Bool) async throws {
+    let (fixture, server) = try fixture(3 << 20, layers)
+    server.state.withLock { $0.change = { $1.chunked(by: 64 << 10) } }
+    if isComplete {
+      #expect(try await fixture.range("0-").bytes == server.body)
+    } else {
+      let response = try await fixture.exchange([.range: "bytes=0-"])
+      var iterator = response.body.makeAsyncIterator()
+      var count = 0
+      while count < 1 << 20 { count += try await iterator.next()?.count ?? 0 }
+      response.body.source.cancel()
+    }
+    server.reset()
+    #expect(try await fixture.range("1000-500000").bytes == server.body[1_000...500_000])
+    #expect(server.ranges.isEmpty && server.wholes == 0)
+    #expect(try await fixture.range("0-3145727").bytes == server.body)
+    #expect(try await fixture.range(nil).bytes == server.body)
+    #expect(server.wholes == 0 && (!isComplete || server.ranges.isEmpty))
+    #expect(server.sent <= 3 << 20)
+  }
+
+  @Test("requests for the whole that arrive while parts are completed share one body", arguments: Layers.allCases)
+  func sharedWhole(layers: Layers) async throws {
+    let (fixture, server) = try fixture(300_000, layers)
+    _ = try await fixture.range("0-99999")
+    let gate = Gate()
+    server.state.withLock { $0.change = { $1.bodyHeld(by: gate) } }
+    server.reset()
+    let first = try await fixture.exchange([:])
+    let task = Task { try await first.body.collect() }
+    await gate.arrived()
+    let others = (0..<3).map { _ in Task { try await fixture.range(nil).bytes } }
+    try await Polling.until {
+      fixture.observer.events.count { if case .joined = $0 { true } else { false } } == 3
+    }
+    #expect(fixture.network.requests.count == 2)
+    gate.open()
+    #expect(try await task.value == server.body)
+    for other in others { #expect(try await other.value == server.body) }
+    #expect(server.ranges == [100_000..<300_000] && server.wholes == 0)
+  }
+
+  @Test("requests for the whole do not wait for one that gets an error, or that needs no body")
+  func unsharedWhole() async throws {
+    let (fixture, server) = try fixture(300_000)
+    _ = try await fixture.range("0-99999")
+    server.state.withLock { $0.change = { _, _ in .response(.serviceUnavailable) } }
+    for _ in 0..<2 { #expect(try await fixture.range(nil).status == 503) }
+    server.state.withLock { $0.change = { $1 } }
+    #expect(try await fixture.range(nil, [.ifNoneMatch: "\"1\""]).status == 304)
+    #expect(try await fixture.range(nil).bytes == server.body)
+  }
+
   @Test("a reader does not wait for bytes before its own, while another reader waits for its own")
   func ahead() async throws {
     let (fixture, server) = try fixture(4 << 20)
