@@ -229,8 +229,10 @@ let package = Package(
 
     program(
       "Tests/Trials/Faults", "Faults",
-      "CacheCore CacheManager CacheTesting DiskStore ETagValidation LocalRedis MemoryStore RedisStore SQLiteStore StoreComposition HTTPTypes",
-      targets("AsyncHTTPNetworking ImageCodecs ImageFiles ImageService", trait: "Service")),
+      "CacheCore CacheManager CacheTesting CacheTransport DiskStore ETagValidation LocalRedis LoopbackOrigin MemoryStore RedisStore SQLiteStore StoreComposition HTTPTypes",
+      targets("AsyncHTTPNetworking HTTPServing ImageCodecs ImageFiles ImageService", trait: "Service")
+        + products("Logging", of: "swift-log", trait: "Service") + products("NIOCore", of: "swift-nio", trait: "Service")
+        + products("ServiceLifecycle UnixSignals", of: "swift-service-lifecycle", trait: "Service")),
     program("Tests/Trials/Simulation", "Simulation", "CacheCore CacheTesting MemoryStore"),
     // Tests/Trials/Comparison is a package, too: on a Mac it adds the peers, which this one must not name.
     program("Tests/Trials/Comparison/Sources", "Comparison", "Etagere LoopbackOrigin HTTPTypes", packageAccess: false),

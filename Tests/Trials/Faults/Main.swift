@@ -29,10 +29,10 @@ struct Faults {
         let findings = try await suite.run(
           Trial(
             seed: settings.seed, isQuick: settings.isQuick, seconds: settings.seconds, workers: settings.workers,
-            folder: folder,
+            csv: settings.csv, folder: folder,
             report: { line in
               if settings.isVerbose { say("  \((Date().timeIntervalSince(start) * 10).rounded() / 10) s: \(line)") }
-            }))
+            }, print: { say("  \($0)") }))
         for finding in findings { say("  \(finding)") }
       } catch {
         // The folder is kept as evidence.
@@ -40,7 +40,8 @@ struct Faults {
         let length =
           (settings.isQuick ? " --quick" : "") + (settings.seconds.map { " --seconds \($0)" } ?? "")
           + (settings.workers.map { " --workers \($0)" } ?? "")
-        say("  repeat with: Scripts/faults --seed \(settings.seed)\(length) \(suite.rawValue)")
+        let command = suite == .soak ? "Scripts/soak" : "Scripts/faults"
+        say("  repeat with: \(command) --seed \(settings.seed)\(length)\(suite == .soak ? "" : " \(suite.rawValue)")")
         say("  folder: \(folder)")
         throw FailedCheck("a guarantee was broken")
       }

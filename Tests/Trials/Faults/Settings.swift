@@ -6,6 +6,7 @@ struct Settings {
   var seconds: Int?
   var isVerbose = false
   var workers: Int?
+  var csv: (path: String, continues: Bool)?
 
   init(_ arguments: [String]) throws {
     var rest = arguments[...]
@@ -25,6 +26,9 @@ struct Settings {
           throw FailedCheck("--workers takes a number")
         }
         workers = number
+      case "--csv", "--append":
+        guard let path = rest.popFirst() else { throw FailedCheck("\(argument) takes a file") }
+        csv = (path, argument == "--append")
       case "--verbose": isVerbose = true
       default:
         guard let suite = Suite(rawValue: argument), Suite.built.contains(suite) else {
@@ -33,7 +37,8 @@ struct Settings {
         if !suites.contains(suite) { suites.append(suite) }
       }
     }
-    if suites.isEmpty { suites = Suite.built }
+    // A soak runs only if it is named, because it takes hours.
+    if suites.isEmpty { suites = Suite.built.filter { $0 != .soak } }
   }
 }
 
@@ -45,14 +50,18 @@ struct Trial: Sendable {
   var seconds: Int?
   /// The number of worker processes of a service, or `nil` for that of the suite.
   var workers: Int?
+  /// The file for the table of "soak", and whether it continues.
+  var csv: (path: String, continues: Bool)?
   var folder: String
   /// Prints the progress of the run, if that is wanted.
   var report: @Sendable (String) -> Void
+  /// Prints a line in any case.
+  var print: @Sendable (String) -> Void
 }
 
 /// The suites of trials.
 enum Suite: String, CaseIterable {
-  case kill, flips, environment, hammer, model, redis, zoo
+  case kill, flips, environment, hammer, model, redis, zoo, soak
 
   /// The suites whose traits are enabled.
   static var built: [Suite] {
@@ -62,6 +71,9 @@ enum Suite: String, CaseIterable {
     #endif
     #if !Service
     suites.removeAll { $0 == .zoo }
+    #endif
+    #if !(Redis && Origin && Service && SQLite)
+    suites.removeAll { $0 == .soak }
     #endif
     return suites
   }
@@ -87,6 +99,12 @@ enum Suite: String, CaseIterable {
       return try await ZooSuite(trial).run()
       #else
       throw FailedCheck("the suite 'zoo' needs the trait Service")
+      #endif
+    case .soak:
+      #if Redis && Origin && Service && SQLite
+      return try await SoakSuite(trial).run()
+      #else
+      throw FailedCheck("the suite 'soak' needs the traits Redis, Origin, Service and SQLite")
       #endif
     }
   }

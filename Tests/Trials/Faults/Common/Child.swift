@@ -82,6 +82,13 @@ final class Child {
   /// The way in which a process has ended.
   enum End: Equatable { case exited(Int32), killed(Int32) }
 
+  /// Whether the process has ended.
+  var hasEnded: Bool {
+    var found: Int32 = 0
+    if status == nil, waitpid(process, &found, WNOHANG) == process { status = found }
+    return status != nil
+  }
+
   /// Waits for the end of the process.
   ///
   /// - Parameter kills: Whether the process is killed first.
@@ -111,6 +118,10 @@ enum Children {
     case "environment": try await EnvironmentSuite.runChild(Array(arguments.dropFirst()))
     #if Redis && Origin
     case "redis": try await RedisWorker(arguments: arguments.dropFirst()).run()
+    #endif
+    #if Redis && Origin && Service && SQLite
+    case "soak-node": try await SoakNode(arguments: arguments.dropFirst()).run()
+    case "soak-gateway": try await SoakGateway(arguments: arguments.dropFirst()).run()
     #endif
     default: throw FailedCheck("'child' needs a role and its arguments")
     }

@@ -1,15 +1,13 @@
 #if Redis && Origin
 import CacheCore
 import Foundation
-import Synchronization
 
 /// The current version of each resource and its completed purges, in memory that the processes of a trial share.
 ///
 /// A purge first advances the versions. After it has returned, no load of any process may return an earlier version. This is the
 /// floor of a resource.
-// Proof of `@unchecked Sendable`: the memory is mapped until the process ends, and its words are accessed only atomically.
-final class SharedVersions: @unchecked Sendable {
-  private let words: UnsafeMutablePointer<Atomic<UInt64>>
+struct SharedVersions: Sendable {
+  private let words: SharedWords
 
   /// The words of one resource, followed by the times of its latest versions.
   private enum Word: Int {
@@ -28,29 +26,20 @@ final class SharedVersions: @unchecked Sendable {
   private static let longestLoad = Duration.seconds(15)
 
   /// Maps a file, and creates it if it is missing.
-  init(path: String) throws {
-    let descriptor = open(path, O_RDWR | O_CREAT, 0o600)
-    guard descriptor >= 0 else { throw FailedCheck("cannot open '\(path)': \(String(cString: strerror(errno)))") }
-    defer { close(descriptor) }
-    let size = Self.count * MemoryLayout<Atomic<UInt64>>.stride
-    guard ftruncate(descriptor, off_t(size)) == 0,
-      let memory = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0), memory != MAP_FAILED
-    else { throw FailedCheck("cannot map '\(path)': \(String(cString: strerror(errno)))") }
-    words = memory.bindMemory(to: Atomic<UInt64>.self, capacity: Self.count)
-  }
+  init(path: String) throws { words = try SharedWords(path: path, count: Self.count) }
 
   private func index(_ word: Word, _ resource: Int) -> Int { 1 + resource * Self.stride + word.rawValue }
 
-  private func load(_ index: Int) -> UInt64 { words[index].load(ordering: .sequentiallyConsistent) }
+  private func load(_ index: Int) -> UInt64 { words[index] }
 
-  private func store(_ value: UInt64, _ index: Int) { words[index].store(value, ordering: .sequentiallyConsistent) }
+  private func store(_ value: UInt64, _ index: Int) { words.set(index, to: value) }
 
   private static var now: UInt64 { SystemClock().uptime.nanoseconds }
 
   /// The uptime at which the load begins, or zero before it is known.
   var start: Duration {
     get { .nanoseconds(load(0)) }
-    set { store(newValue.nanoseconds, 0) }
+    nonmutating set { store(newValue.nanoseconds, 0) }
   }
 
   // MARK: Versions
@@ -62,16 +51,14 @@ final class SharedVersions: @unchecked Sendable {
     while true {
       let version = version(resource)
       store(Self.now, index(.times, resource) + Int((version + 1) % UInt64(Self.remembered)))
-      let (isExchanged, _) = words[index(.version, resource)].compareExchange(
-        expected: version, desired: version + 1, ordering: .sequentiallyConsistent)
-      if isExchanged { return }
+      if words.exchange(version, for: version + 1, at: index(.version, resource)) { return }
     }
   }
 
   /// Runs a request to the origin, which responds with the given version.
   func request<Response>(_ resource: Int, _ respond: (UInt64) -> Response) -> Response {
-    words[index(.openRequests, resource)].wrappingAdd(1, ordering: .sequentiallyConsistent)
-    defer { words[index(.openRequests, resource)].wrappingSubtract(1, ordering: .sequentiallyConsistent) }
+    words.add(1, at: index(.openRequests, resource))
+    defer { words.subtract(1, at: index(.openRequests, resource)) }
     let response = respond(version(resource))
     store(Self.now, index(.lastResponse, resource))
     return response
@@ -86,16 +73,16 @@ final class SharedVersions: @unchecked Sendable {
 
   /// Starts a purge of resources, after they have changed.
   func beginPurge(_ resources: [Int]) -> Purge {
-    let now = Self.now
-    return Purge(
-      floors: resources.map { resource in
-        // A process can read a response that another process commits at the moment of a purge. The documentation states this
-        // limit, so the result of such a purge is not certain.
-        let isCertain =
-          load(index(.openRequests, resource)) == 0 && load(index(.lastResponse, resource)) > 0
-          && load(index(.lastResponse, resource)) + Self.longestCommit.nanoseconds < now
-        return (resource, version(resource), isCertain)
-      })
+    Purge(floors: resources.map { ($0, version($0), isQuiet($0, for: Self.longestCommit)) })
+  }
+
+  /// Returns whether the origin has sent a response of a resource, and sends none now, and has sent none for some time.
+  ///
+  /// A process can read a response that another process commits at the moment of a purge. The documentation states this limit, so
+  /// the result of a purge is certain only for a quiet resource.
+  func isQuiet(_ resource: Int, for time: Duration) -> Bool {
+    load(index(.openRequests, resource)) == 0 && load(index(.lastResponse, resource)) > 0
+      && load(index(.lastResponse, resource)) + time.nanoseconds < Self.now
   }
 
   /// Ends a purge that has returned without an error.
@@ -103,8 +90,8 @@ final class SharedVersions: @unchecked Sendable {
   /// - Returns: The number of resources whose purge has a certain result.
   func endPurge(_ purge: Purge) -> Int {
     for (resource, version, isCertain) in purge.floors {
-      words[index(.floor, resource)].max(version, ordering: .sequentiallyConsistent)
-      if isCertain { words[index(.certainFloor, resource)].max(version, ordering: .sequentiallyConsistent) }
+      words.raise(index(.floor, resource), to: version)
+      if isCertain { words.raise(index(.certainFloor, resource), to: version) }
     }
     return purge.floors.count(where: \.isCertain)
   }

@@ -27,7 +27,7 @@ final class ZooService: Sendable {
 
   static let address = "127.0.0.1"
   /// The time in which a process without requests ends after SIGTERM.
-  private static let endingTime = Duration.seconds(10)
+  static let endingTime = Duration.seconds(10)
 
   private let process: Process
   private let errors: String
@@ -145,17 +145,18 @@ final class ZooService: Sendable {
 
   /// Ends the process with SIGTERM, and returns the time that this takes.
   ///
+  /// - Parameter limit: The time for the requests in progress and the end.
   /// - Throws: `FailedCheck` if it does not end in time or with the status 0.
-  func stop() async throws -> Duration {
+  func stop(within limit: Duration = endingTime) async throws -> Duration {
     let clock = ContinuousClock()
     let start = clock.now
     kill(pid, SIGTERM)
-    while process.isRunning, clock.now - start < Self.endingTime { try await Task.sleep(for: .milliseconds(5)) }
+    while process.isRunning, clock.now - start < limit { try await Task.sleep(for: .milliseconds(5)) }
     let time = clock.now - start
     await downloader.close()
     guard let end = await end() else {
       kill(pid, SIGKILL)
-      throw FailedCheck("SIGTERM does not end the service within \(Self.endingTime)")
+      throw FailedCheck("SIGTERM does not end the service within \(limit)")
     }
     try require(!end.isSignal && end.status == 0, "after SIGTERM the service ends with \(end)")
     return time

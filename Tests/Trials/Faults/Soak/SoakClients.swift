@@ -1,0 +1,197 @@
+#if Redis && Origin && Service && SQLite
+import AsyncHTTPNetworking
+import CacheCore
+import CacheManager
+import CacheTesting
+import CacheTransport
+import Foundation
+import HTTPTypes
+import ImageService
+
+/// The clients of a gateway, which send requests, ranges and purges through it and check every response.
+struct SoakGatewayClient: Sendable {
+  private let log: SoakLog
+  private let floors: SoakFloors
+  private let versions: SharedVersions
+  private let engine: any Downloader
+  /// The port of the gateway, or `nil` while it does not run.
+  private let port: SoakPort
+  private let isOver: SoakSwitch
+  private let clock = SystemClock()
+
+  init(
+    _ log: SoakLog, _ floors: SoakFloors, _ versions: SharedVersions, _ engine: AsyncHTTPDownloader, _ port: SoakPort,
+    _ isOver: SoakSwitch
+  ) {
+    (self.log, self.floors, self.versions, self.engine) = (log, floors, versions, engine.decoding())
+    (self.port, self.isOver) = (port, isOver)
+  }
+
+  func run(_ generator: SplitMix) async {
+    var generator = generator
+    while !isOver.isOn {
+      try? await clock.sleep(for: .milliseconds(Int64.random(in: 20...180, using: &generator)))
+      guard let port = port.value else { continue }
+      let numbers =
+        switch Int.random(in: 0..<1_000, using: &generator) {
+        case 0..<4: VersionedResource.large
+        case 4..<300: VersionedResource.hot
+        default: VersionedResource.items
+        }
+      let resource = VersionedResource(numbers.randomElement(using: &generator) ?? 0)
+      let choice = Int.random(in: 0..<100, using: &generator)
+      if choice < 2 {
+        if Bool.random(using: &generator) { versions.advance(resource.number) }
+        await purge(resource, port)
+        continue
+      }
+      let language = VersionedResource.languages.randomElement(using: &generator)
+      let range = choice < 30 ? SoakRange.random(resource.length(0), &generator) : nil
+      let leaves = choice < 34 && choice >= 30 ? Int.random(in: 1...resource.length(0), using: &generator) : nil
+      await get(resource, language, range, leavesAfter: leaves, port)
+    }
+  }
+
+  private func request(_ method: HTTPRequest.Method, _ resource: VersionedResource, _ port: Int) -> HTTPRequest {
+    var head = HTTPRequest(method: method, scheme: "http", authority: "127.0.0.1:\(port)", path: resource.url.path())
+    // The name stays the same when the gateway gets another port.
+    if let host = HTTPField.Name("Host") { head.headerFields[host] = "faults.example" }
+    return head
+  }
+
+  private func get(
+    _ resource: VersionedResource, _ language: String?, _ range: SoakRange?, leavesAfter bytes: Int?, _ port: Int
+  ) async {
+    let floor = floors.floor(resource.number)
+    let number = log.begin("a request to \(log.member.name) for \(resource.url) \(range?.field ?? "")")
+    defer { log.end(number) }
+    log.count(.loads)
+    do throws(CacheError) {
+      var head = request(.get, resource, port)
+      head.headerFields[.range] = range?.field
+      if resource.varies { head.headerFields[.acceptLanguage] = language }
+      let response = try await engine.download(DownloadRequest(head: head))
+      var data = Data()
+      while let chunk = try await response.body.source.next() {
+        data += chunk
+        if let bytes, data.count >= bytes {
+          response.body.source.cancel()
+          return log.count(.cancelled)
+        }
+      }
+      guard response.head.status.code < 500 else { return log.count(.status) }
+      let status = response.head.headerFields[fields: .cacheStatusOfTrials].first?.value ?? ""
+      log.count(status.contains(";hit") ? .disk : status.contains("fwd-status=304") ? .revalidated : .network)
+      do {
+        // The client sees only with a hard purge that a response must not be used.
+        try SoakResponse(head: response.head, data: data, source: "\(log.member.name)")
+          .check(resource, language, range, floors, floor)
+      } catch {
+        log.fail(.wrong, "\(error)")
+      }
+    } catch {
+      log.fail(error, "\(log.member.name): \(resource.url)")
+    }
+  }
+
+  private func purge(_ resource: VersionedResource, _ port: Int) async {
+    guard let method = HTTPRequest.Method("PURGE") else { return }
+    let number = log.begin("a purge of \(resource.url) by \(log.member.name)")
+    defer { log.end(number) }
+    let purge = floors.begin([resource.number])
+    do throws(CacheError) {
+      let response = try await engine.download(DownloadRequest(head: request(method, resource, port)))
+      _ = try await response.body.collect()
+      guard response.head.status == .ok || response.head.status == .notFound else { return log.count(.failedPurges) }
+      floors.end(purge, .hard)
+      log.count(.purges)
+    } catch {
+      log.count(.failedPurges)
+    }
+  }
+}
+
+/// The port of a server that may be restarted.
+final class SoakPort: Sendable {
+  private let state = Lock<Int?>(nil)
+
+  var value: Int? {
+    get { state.withLock { $0 } }
+    set { state.withLock { $0 = newValue } }
+  }
+}
+
+/// The image service of a member, which may be restarted.
+final class SoakServicePlace: Sendable {
+  private let state = Lock<ZooService?>(nil)
+
+  var value: ZooService? {
+    get { state.withLock { $0 } }
+    set { state.withLock { $0 = newValue } }
+  }
+}
+
+/// The first results of the image services by path. Every later result must have the same bytes.
+final class SoakImages: Sendable {
+  private static let most = 2_000
+
+  private let state = Lock((results: [String: Data](), paths: [String]()))
+
+  /// Returns whether a result is equal to the first one of its path. The oldest paths are forgotten.
+  func isEqual(_ data: Data, _ path: String) -> Bool {
+    state.withLock { state in
+      if let first = state.results[path] { return first == data }
+      state.results[path] = data
+      state.paths.append(path)
+      if state.paths.count > Self.most { state.results[state.paths.removeFirst()] = nil }
+      return true
+    }
+  }
+}
+
+/// A client of an image service.
+struct SoakImageClient: Sendable {
+  private static let operations = [
+    "width=30,format=png", "fit=48x48,format=webp", "fill=40x40,format=jpeg", "rotate=90,format=png",
+  ]
+
+  let log: SoakLog
+  let place: SoakServicePlace
+  let images: SoakImages
+  let key: SigningKey
+  let origin: String
+  let isOver: SoakSwitch
+
+  func run(_ generator: SplitMix) async {
+    let (clock, start) = (SystemClock(), SystemClock().uptime)
+    var generator = generator
+    while !isOver.isOn {
+      try? await clock.sleep(for: .milliseconds(Int64.random(in: 40...300, using: &generator)))
+      guard let service = place.value else { continue }
+      // A new version each minute, so that the caches also evict.
+      let minute = Int((clock.uptime - start) / .seconds(60))
+      let version = max(0, minute - Int.random(in: 0..<3, using: &generator))
+      let source = "\(origin)/image/\(Int.random(in: 0..<SoakOrigin.images, using: &generator))/\(version).png"
+      let path = key.path(for: source, operations: Self.operations.randomElement(using: &generator) ?? "")
+      let number = log.begin("a request to \(log.member.name) for \(source)")
+      let reply = await service.get(path).reply
+      log.end(number)
+      log.count(.loads)
+      switch reply {
+      case .response(200, let type, let data):
+        if !type.hasPrefix("image/") || !images.isEqual(data, path) {
+          log.fail(.wrong, "\(log.member.name): \(data.count) wrong bytes of type '\(type)' for \(path)")
+        }
+      case .response(let status, _, let data):
+        // The statuses of the documented problems of a source that fails, and of a busy service.
+        guard status < 500, status != 422 else {
+          log.count(.status)
+          continue
+        }
+        log.fail(.wrong, "\(log.member.name): \(status) for \(path): \(String(decoding: data.prefix(300), as: UTF8.self))")
+      case .none: log.count(.connection)
+      }
+    }
+  }
+}
+#endif

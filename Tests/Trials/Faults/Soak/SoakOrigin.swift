@@ -1,0 +1,127 @@
+#if Redis && Origin && Service && SQLite
+import CacheCore
+import CacheTesting
+import Foundation
+import HTTPTypes
+import ImageCodecs
+import LoopbackOrigin
+
+/// The origin of all members: the versioned resources and images. Some responses are slow, break off or lie, in ways that a client
+/// can notice.
+struct SoakOrigin: Sendable {
+  /// The number of images.
+  static let images = 24
+
+  let server: OriginServer
+  private let mood: SoakMood
+
+  /// Starts the origin.
+  static func start(_ versions: SharedVersions, seed: UInt64) async throws -> SoakOrigin {
+    let server = try await OriginServer.start(logLimit: 0)
+    let mood = SoakMood(seed: seed)
+    server.setFallback { request in
+      if let image = image(request.path) {
+        let delivery = mood.delivery(length: image.count)
+        if let status = delivery.status { return OriginResponse(text: "an error\n", status: status) }
+        return OriginResponse(
+          image, contentType: "image/png", etag: .strong(request.path), fields: [.cacheControl: "max-age=600"],
+          delivery: delivery.delivery)
+      }
+      guard let resource = VersionedResource(request.head) else {
+        return OriginResponse(text: "there is no resource \(request.path)\n", status: .notFound)
+      }
+      let language = resource.varies ? request.fields[.acceptLanguage] : nil
+      return versions.request(resource.number) { version in
+        response(resource, version, language, mood.delivery(length: resource.length(version)))
+      }
+    }
+    return SoakOrigin(server: server, mood: mood)
+  }
+
+  private static func response(
+    _ resource: VersionedResource, _ version: UInt64, _ language: String?, _ delivery: SoakMood.Delivery
+  ) -> OriginResponse {
+    if let status = delivery.status { return OriginResponse(text: "an error\n", status: status) }
+    if delivery.hasBadCoding {
+      // It may not be stored, because a cache cannot know that the bytes are not of this coding.
+      return OriginResponse(
+        resource.body(version, language), fields: [.contentEncoding: "gzip", .cacheControl: "no-store"],
+        delivery: delivery.delivery)
+    }
+    var fields: HTTPFields = [
+      .eTag: resource.etag(version, language), .cacheControl: "max-age=\(resource.lifetime)",
+    ]
+    if resource.varies { fields[.vary] = "Accept-Language" }
+    if let tag = resource.tag, let name = HTTPField.Name("Cache-Tag") { fields[name] = tag }
+    return OriginResponse(
+      resource.body(version, language), fields: fields, acceptsRanges: true, delivery: delivery.delivery)
+  }
+
+  /// Sets the share of the responses that are disturbed.
+  func disturb(_ share: Double?) { mood.set(share) }
+
+  /// Returns the image of a path such as `/image/7/3.png`: the number and the version.
+  private static func image(_ path: String) -> Data? {
+    let parts = path.split(separator: "/")
+    guard parts.count == 3, parts[0] == "image", let number = Int(parts[1]), let version = Int(parts[2].prefix { $0 != "." })
+    else { return nil }
+    let size = PixelSize(60 + number * 4, 40 + number * 2)
+    let pixels = PixelBuffer(size: size, channels: .rgb) { bytes in
+      for index in bytes.indices {
+        let (x, y) = (index / 3 % size.width, index / 3 / size.width)
+        bytes[index] = UInt8(truncatingIfNeeded: [x * 255 / size.width, y * 3 + version * 40, x ^ y][index % 3])
+      }
+    }
+    return pixels.flatMap { try? ImageEncoder(.png).encode(DecodedImage($0)) }
+  }
+}
+
+/// The random deliveries of an origin.
+final class SoakMood: Sendable {
+  struct Delivery {
+    var delivery = OriginDelivery()
+    /// The status of an error, or `nil` for a response with the resource.
+    var status: HTTPResponse.Status?
+    /// Whether the response states a content coding that its bytes do not have.
+    var hasBadCoding = false
+  }
+
+  /// The share of disturbed responses while the origin is not disturbed in particular.
+  private static let share = 0.04
+
+  private let state: Lock<(generator: SplitMix, share: Double)>
+
+  init(seed: UInt64) { state = Lock((SplitMix(state: seed), Self.share)) }
+
+  func set(_ share: Double?) { state.withLock { $0.share = share ?? Self.share } }
+
+  func delivery(length: Int) -> Delivery {
+    state.withLock { state in
+      guard Double.random(in: 0..<1, using: &state.generator) < state.share else { return Delivery() }
+      return Self.random(length, &state.generator)
+    }
+  }
+
+  private static func random(_ length: Int, _ generator: inout SplitMix) -> Delivery {
+    let position = Int.random(in: 0...max(0, length - 1), using: &generator)
+    let delay = Duration.milliseconds(Int64.random(in: 20...1_500, using: &generator))
+    switch Int.random(in: 0..<17, using: &generator) {
+    case 0, 1: return Delivery(delivery: OriginDelivery(headDelay: delay))
+    case 2, 3: return Delivery(delivery: OriginDelivery(bodyDelay: delay))
+    case 4: return Delivery(delivery: .fault(.stallBeforeHead))
+    case 5: return Delivery(delivery: .fault(.stall(afterBodyBytes: position)))
+    case 6: return Delivery(delivery: .fault(.cut(afterBodyBytes: position)))
+    case 7: return Delivery(delivery: .fault(.reset(afterBodyBytes: min(position, 100_000))))
+    case 8: return Delivery(delivery: .fault(.resetBeforeHead))
+    case 9: return Delivery(delivery: .fault(.closeMidHead))
+    case 10: return Delivery(delivery: OriginDelivery(framing: .claimedLength(length + 10)))
+    case 11: return Delivery(delivery: .fault(.malformedChunk(afterBodyBytes: position)))
+    case 12: return Delivery(delivery: .fault(.garbage))
+    case 13: return Delivery(delivery: .fault(.closeAfterwards))
+    case 14: return Delivery(status: .internalServerError)
+    case 15: return Delivery(status: .serviceUnavailable)
+    default: return Delivery(hasBadCoding: true)
+    }
+  }
+}
+#endif

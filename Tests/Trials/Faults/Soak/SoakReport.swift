@@ -1,0 +1,123 @@
+#if Redis && Origin && Service && SQLite
+import CacheCore
+import Foundation
+
+/// The table of a soak: a row for each minute, also as a line of a CSV file.
+struct SoakReport {
+  /// The memory, descriptors and threads of one process, sampled during a minute.
+  struct Use {
+    /// Bytes of memory, with those of the process's own children.
+    var memory: [Int] = []
+    var descriptors: [Int] = []
+    var threads: [Int] = []
+  }
+
+  private static let counts: [SoakBoard.Count] = [
+    .loads, .memory, .disk, .revalidated, .network, .stale, .cancelled, .purges, .failedPurges, .timedOut, .connection, .body,
+    .status, .storage,
+  ]
+
+  private let board: SoakBoard
+  private let path: String?
+  private var minute: Int
+  private var uses: [SoakMember: Use] = [:]
+  private var lastHits: [UInt64]
+  private var lastCounts: [SoakBoard.Count: Int] = [:]
+  private var rows = 0
+
+  /// - Parameter csv: The file and whether it continues. Its minutes then continue, too.
+  init(_ board: SoakBoard, csv: (path: String, continues: Bool)?) throws {
+    self.board = board
+    path = csv?.path
+    (minute, lastHits) = (0, board.hits)
+    guard let csv else { return }
+    let old = csv.continues ? (try? String(contentsOfFile: csv.path, encoding: .utf8)) ?? "" : ""
+    let lines = old.split(separator: "\n")
+    if let last = lines.last, lines.count > 1 {
+      guard lines[0] == Self.columns.joined(separator: ","), let number = last.split(separator: ",").first.flatMap({ Int($0) })
+      else { throw FailedCheck("'\(csv.path)' is not a table of Scripts/soak") }
+      minute = number
+    } else {
+      try Data((Self.columns.joined(separator: ",") + "\n").utf8).write(to: URL(filePath: csv.path))
+    }
+  }
+
+  // MARK: Samples
+
+  mutating func add(_ use: ProcessUse, _ member: SoakMember) {
+    uses[member, default: Use()].memory.append(use.memory + use.childMemory)
+    uses[member, default: Use()].descriptors.append(use.descriptors)
+    uses[member, default: Use()].threads.append(use.threads)
+  }
+
+  private static func median(_ numbers: [Int]) -> Int? { numbers.isEmpty ? nil : numbers.sorted()[numbers.count / 2] }
+
+  // MARK: Rows
+
+  static let columns =
+    ["minute"] + SoakMember.allCases.map { "\($0.name)_mb" } + SoakMember.lasting.map { "\($0.name)_descriptors" }
+    + SoakMember.lasting.map { "\($0.name)_threads" } + ["disk_mb"] + counts.map { "\($0)" }
+    + ["wrong", "hung", "lost", "stops", "kills", "restarts", "p50_us", "p99_us", "p999_us"]
+
+  /// Ends a minute.
+  ///
+  /// - Returns: The lines to print.
+  mutating func row(disk: Int64, _ disturbances: (stops: Int, kills: Int, restarts: Int)) throws -> [String] {
+    minute += 1
+    let hits = board.hits
+    let new = zip(hits, lastHits).map { $0 - $1 }
+    lastHits = hits
+    let text: (Int?) -> String = { $0.map { "\($0)" } ?? "" }
+    var cells = ["\(minute)"]
+    cells += SoakMember.allCases.map { member in
+      Self.median(uses[member]?.memory ?? []).map { Self.decimal(Double($0) / 1_048_576) } ?? ""
+    }
+    cells += SoakMember.lasting.map { text(Self.median(uses[$0]?.descriptors ?? [])) }
+    cells += SoakMember.lasting.map { text(Self.median(uses[$0]?.threads ?? [])) }
+    cells.append(Self.decimal(Double(disk) / 1_048_576))
+    for count in Self.counts + [.wrong, .hung, .lost] {
+      let total = board.total(count)
+      cells.append("\(total - lastCounts[count, default: 0])")
+      lastCounts[count] = total
+    }
+    cells += ["\(disturbances.stops)", "\(disturbances.kills)", "\(disturbances.restarts)"]
+    cells += [0.5, 0.99, 0.999].map { SoakBoard.percentile($0, of: new).map(Self.decimal) ?? "" }
+    uses = [:]
+    rows += 1
+    if let path {
+      let file = try FileHandle(forWritingTo: URL(filePath: path))
+      defer { try? file.close() }
+      _ = try file.seekToEnd()
+      try file.write(contentsOf: Data((cells.joined(separator: ",") + "\n").utf8))
+    }
+    return lines(cells)
+  }
+
+  private static func decimal(_ value: Double) -> String { "\((value * 10).rounded() / 10)" }
+
+  /// Returns the row with aligned columns, and the heading before every thirtieth one.
+  private func lines(_ cells: [String]) -> [String] {
+    func value(_ name: String) -> String { Self.columns.firstIndex(of: name).map { cells[$0] } ?? "" }
+    func sum(_ names: [String]) -> String { "\(names.compactMap { Int(value($0)) }.reduce(0, +))" }
+    func group(_ names: [String]) -> String { names.map { value($0).isEmpty ? "-" : value($0) }.joined(separator: "/") }
+    let all = SoakMember.allCases.map(\.name)
+    let lasting = SoakMember.lasting.map(\.name)
+    let columns: [(heading: String, value: String, width: Int)] = [
+      ("min", value("minute"), 4), ("MB: \(all.joined(separator: "/"))", group(all.map { "\($0)_mb" }), 50),
+      ("descriptors", group(lasting.map { "\($0)_descriptors" }), 12), ("threads", group(lasting.map { "\($0)_threads" }), 10),
+      ("disk MB", value("disk_mb"), 8), ("loads", value("loads"), 7),
+      ("failed", sum(["timedOut", "connection", "body", "status", "storage"]), 7), ("purges", value("purges"), 7),
+      ("wrong", value("wrong"), 6), ("hung", value("hung"), 5), ("lost", value("lost"), 5),
+      ("stop/kill/restart", group(["stops", "kills", "restarts"]), 17),
+      ("p50/p99/p99.9 µs", group(["p50_us", "p99_us", "p999_us"]), 20),
+    ]
+    func line(_ text: (Int) -> String) -> String {
+      columns.indices.map { index in
+        let cell = text(index)
+        return String(repeating: " ", count: max(0, columns[index].width - cell.count)) + cell
+      }.joined(separator: " ")
+    }
+    return (rows % 30 == 1 ? [line { columns[$0].heading }] : []) + [line { columns[$0].value }]
+  }
+}
+#endif
