@@ -47,6 +47,8 @@ struct SoakBoard: Sendable {
     case clock
     /// The same for the responses that all nodes share. The clocks of a fleet must agree.
     case fleetClock
+    /// The number of jumps of all clocks.
+    case jumps
     /// The error number of writes, or zero.
     case writeFailure
     /// The delay of a write in microseconds.
@@ -94,6 +96,9 @@ struct SoakBoard: Sendable {
     // The limit applies to all files of the process, also to those of SQLite.
     try? TrialFolder.limit(.fileSize, to: size == 0 ? nil : UInt64(size))
   }
+
+  /// Counts a jump of a clock, before and after it, so that a load notices one that it overlaps.
+  func addJump() { words.add(1, at: index(.node, Count.allCases.count + Condition.jumps.rawValue)) }
 
   // MARK: Times of hits
 
@@ -146,6 +151,9 @@ struct SoakClock: CacheClock {
   var now: Timestamp { SystemClock().now + .seconds(board.condition(condition, member)) }
 
   var uptime: Duration { SystemClock().uptime }
+
+  /// The number of jumps of all clocks so far.
+  var jumps: Int64 { board.condition(.jumps, .node) }
 
   func sleep(for duration: Duration) async throws(CancellationError) { try await SystemClock().sleep(for: duration) }
 }

@@ -7,52 +7,85 @@ import Foundation
 ///
 /// A purge first changes the resources. After it has returned, no load may return an earlier version. After a soft purge, a load
 /// may return one as a stale response.
+///
+/// A soft purge makes responses stale from its wall-clock time on. A clock that is set back makes them fresh again, so a load
+/// before that time is not checked against the purge.
 struct SoakFloors: Sendable {
   private let words: SharedWords
   private let versions: SharedVersions
+  private let clock: SoakClock
   /// The time without a response of the origin after which a purge has a certain result, or `nil` if it always has.
   private let quietTime: Duration?
 
-  /// - Parameter isFleet: Whether the cache belongs to several processes. One of them can then read a response that another one
-  ///   commits at the moment of a purge. The time is longer than all delays of a load and a commit.
-  init(path: String, _ versions: SharedVersions, isFleet: Bool) throws {
-    words = try SharedWords(path: path, count: VersionedResource.count * 2)
-    self.versions = versions
+  private enum Word: Int, CaseIterable { case hard, soft, softTime }
+
+  /// - Parameters:
+  ///   - clock: The clock of the cache.
+  ///   - isFleet: Whether the cache belongs to several processes. One of them can then read a response that another one commits
+  ///     at the moment of a purge. The quiet time is longer than all delays of a load and a commit.
+  init(path: String, _ versions: SharedVersions, _ clock: SoakClock, isFleet: Bool) throws {
+    words = try SharedWords(path: path, count: VersionedResource.count * Word.allCases.count)
+    (self.versions, self.clock) = (versions, clock)
     quietTime = isFleet ? .seconds(40) : nil
   }
+
+  private func index(_ word: Word, _ resource: Int) -> Int { resource * Word.allCases.count + word.rawValue }
+
+  /// The wall-clock time of the cache, and the number of its jumps so far.
+  private var time: (now: Int64, jumps: Int64) { (max(0, clock.now.nanoseconds), clock.jumps) }
+
+  // MARK: Purges
 
   /// The versions of resources at the start of a purge.
   struct Purge {
     fileprivate var floors: [(resource: Int, version: UInt64)]
+    fileprivate var start: (now: Int64, jumps: Int64)
   }
 
   /// Starts a purge of resources, after they have changed. A resource whose purge has no certain result is left out.
   func begin(_ resources: [Int]) -> Purge {
-    Purge(
-      floors: resources.compactMap { resource in
-        if let quietTime, !versions.isQuiet(resource, for: quietTime) { return nil }
-        return (resource, versions.version(resource))
-      })
+    let floors: [(Int, UInt64)] = resources.compactMap { resource in
+      if let quietTime, !versions.isQuiet(resource, for: quietTime) { return nil }
+      return (resource, versions.version(resource))
+    }
+    return Purge(floors: floors, start: time)
   }
 
   /// Ends a purge that has returned without an error.
   func end(_ purge: Purge, _ mode: PurgeMode) {
+    let time = time
+    // The time of a purge during a jump is not known, so no load is checked against it.
+    let now = UInt64(time.jumps == purge.start.jumps ? time.now : .max)
     for (resource, version) in purge.floors {
-      words.raise(resource * 2 + 1, to: version)
-      if mode == .hard { words.raise(resource * 2, to: version) }
+      switch mode {
+      case .hard: words.raise(index(.hard, resource), to: version)
+      case .soft:
+        if quietTime == nil {
+          // The purges of one cache follow each other, and each one marks the responses anew.
+          words.set(index(.softTime, resource), to: now)
+        } else {
+          words.raise(index(.softTime, resource), to: now)
+        }
+        words.raise(index(.soft, resource), to: version)
+      }
     }
   }
 
-  /// The lowest versions that a load may return.
+  // MARK: Loads
+
+  /// The purges that a load must respect.
   struct Floor {
-    /// The lowest version of a stale response.
-    let stale: UInt64
-    /// The lowest version of a response that is fresh or confirmed.
-    let fresh: UInt64
+    fileprivate let hard, soft: UInt64
+    fileprivate let softTime: Int64
+    fileprivate let start: (now: Int64, jumps: Int64)
   }
 
-  /// Returns the lowest versions for a load that starts now.
-  func floor(_ resource: Int) -> Floor { Floor(stale: words[resource * 2], fresh: words[resource * 2 + 1]) }
+  /// Returns the purges that a load must respect that starts now.
+  func floor(_ resource: Int) -> Floor {
+    Floor(
+      hard: words[index(.hard, resource)], soft: words[index(.soft, resource)],
+      softTime: Int64(words[index(.softTime, resource)]), start: time)
+  }
 
   /// Checks the version of a response.
   ///
@@ -63,8 +96,10 @@ struct SoakFloors: Sendable {
     // A process that cannot reach the server of the fleet may have missed the purge. If the origin fails too, it uses a stale
     // response.
     if isStale, quietTime != nil { return }
-    let lowest = isStale ? floor.stale : floor.fresh
-    try require(version >= lowest, "\(resource.url): version \(version) after a purge of all before \(lowest)")
+    try require(version >= floor.hard, "\(resource.url): version \(version) after a purge of all before \(floor.hard)")
+    guard !isStale, clock.jumps == floor.start.jumps, floor.start.now >= floor.softTime else { return }
+    try require(
+      version >= floor.soft, "\(resource.url): fresh version \(version) after a soft purge of all before \(floor.soft)")
   }
 }
 #endif

@@ -72,7 +72,7 @@ struct SoakNode: Sendable {
       let path = fleet == nil ? "\(folder)/floors-\(name)" : "\(trial)/floors-fleet"
       return SoakLoader(
         manager: ResourceManager(configuration), name: "\(member.name), \(name)",
-        floors: try SoakFloors(path: path, versions, isFleet: fleet != nil), versions: versions, log: log,
+        floors: try SoakFloors(path: path, versions, clock, isFleet: fleet != nil), versions: versions, log: log,
         folder: "\(folder)/files")
     }
     let own = SoakClock(board: board, member: member)

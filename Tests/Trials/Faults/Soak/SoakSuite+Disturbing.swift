@@ -79,7 +79,7 @@ extension SoakSuite {
   private func set(_ condition: SoakBoard.Condition, _ member: SoakMember, _ value: Int64, _ range: ClosedRange<Int64>) {
     let end = clock.uptime + time(range)
     trial.report("\(member.name): \(condition) \(value) for \(end - clock.uptime)")
-    board.set(condition, member, to: value)
+    apply(condition, member, value)
     endings.removeAll { $0.member == member && $0.condition == condition }
     endings.append(Ending(time: end, member: member, condition: condition))
   }
@@ -87,8 +87,15 @@ extension SoakSuite {
   /// Ends the conditions whose time has passed, or all of them.
   func endConditions(all: Bool = false) {
     let now = clock.uptime
-    for ending in endings where all || ending.time <= now { board.set(ending.condition, ending.member, to: 0) }
+    for ending in endings where all || ending.time <= now { apply(ending.condition, ending.member, 0) }
     endings.removeAll { all || $0.time <= now }
+  }
+
+  private func apply(_ condition: SoakBoard.Condition, _ member: SoakMember, _ value: Int64) {
+    let isJump = condition == .clock || condition == .fleetClock
+    if isJump { board.addJump() }
+    board.set(condition, member, to: value)
+    if isJump { board.addJump() }
   }
 
   /// Stops a process for a time.

@@ -225,7 +225,8 @@ final class SoakSuite {
       })
     for member in [SoakMember.gateway, .restartedGateway] {
       let log = SoakLog(board, member, time) { lines.add($0) }
-      let floors = try SoakFloors(path: "\(trial.folder)/\(member.name)/floors", versions, isFleet: false)
+      let floors = try SoakFloors(
+        path: "\(trial.folder)/\(member.name)/floors", versions, SoakClock(board: board, member: member), isFleet: false)
       clients.logs.append(log)
       guard let port = ports[member] else { continue }
       for _ in 0..<2 {
