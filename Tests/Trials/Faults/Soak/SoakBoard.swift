@@ -2,8 +2,8 @@
 import CacheCore
 import Foundation
 
-/// The processes of a soak. The first process of each kind runs from the beginning to the end, and is only stopped for a time. The
-/// second one is also killed and restarted.
+/// The processes of a soak. The first process of each kind runs from the beginning to the end, and is only stopped for a time.
+/// The second one is also killed and restarted.
 enum SoakMember: Int, CaseIterable {
   case node, restartedNode, gateway, restartedGateway, service, restartedService
 

@@ -13,8 +13,8 @@ import RedisStore
 import SQLiteStore
 import StoreComposition
 
-/// A process with three managers, each with a memory store: one on a disk, one on a database, and one on a disk and a Redis server
-/// that the nodes share. Clients load and purge with all of them.
+/// A process with three managers, each with a memory store: one on a disk, one on a database, and one on a disk and a Redis
+/// server that the nodes share. Clients load and purge with all of them.
 struct SoakNode: Sendable {
   private static let memory = 4_000_000
   private static let disk: Int64 = 16_000_000

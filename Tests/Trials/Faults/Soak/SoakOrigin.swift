@@ -6,8 +6,8 @@ import HTTPTypes
 import ImageCodecs
 import LoopbackOrigin
 
-/// The origin of all members: the versioned resources and images. Some responses are slow, break off or lie, in ways that a client
-/// can notice.
+/// The origin of all members: the versioned resources and images. Some responses are slow, break off or lie, in ways that a
+/// client can notice.
 struct SoakOrigin: Sendable {
   /// The number of images.
   static let images = 24
