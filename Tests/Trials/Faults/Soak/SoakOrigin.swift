@@ -88,6 +88,8 @@ final class SoakMood: Sendable {
 
   /// The share of disturbed responses while the origin is not disturbed in particular.
   private static let share = 0.04
+  /// The bytes that a response lacks whose length is a lie.
+  static let excess = 10
 
   private let state: Lock<(generator: SplitMix, share: Double)>
 
@@ -114,7 +116,7 @@ final class SoakMood: Sendable {
     case 7: return Delivery(delivery: .fault(.reset(afterBodyBytes: min(position, 100_000))))
     case 8: return Delivery(delivery: .fault(.resetBeforeHead))
     case 9: return Delivery(delivery: .fault(.closeMidHead))
-    case 10: return Delivery(delivery: OriginDelivery(framing: .claimedLength(length + 10)))
+    case 10: return Delivery(delivery: OriginDelivery(framing: .claimedLength(length + excess)))
     case 11: return Delivery(delivery: .fault(.malformedChunk(afterBodyBytes: position)))
     case 12: return Delivery(delivery: .fault(.garbage))
     case 13: return Delivery(delivery: .fault(.closeAfterwards))
