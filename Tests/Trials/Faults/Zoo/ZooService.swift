@@ -31,6 +31,8 @@ final class ZooService: Sendable {
 
   private let process: Process
   private let errors: String
+  /// The file with the process's number.
+  private let number: String
   private let base: String
   private let metrics: String
   private let downloader: AsyncHTTPDownloader
@@ -54,6 +56,7 @@ final class ZooService: Sendable {
         $0.idleTimeout = .seconds(ZooLimits.timeout + 10)
       })
     errors = "\(folder)/errors-\(UUID().uuidString)"
+    number = "\(folder)/pid"
     let keys = "\(folder)/keys"
     for (path, text) in [(errors, ""), (keys, key + "\n")] {
       let isWritten = FileManager.default.createFile(
@@ -74,7 +77,7 @@ final class ZooService: Sendable {
     process.environment = ProcessInfo.processInfo.environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
     try process.run()
     // Scripts/faults ends the process if this one is killed.
-    try Data("\(process.processIdentifier)\n".utf8).write(to: URL(filePath: "\(folder)/pid"))
+    try Data("\(process.processIdentifier)\n".utf8).write(to: URL(filePath: number))
     let (process, errors) = (process, errors)
     func address(_ start: String) -> String? {
       Self.lines(errors).first { $0.hasPrefix(start) }.map { String($0.dropFirst(start.count)) }
@@ -154,6 +157,7 @@ final class ZooService: Sendable {
     while process.isRunning, clock.now - start < limit { try await Task.sleep(for: .milliseconds(5)) }
     let time = clock.now - start
     await downloader.close()
+    forgetNumber()
     guard let end = await end() else {
       kill(pid, SIGKILL)
       throw FailedCheck("SIGTERM does not end the service within \(limit)")
@@ -167,7 +171,11 @@ final class ZooService: Sendable {
     kill(pid, SIGKILL)
     while process.isRunning { try? await Task.sleep(for: .milliseconds(5)) }
     await downloader.close()
+    forgetNumber()
   }
+
+  /// Removes the file with the process's number, which may belong to another process from now on.
+  private func forgetNumber() { if !process.isRunning { try? FileManager.default.removeItem(atPath: number) } }
 
   /// Returns whether a tool has an option of `serve`.
   static func has(_ option: String, _ program: String) throws -> Bool {
