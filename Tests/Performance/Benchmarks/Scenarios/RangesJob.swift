@@ -12,8 +12,16 @@ struct RangesJob: Job {
   static let name = "ranges"
 
   enum Way: String, Codable, Hashable, Sendable, CaseIterable {
-    case hit = "64 KiB of 200 MB on disk"
+    case disk = "64 KiB of 200 MB on disk"
+    case pageCache = "64 KiB of 200 MB in the page cache"
     case completion = "the second half of 1 MB"
+
+    #if os(Linux)
+    static let measured = allCases
+    #else
+    /// Only Linux can drop the pages of a file.
+    static let measured: [Way] = [.pageCache, .completion]
+    #endif
   }
 
   static let bodyBytes = 200_000_000
@@ -43,7 +51,7 @@ struct RangesJob: Job {
       })
     let measurement =
       switch way {
-      case .hit: try await hits(origin, manager, folder)
+      case .disk, .pageCache: try await hits(origin, manager, folder)
       case .completion: try await completion(origin, manager)
       }
     await manager.close()
@@ -79,6 +87,7 @@ struct RangesJob: Job {
     // The first batch initializes tables and caches.
     for batch in 0...batches {
       let offsets = (0..<200).map { _ in Int(dice.next() % UInt64(Self.bodyBytes - Self.rangeBytes)) }
+      if way == .disk { try Self.dropPages(of: descriptor) }
       let bare = Stopwatch()
       var read = 0
       for offset in offsets {
@@ -87,6 +96,7 @@ struct RangesJob: Job {
         memory.deallocate()
       }
       let raw = bare.wall
+      if way == .disk { try Self.dropPages(of: descriptor) }
       let whole = Stopwatch()
       let right = try await ranges(of: request, at: offsets, from: manager)
       let facade = whole.wall
@@ -118,6 +128,15 @@ struct RangesJob: Job {
       if response.head.status == .partialContent, data.count == Self.rangeBytes, isRight { right += 1 }
     }
     return right
+  }
+
+  /// Makes the next reads of a file go to the disk. A file system in memory keeps its pages.
+  private static func dropPages(of descriptor: CInt) throws {
+    #if os(Linux)
+    guard fsync(descriptor) == 0, posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED) == 0 else {
+      throw BenchmarkFailure("cannot drop the pages of the file")
+    }
+    #endif
   }
 
   private static func largestFile(below folder: String) throws -> String {
