@@ -240,7 +240,6 @@ final class RecordingBody: ResourceBody.Source {
       return state
     }
     former.leader?.abandon()
-    if !former.isEnded { storage?.parts?.releaseRecording() }
     let (data, length) = (former.collector?.stream?.data, base.length)
     if let storage, let broken = BrokenTransfer(storage, request, ticket, former.writer, data, former.count, of: length) {
       broken.storeInBackground()

@@ -110,7 +110,12 @@ struct ResponseOperation: Sendable {
   /// Sends the request to the origin, unless the response can be combined from parts.
   func send(_ fetch: Fetch, _ sent: HTTPRequest, _ body: ResourceBody?) async throws(CacheError) -> CachedResponse {
     if let combination {
-      if let response = try await combined(combination.live, combination.requiresValidation, fetch) { return finished(response) }
+      // The request that this one waited for may have shown that the origin has another state.
+      if combination.live.isCurrent,
+        let response = try await combined(combination.live, combination.requiresValidation, fetch)
+      {
+        return finished(response)
+      }
       guard fetch.permitsRequest else { return generatedTimeout }
     }
     return finished(try await fetch.send(sent, body.map { .stream($0) } ?? .none))

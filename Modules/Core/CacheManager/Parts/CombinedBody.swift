@@ -30,24 +30,28 @@ final class CombinedBody: ResourceBody.Source {
   private let fetch: Fetch
   private let live: LiveParts
   private let wanted: Range<Int64>
+  private let isWhole: Bool
   private let isOpenEnded: Bool
-  /// Whether the parts that this reader requests are stored. A reader that stores the whole does not store them.
-  private let storesParts: Bool
+  /// The right to store the whole response, which ends with this body.
+  private let claim: LiveParts.RecordingClaim?
+  /// Whether the reader stores the whole response, and no parts. A load always collects it.
+  let storesWhole: Bool
   private let state: Lock<State>
 
   /// - Parameters:
   ///   - fetch: The request of the reader.
   ///   - live: The parts.
   ///   - wanted: The positions of the bytes to read.
+  ///   - isWhole: Whether the response is the whole one, and not a part.
   ///   - isOpenEnded: Whether the reader is likely to leave before the end.
-  ///   - storesWhole: Whether the reader stores the whole response.
-  init(_ fetch: Fetch, _ live: LiveParts, _ wanted: Range<Int64>, isOpenEnded: Bool, storesWhole: Bool) {
-    (self.live, self.wanted, self.isOpenEnded) = (live, wanted, isOpenEnded)
+  init(_ fetch: Fetch, _ live: LiveParts, _ wanted: Range<Int64>, isWhole: Bool, isOpenEnded: Bool) {
+    (self.live, self.wanted, self.isWhole, self.isOpenEnded) = (live, wanted, isWhole, isOpenEnded)
     var alone = fetch
     // The requests for parts are no outcome for the requests that wait for the whole.
     alone.leader = nil
     self.fetch = alone
-    storesParts = !storesWhole
+    claim = isWhole ? live.claimRecording() : nil
+    storesWhole = isWhole && (claim != nil || !fetch.request.destination.isStream)
     state = Lock(State(position: wanted.lowerBound))
   }
 
@@ -84,8 +88,8 @@ final class CombinedBody: ResourceBody.Source {
     let first = wanted.lowerBound
     guard let missing = live.firstMissing(in: wanted) else { return !requiresValidation }
     // A whole body that breaks off, because the origin has another state, costs more than waiting for the first missing part.
-    guard requiresValidation || missing == first || !storesParts else { return true }
-    let (piece, isNew) = try claim(missing)
+    guard requiresValidation || missing == first || isWhole else { return true }
+    let (piece, isNew) = try piece(at: missing)
     guard case .arriving(let transfer) = piece.source, isNew || !requiresValidation else {
       if case .arriving(let transfer) = piece.source { live.leave(transfer, reader) }
       return !requiresValidation
@@ -93,13 +97,13 @@ final class CombinedBody: ResourceBody.Source {
     state.withLock { state in
       if missing == first { state.current = .arriving(transfer) } else { state.ahead = transfer }
     }
-    if isNew { fetch.run(transfer, of: live, isStored: storesParts) }
+    if isNew { fetch.run(transfer, of: live, isStored: !storesWhole) }
     try await transfer.confirmed(for: reader)
     return true
   }
 
   /// Returns the piece at a position. If its bytes are missing, the memory budget counts them. Without room, the piece is short.
-  private func claim(_ position: Int64) throws(CacheError) -> (piece: LiveParts.Piece, isNew: Bool) {
+  private func piece(at position: Int64) throws(CacheError) -> (piece: LiveParts.Piece, isNew: Bool) {
     if let known = live.piece(at: position, for: reader, missing: nil) { return known }
     guard fetch.permitsRequest else { throw .onlyCached }
     let most = isOpenEnded ? LiveParts.PieceLength.openEnded(after: position - wanted.lowerBound) : LiveParts.PieceLength.longest
@@ -165,14 +169,14 @@ final class CombinedBody: ResourceBody.Source {
       return true
     }
     if isRequested { return }
-    let (piece, isNew) = try claim(position)
+    let (piece, isNew) = try piece(at: position)
     switch piece.source {
     case .arriving(let transfer):
       let isLeft = state.withLock { state in
         if !state.isCancelled { state.current = .arriving(transfer) }
         return state.isCancelled
       }
-      if isNew { fetch.run(transfer, of: live, isStored: storesParts) }
+      if isNew { fetch.run(transfer, of: live, isStored: !storesWhole) }
       if isLeft { live.leave(transfer, reader) }
     case .stored(let candidate):
       let end = min(piece.bytes.upperBound, wanted.upperBound)
@@ -190,14 +194,14 @@ final class CombinedBody: ResourceBody.Source {
   private func requestAhead(of transfer: PartTransfer) {
     let next = transfer.bytes.upperBound
     guard next < wanted.upperBound, state.withLock({ $0.ahead == nil && !$0.isCancelled }) else { return }
-    guard let (piece, isNew) = try? claim(next), case .arriving(let following) = piece.source, following !== transfer else {
+    guard let (piece, isNew) = try? piece(at: next), case .arriving(let following) = piece.source, following !== transfer else {
       return
     }
     let isLeft = state.withLock { state in
       if !state.isCancelled { state.ahead = following }
       return state.isCancelled
     }
-    if isNew { fetch.run(following, of: live, isStored: storesParts) }
+    if isNew { fetch.run(following, of: live, isStored: !storesWhole) }
     if isLeft { live.leave(following, reader) }
   }
 }

@@ -24,33 +24,24 @@ extension Fetch {
     let wanted: Range<Int64>
     switch planned.content {
     case .none:
-      leader?.endWithoutSharing(.success(planned.head), isTypical: false)
       let candidate = Candidate(key: key(of: live), metadata: live.whole)
       return exchange(candidate, planned.head, .init(body: .none, source: partSource), hit(live.whole))
     case .whole: wanted = 0..<live.length
     case .range(let bytes): wanted = bytes
     }
     let isOpenEnded = request.destination.isStream && head.simpleRange.map { $0.last == nil } ?? false
-    let storesWhole = planned.content == .whole && (!request.destination.isStream || live.claimRecording())
-    let body = CombinedBody(self, live, wanted, isOpenEnded: isOpenEnded, storesWhole: storesWhole)
+    let body = CombinedBody(self, live, wanted, isWhole: planned.content == .whole, isOpenEnded: isOpenEnded)
     let isComplete = live.firstMissing(in: wanted) == nil
     do throws(CacheError) {
-      guard try await body.begin(requiresValidation: requiresValidation) else {
-        if storesWhole { live.releaseRecording() }
-        return nil
-      }
+      guard try await body.begin(requiresValidation: requiresValidation) else { return nil }
     } catch {
-      if storesWhole { live.releaseRecording() }
       // The request itself gets the new state, or the response of an origin that fails.
       guard !error.isCancellation, error.response != nil else { throw error }
       return nil
     }
     // A part that has arrived has later fields.
     let (whole, reply) = (live.whole, reply(from: live.whole))
-    guard reply.content == planned.content else {
-      if storesWhole { live.releaseRecording() }
-      return nil
-    }
+    guard reply.content == planned.content else { return nil }
     let content = ResourceBody(length: wanted.upperBound - wanted.lowerBound, source: body)
     var metadata = whole
     metadata.revision = .random()
@@ -63,7 +54,7 @@ extension Fetch {
       .init(
         request: request, hop: hop, head: reply.head, body: content, source: isComplete ? partSource : .network, status: status,
         key: key(of: live), metadata: metadata, isStored: true))
-    if storesWhole {
+    if body.storesWhole {
       leader?.responseArrived(metadata.freshness)
       try await record(content, live, metadata, as: &response)
     } else {
@@ -103,7 +94,10 @@ extension Fetch {
   ///   parts are removed.
   private func part(_ bytes: Range<Int64>, of live: LiveParts, isStored: Bool) async throws(CacheError) -> Exchange {
     if let opened = live.takeOpened(at: bytes.lowerBound) { return opened }
-    let response = try await requesting(bytes, isStored: isStored).send(live.request.with(range: bytes))
+    var fetch = requesting(bytes, isStored: isStored)
+    // The parts that were stored since the lookup count too.
+    fetch.candidates = live.candidates(beside: candidates)
+    let response = try await fetch.send(live.request.with(range: bytes))
     let received = response.received
     guard let received, live.accepts(received.head, received.response.body.length, from: bytes.lowerBound) else {
       response.body.source.cancel()

@@ -56,8 +56,10 @@ final class LiveParts: Sendable {
     var forbidsStoring = false
     /// Whether a reader stores the whole response.
     var isRecorded = false
-    /// Whether parts are being merged, or could not be.
+    /// Whether parts are being merged.
     var isMerging = false
+    /// The number of stored parts from which on they are merged, which a failure raises.
+    var mergingMinimum = 0
   }
 
   /// The variant under which the whole response is stored.
@@ -125,25 +127,34 @@ final class LiveParts: Sendable {
   /// Whether the whole response may be stored.
   var mayBeStored: Bool { state.withLock { !$0.forbidsStoring } }
 
-  /// Returns whether the caller is the first that stores the whole response.
-  func claimRecording() -> Bool {
-    state.withLock { state in
+  /// The right of one reader to store the whole response. Another reader can have it after the last reference is gone.
+  final class RecordingClaim: Sendable {
+    private let live: LiveParts
+
+    fileprivate init(_ live: LiveParts) { self.live = live }
+
+    deinit { live.state.withLock { $0.isRecorded = false } }
+  }
+
+  /// Returns the right to store the whole response, or `nil` if another reader has it.
+  func claimRecording() -> RecordingClaim? {
+    let isFirst = state.withLock { state in
       defer { state.isRecorded = true }
       return !state.isRecorded
     }
+    return isFirst ? RecordingClaim(self) : nil
   }
-
-  /// Lets another reader store the whole response, because the first one does not complete it.
-  func releaseRecording() { state.withLock { $0.isRecorded = false } }
 
   /// Whether requests may join.
   var isCurrent: Bool { state.withLock { !$0.isOutdated } }
 
   /// Whether a combination is about the same representation.
   func isSame(as combination: PartCombination) -> Bool {
-    guard isCurrent, combination.whole.bodyLength == length, let validator else { return false }
-    let fields = combination.whole.response.headerFields
-    return validator.isConfirmed(by: fields) && fields[.contentEncoding] == coding
+    isCurrent && combination.whole.bodyLength == length && isConfirmed(by: combination.whole.response.headerFields)
+  }
+
+  private func isConfirmed(by fields: HTTPFields) -> Bool {
+    validator?.isConfirmed(by: fields) == true && fields[.contentEncoding] == coding
   }
 
   /// Adds the stored parts that a later lookup has found.
@@ -163,6 +174,15 @@ final class LiveParts: Sendable {
     state.withLock { state in
       state.pieces.compactMap { if case .stored(let candidate) = $0.source { candidate } else { nil } }
     }
+  }
+
+  /// Returns the stored responses of a lookup, with the parts of this representation that are stored now in place of those that
+  /// were stored then.
+  func candidates(beside found: [Candidate]) -> [Candidate] {
+    found.filter { candidate in
+      let response = candidate.metadata.response
+      return response.status != .partialContent || !isConfirmed(by: response.headerFields)
+    } + stored
   }
 
   // MARK: Reading
@@ -256,9 +276,8 @@ final class LiveParts: Sendable {
   /// - Parameter count: The announced length of the body. It is unknown if an engine has decoded the body.
   func accepts(_ response: HTTPResponse, _ count: Int64?, from start: Int64) -> Bool {
     let fields = response.headerFields
-    guard response.isSinglePart, let range = ContentRange(fields), let validator else { return false }
-    return range.bytes.lowerBound == start && range.completeLength == length && count == range.length
-      && validator.isConfirmed(by: fields) && fields[.contentEncoding] == coding
+    guard response.isSinglePart, let range = ContentRange(fields) else { return false }
+    return range.bytes.lowerBound == start && range.completeLength == length && count == range.length && isConfirmed(by: fields)
   }
 
   // MARK: Merging stored parts
@@ -271,20 +290,21 @@ final class LiveParts: Sendable {
       let stored = state.pieces.compactMap { piece -> (candidate: Candidate, bytes: Range<Int64>)? in
         if case .stored(let candidate) = piece.source { (candidate, piece.bytes) } else { nil }
       }.sorted { $0.bytes.lowerBound < $1.bytes.lowerBound }
-      guard let run = Self.run(in: stored.map(\.bytes)) else { return nil }
+      guard stored.count >= state.mergingMinimum, let run = Self.run(in: stored.map(\.bytes)) else { return nil }
       state.isMerging = true
       return Array(stored[run])
     }
   }
+
+  private static let fewestMerged = 8
 
   /// Returns the parts to merge: at least eight that follow each other, of which none is much larger than those after it
   /// together.
   ///
   /// Each byte is thus copied a few times at most, however many parts a long body arrives in.
   static func run(in parts: [Range<Int64>]) -> Range<Int>? {
-    let fewest = 8
-    guard parts.count >= fewest else { return nil }
-    for last in stride(from: parts.count - 1, through: fewest - 1, by: -1) {
+    guard parts.count >= fewestMerged else { return nil }
+    for last in stride(from: parts.count - 1, through: fewestMerged - 1, by: -1) {
       var (first, total) = (last, parts[last].upperBound - parts[last].lowerBound)
       while first > 0, parts[first - 1].upperBound == parts[first].lowerBound,
         case let size = parts[first - 1].upperBound - parts[first - 1].lowerBound, size < 4 * total
@@ -292,18 +312,21 @@ final class LiveParts: Sendable {
         total += size
         first -= 1
       }
-      if last - first + 1 >= fewest { return first..<last + 1 }
+      if last - first + 1 >= fewestMerged { return first..<last + 1 }
     }
     return nil
   }
 
   /// - Parameters:
-  ///   - candidate: The part into which others were merged, or `nil` if that failed. No parts are then merged any more.
+  ///   - candidate: The part into which others were merged, or `nil` if that failed. It is tried again with more parts.
   ///   - former: The parts that it replaces.
   func endMerging(as candidate: Candidate?, _ bytes: Range<Int64>, instead former: [Candidate]) {
     state.withLock { state in
-      guard let candidate else { return }
       state.isMerging = false
+      guard let candidate else {
+        state.mergingMinimum = state.pieces.count + Self.fewestMerged
+        return
+      }
       for former in former { state.pieces.removeAll { $0.isStored(former.metadata.revision) } }
       state.pieces.append(Piece(bytes: bytes, source: .stored(candidate)))
     }

@@ -12,7 +12,8 @@ internal import Foundation
 /// Nothing here waits or changes the disk. In any unusual case the result is `nil`, which means nothing, and a thread that may
 /// wait does the lookup.
 extension DiskEngine {
-  /// The maximum number of bytes that are read this way, because the caller's thread also verifies their checksums.
+  /// The maximum number of bytes that are returned this way, because the caller's thread also verifies their checksums. The
+  /// blocks that contain them may have one block more.
   private static let limit: Int64 = 65_536
   /// The maximum size in bytes of a file that is opened this way. It has 32 KiB of checksums, which are read at once.
   private static let fileLimit: Int64 = 1 << 29
@@ -25,9 +26,9 @@ extension DiskEngine {
   /// - Parameters:
   ///   - range: The bytes of the body, or `nil` for all of them.
   ///   - alone: Whether the entry is returned only if its resource has no other variant.
-  ///   - isSmall: Whether the entry is returned only if its body is in memory. A large body is read later.
+  ///   - requiresBody: Whether the entry is returned only with its body in memory. A large body is read later.
   func entryWithoutWaiting(
-    _ key: CacheKey, _ name: EntryName, _ range: Range<Int64>? = nil, alone: Bool, isSmall: Bool = false
+    _ key: CacheKey, _ name: EntryName, _ range: Range<Int64>? = nil, alone: Bool, requiresBody: Bool = false
   ) -> StoredEntry? {
     guard supportsNonblockingReads.load(ordering: .relaxed),
       surely(
@@ -36,13 +37,16 @@ extension DiskEngine {
           guard let entries = $0, let known = entries[name.member] else { return false }
           // A file of another size is either read as a whole by one call, and has many checksums to verify, or has a long table.
           let isLarge = EntryFile.wholeLimit < known.size && known.size <= Self.fileLimit
-          return (known.size <= Self.limit || isLarge && !isSmall) && !(alone && entries.hasVariants)
+          return (known.size <= Self.limit || isLarge && !requiresBody) && !(alone && entries.hasVariants)
         }), executor.isIdle(name.lane), let file = fileWithoutWaiting(key, name)
     else { return nil }
     let now = now
     guard !isExpired(file.metadata), !isUseDue(file, at: now), !checksBodies || file.isBodyInMemoryWhole else { return nil }
     let wanted = (range ?? 0..<file.bodyLength).clamped(to: 0..<file.bodyLength)
-    let body = file.bodyInMemory(wanted).map { ResourceBody($0) } ?? body(of: file, wanted, name)
+    let known = file.bodyInMemory(wanted)
+    // Another process may have stored a large body since the index was read.
+    guard known != nil || !requiresBody else { return nil }
+    let body = known.map { ResourceBody($0) } ?? body(of: file, wanted, name)
     index.used(name, size: nil, at: now)
     hit()
     return StoredEntry(key: key, metadata: file.metadata, body: body)

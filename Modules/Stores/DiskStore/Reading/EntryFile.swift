@@ -91,11 +91,9 @@ final class EntryFile: Sendable {
   /// Reads and checks the blocks from `offset`, the start of a block, up to `end` rounded up to a block, but at most ``pull``
   /// bytes. Returns `nil` if they are damaged.
   ///
-  /// - Parameters:
-  ///   - checks: Whether the bytes are compared with their checksums and not only counted.
-  ///   - readCached: The call that reads without waiting for the disk: see ``FileDescriptor/read(into:at:_:)``.
+  /// - Parameter readCached: The call that reads without waiting for the disk: see ``FileDescriptor/read(into:at:_:)``.
   func blocks(
-    from offset: Int64, upTo end: Int64 = .max, checks: Bool = true, _ readCached: FileCalls.CachedRead? = nil
+    from offset: Int64, upTo end: Int64 = .max, _ readCached: FileCalls.CachedRead? = nil
   ) throws(SystemError) -> FileMemory? {
     let block = Int64(BlockChecksums.blockSize)
     let wanted = min(Self.pull, bodyLength - offset)
@@ -103,20 +101,28 @@ final class EntryFile: Sendable {
     let count = Int(min(wanted, needed))
     let memory = try FileMemory(descriptor, at: Int64(header.bodyOffset) + offset, count: count, readCached)
     guard memory.count == count else { return nil }
-    guard checks else { return memory }
     let isWhole = memory.withBytes { bytes in
       withTable { BlockChecksums.match(bytes, table: $0, from: Int(offset / block)) }
     }
     return isWhole ? memory : nil
   }
 
-  /// Reads and checks the first bytes of a range, at most ``pull`` of them. Returns `nil` if they are damaged.
+  /// Reads the first bytes of a range, at most ``pull`` of them. Returns `nil` if they are damaged or missing.
+  ///
+  /// - Parameters:
+  ///   - checks: Whether the blocks that contain the bytes are read and compared with their checksums.
+  ///   - readCached: The call that reads without waiting for the disk: see ``FileDescriptor/read(into:at:_:)``.
   func chunk(
     _ range: Range<Int64>, checks: Bool, _ readCached: FileCalls.CachedRead? = nil
   ) throws(SystemError) -> Data? {
+    guard checks else {
+      let count = Int(min(Self.pull, range.upperBound - range.lowerBound))
+      let memory = try FileMemory(descriptor, at: Int64(header.bodyOffset) + range.lowerBound, count: count, readCached)
+      return memory.count == count ? memory.data(0..<count) : nil
+    }
     let block = Int64(BlockChecksums.blockSize)
     let first = range.lowerBound / block * block
-    guard let memory = try blocks(from: first, upTo: range.upperBound, checks: checks, readCached) else { return nil }
+    guard let memory = try blocks(from: first, upTo: range.upperBound, readCached) else { return nil }
     let last = min(first + Int64(memory.count), range.upperBound)
     return memory.data(Int(range.lowerBound - first)..<Int(last - first))
   }

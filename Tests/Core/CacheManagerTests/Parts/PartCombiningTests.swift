@@ -3,6 +3,7 @@ import CacheManager
 import CacheTesting
 import Foundation
 import HTTPTypes
+import MemoryStore
 import Testing
 
 @testable import ETagValidation
@@ -202,15 +203,70 @@ import Testing
     #expect(server.ranges == [100_000..<300_000] && server.wholes == 0)
   }
 
-  @Test("requests for the whole do not wait for one that gets an error, or that needs no body")
-  func unsharedWhole() async throws {
-    let (fixture, server) = try fixture(300_000)
+  @Test(
+    "if a missing part does not arrive, each request for the whole gets its own response", arguments: Layers.allCases,
+    [true, false])
+  func unsharedWhole(layers: Layers, isReplaced: Bool) async throws {
+    let (fixture, server) = try fixture(300_000, layers)
     _ = try await fixture.range("0-99999")
-    server.state.withLock { $0.change = { _, _ in .response(.serviceUnavailable) } }
-    for _ in 0..<2 { #expect(try await fixture.range(nil).status == 503) }
-    server.state.withLock { $0.change = { $1 } }
-    #expect(try await fixture.range(nil, [.ifNoneMatch: "\"1\""]).status == 304)
+    if isReplaced { server.replace("\"2\"") }
+    server.reset()
+    let gate = Gate()
+    server.state.withLock { state in
+      state.cacheControl = "no-store"
+      state.change = { head, response in
+        let response = isReplaced ? response : .response(.serviceUnavailable)
+        return head.headerFields[.range] == nil ? response : response.held(by: gate)
+      }
+    }
+    let requests = (0..<4).map { _ in Task { try await fixture.range(nil) } }
+    await gate.arrived()
+    try await Polling.until {
+      fixture.observer.events.count { if case .joined = $0 { true } else { false } } == 3
+    }
+    gate.open()
+    for request in requests {
+      let response = try await request.value
+      #expect(response.status == (isReplaced ? 200 : 503))
+      #expect(!isReplaced || response.bytes == server.body)
+    }
+    // The one to the request for the missing part shows that the parts are outdated.
+    #expect(!isReplaced || server.wholes == 5)
+  }
+
+  @Test("if a reader of the whole leaves, the next one stores the whole", arguments: Layers.allCases)
+  func left(layers: Layers) async throws {
+    let (fixture, server) = try fixture(300_000, layers)
+    _ = try await fixture.range("0-99999")
+    server.state.withLock { $0.change = { $1.chunked(by: 10_000) } }
+    do {
+      let response = try await fixture.exchange([:])
+      var iterator = response.body.makeAsyncIterator()
+      _ = try await iterator.next()
+      response.body.source.cancel()
+    }
     #expect(try await fixture.range(nil).bytes == server.body)
+    server.reset()
+    let count = fixture.network.requests.count
+    #expect(try await fixture.range(nil, [.ifNoneMatch: "\"1\""]).status == 304)
+    #expect(fixture.network.requests.count == count, "parts are not combined for a request with a condition")
+  }
+
+  @Test("at most 64 parts of a resource are stored, also if one body leaves more")
+  func limited() async throws {
+    let (fixture, server) = try ManagerFixture.combining(0) {
+      ($0.store, $0.memory) = (nil, MemoryCache(limits: .init(cost: 64 << 20)))
+    }
+    // A body without an end is requested in pieces of 256 KiB up to 16 MiB.
+    let count = 20 << 20
+    server.state.withLock { $0.body = Data(count: count) }
+    #expect(try await fixture.range("0-").bytes.count == count)
+    #expect(server.ranges.count > 64)
+    server.reset()
+    #expect(try await fixture.range("\(count - 1_000)-\(count - 1)").bytes.count == 1_000)
+    #expect(server.ranges.isEmpty)
+    #expect(try await fixture.range("0-999").bytes.count == 1_000)
+    #expect(server.ranges == [0..<1_000])
   }
 
   @Test("a reader does not wait for bytes before its own, while another reader waits for its own")
