@@ -116,7 +116,7 @@ final class RedisLease: RequestLease {
     renewal = Task {
       // A client that reads slowly must not hold the lease for as long as it reads.
       for _ in 0..<Self.renewalLimit {
-        guard (try? await Task.sleep(for: duration / 3)) != nil else { return }
+        guard (try? await SystemClock().sleep(for: duration / 3)) != nil else { return }
         // If the server cannot be reached, the lease may not have expired yet.
         let isHeld = try? await engine.changeLease(resource, selection, token, to: LeaseState.held, for: duration)
         if isHeld == false { return }
