@@ -52,6 +52,19 @@ struct InternationalHostTests {
     #expect(try await fixture.manager.load(url(Self.spellings[0])).source == .memory)
   }
 
+  @Test(
+    "leading zeros of a port do not matter",
+    arguments: ["example.com:0443", "example.com:00443", "example.com", "example.com:443"])
+  func port(authority: String) async throws {
+    let fixture = try ManagerFixture()
+    fixture.network.serve(try url("https://example.com/a")) { _ in .ok("x", cacheControl: "max-age=600") }
+    let request = HTTPRequest(method: .get, scheme: "https", authority: authority, path: "/a")
+    #expect(try await fixture.manager.respond(to: request).body.collect() == Data("x".utf8))
+    #expect(try await fixture.manager.load(url("https://example.com/a")).source == .memory)
+    #expect(try await fixture.manager.load(url("https://example.com:0443/a")).source == .memory)
+    #expect(fixture.network.requests.count == 1)
+  }
+
   @Test("a purge by either spelling removes the response", arguments: spellings, spellings)
   func purge(loaded text: String, purged other: String) async throws {
     let fixture = try await loaded(text)

@@ -73,16 +73,18 @@ public enum ResourceID {
     return text
   }
 
-  /// Returns the authority without a port that is empty or the scheme's default.
-  private static func withoutStandardPort(_ authority: String, _ scheme: String) -> Substring {
-    guard authority.utf8.contains(UInt8(ascii: ":")) else { return Substring(authority) }
-    let standard = scheme == "http" ? ":80" : scheme == "https" ? ":443" : nil
-    var bytes = authority.utf8[...]
-    if let standard, bytes.suffix(standard.utf8.count).elementsEqual(standard.utf8) {
-      bytes = bytes.dropLast(standard.utf8.count)
-    }
-    if bytes.last == UInt8(ascii: ":") { bytes = bytes.dropLast() }
-    return Substring(bytes)
+  /// Returns the authority without leading zeros of its port, and without a port that is empty or the scheme's default.
+  private static func withPortInNormalForm(_ authority: String, _ scheme: String) -> String {
+    let bytes = authority.utf8
+    guard let colon = bytes.lastIndex(of: UInt8(ascii: ":")) else { return authority }
+    let port = bytes[bytes.index(after: colon)...]
+    guard port.allSatisfy({ (48...57).contains($0) }) else { return authority }
+    let digits = port.drop { $0 == UInt8(ascii: "0") }
+    // No engine loads port 0.
+    guard !digits.isEmpty || port.isEmpty else { return authority }
+    let standard = scheme == "http" ? "80" : scheme == "https" ? "443" : ""
+    if digits.elementsEqual(standard.utf8) || digits.isEmpty { return String(authority[..<colon]) }
+    return digits.count == port.count ? authority : String(authority[...colon] + Substring(digits))
   }
 
   /// Returns the authority with its host in ASCII, so that every spelling of an international host names one resource. A host
@@ -122,7 +124,7 @@ public enum ResourceID {
     guard !isInNormalForm(authority, scheme) else { return authority }
     let named = lowercased(inASCII(authority, scheme))
     guard !named.isEmpty else { return nil }
-    return String(withoutStandardPort(HostPort.withoutUserInformation(named), scheme))
+    return withPortInNormalForm(HostPort.withoutUserInformation(named), scheme)
   }
 
   /// Returns whether `text` is the effective URI of a request, usually without building that URI.
@@ -153,7 +155,7 @@ public enum ResourceID {
   }
 
   /// Returns whether an authority needs no change, as is usually the case. It must consist of lowercase letters, digits, dots and
-  /// hyphens, with a port other than the scheme's default.
+  /// hyphens, with a port other than the scheme's default, without leading zeros.
   private static func isInNormalForm(_ authority: String, _ scheme: String) -> Bool {
     var authority = authority
     return authority.withUTF8 { bytes in
@@ -168,7 +170,7 @@ public enum ResourceID {
       }
       guard host > 0, host < bytes.count else { return host > 0 }
       let port = bytes[(host + 1)...]
-      return !port.isEmpty && !port.elementsEqual((scheme == "http" ? "80" : "443").utf8)
+      return !port.isEmpty && port.first != UInt8(ascii: "0") && !port.elementsEqual((scheme == "http" ? "80" : "443").utf8)
     }
   }
 

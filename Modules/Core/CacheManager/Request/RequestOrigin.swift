@@ -35,7 +35,8 @@ extension HTTPRequest {
     var (hostCount, port) = (0, Int?.none)
     for byte in authority {
       if let digits = port {
-        guard (48...57).contains(byte), digits <= 6_553 else { return false }
+        // A parser of URLs drops leading zeros.
+        guard (48...57).contains(byte), digits <= 6_553, digits > 0 || byte > 48 else { return false }
         port = digits * 10 + Int(byte - 48)
       } else if byte == UInt8(ascii: ":") {
         port = 0
