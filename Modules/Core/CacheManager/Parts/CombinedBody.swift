@@ -89,17 +89,21 @@ final class CombinedBody: ResourceBody.Source {
     guard let missing = live.firstMissing(in: wanted) else { return !requiresValidation }
     // A whole body that breaks off, because the origin has another state, costs more than waiting for the first missing part.
     guard requiresValidation || missing == first || isWhole else { return true }
-    let (piece, isNew) = try piece(at: missing)
-    guard case .arriving(let transfer) = piece.source, isNew || !requiresValidation else {
-      if case .arriving(let transfer) = piece.source { live.leave(transfer, reader) }
-      return !requiresValidation
+    while true {
+      let (piece, isNew) = try piece(at: missing)
+      guard case .arriving(let transfer) = piece.source, isNew || !requiresValidation else {
+        if case .arriving(let transfer) = piece.source { live.leave(transfer, reader) }
+        return !requiresValidation
+      }
+      state.withLock { state in
+        if missing == first { state.current = .arriving(transfer) } else { state.ahead = transfer }
+      }
+      if isNew { fetch.run(transfer, of: live, isStored: !storesWhole) }
+      try await transfer.confirmed(for: reader)
+      if transfer.isUsable(by: reader) { return true }
+      state.withLock { ($0.current, $0.ahead) = (nil, nil) }
+      live.leave(transfer, reader)
     }
-    state.withLock { state in
-      if missing == first { state.current = .arriving(transfer) } else { state.ahead = transfer }
-    }
-    if isNew { fetch.run(transfer, of: live, isStored: !storesWhole) }
-    try await transfer.confirmed(for: reader)
-    return true
   }
 
   /// Returns the piece at a position. If its bytes are missing, the memory budget counts them. Without room, the piece is short.
@@ -134,7 +138,9 @@ final class CombinedBody: ResourceBody.Source {
           return advance(by: chunk)
         }
         // A response without bytes would be requested again and again.
-        if position == transfer.start { throw .truncated(received: 0, expected: wanted.upperBound - position) }
+        if position == transfer.start, transfer.isUsable(by: reader) {
+          throw .truncated(received: 0, expected: wanted.upperBound - position)
+        }
         state.withLock { $0.current = nil }
         live.leave(transfer, reader)
       }

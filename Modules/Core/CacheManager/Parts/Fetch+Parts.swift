@@ -54,7 +54,7 @@ extension Fetch {
       .init(
         request: request, hop: hop, head: reply.head, body: content, source: isComplete ? partSource : .network, status: status,
         key: key(of: live), metadata: metadata, isStored: true))
-    if body.storesWhole {
+    if body.storesWhole, live.mayBeStored || !request.destination.isStream {
       leader?.responseArrived(metadata.freshness)
       try await record(content, live, metadata, as: &response)
     } else {

@@ -35,6 +35,10 @@ final class LiveParts: Sendable {
     var bytes: Range<Int64>
     var source: Source
 
+    fileprivate func isUsable(by reader: PartTransfer.Reader) -> Bool {
+      if case .arriving(let transfer) = source { transfer.isUsable(by: reader) } else { true }
+    }
+
     fileprivate func isArriving(_ transfer: PartTransfer) -> Bool {
       if case .arriving(let other) = source { other === transfer } else { false }
     }
@@ -92,7 +96,7 @@ final class LiveParts: Sendable {
     self.logPosition = logPosition
     var pieces = Self.pieces(combination, candidates)
     if let opened {
-      let transfer = PartTransfer(opened.bytes, opened.reservation)
+      let transfer = PartTransfer(opened.bytes, for: nil, opened.reservation)
       pieces.append(Piece(bytes: opened.bytes, source: .arriving(transfer)))
     }
     state = Lock(State(whole: whole, pieces: pieces, opened: opened.map { ($0.bytes.lowerBound, $0.response) }))
@@ -148,6 +152,13 @@ final class LiveParts: Sendable {
   /// Whether requests may join.
   var isCurrent: Bool { state.withLock { !$0.isOutdated } }
 
+  /// Whether the fields of a request that arrived before the first response allow it to use that response. One that was not
+  /// fresh is shared only by requests with equal fields, because the origin cannot distinguish those.
+  func isShareable(with request: HTTPRequest) -> Bool {
+    func compared(_ request: HTTPRequest) -> HTTPFields { request.comparedFields.filter { $0.name != .range } }
+    return whole.wasFresh || compared(request) == compared(self.request)
+  }
+
   /// Whether a combination is about the same representation.
   func isSame(as combination: PartCombination) -> Bool {
     isCurrent && combination.whole.bodyLength == length && isConfirmed(by: combination.whole.response.headerFields)
@@ -200,15 +211,16 @@ final class LiveParts: Sendable {
     at position: Int64, for reader: PartTransfer.Reader, missing: (end: Int64, reservation: MemoryReservation?)?
   ) -> (piece: Piece, isNew: Bool)? {
     state.withLock { state in
-      let known = state.pieces.filter { $0.bytes.contains(position) }.max { $0.bytes.upperBound < $1.bytes.upperBound }
+      let pieces = state.pieces.filter { $0.isUsable(by: reader) }
+      let known = pieces.filter { $0.bytes.contains(position) }.max { $0.bytes.upperBound < $1.bytes.upperBound }
       if let known {
         guard case .arriving(let transfer) = known.source else { return (known, false) }
         transfer.join(reader)
         return (known, transfer.begin())
       }
       guard let missing else { return nil }
-      let next = state.pieces.lazy.map(\.bytes.lowerBound).filter { $0 > position }.min() ?? length
-      let transfer = PartTransfer(position..<max(position + 1, min(next, missing.end)), missing.reservation)
+      let next = pieces.lazy.map(\.bytes.lowerBound).filter { $0 > position }.min() ?? length
+      let transfer = PartTransfer(position..<max(position + 1, min(next, missing.end)), for: reader, missing.reservation)
       transfer.join(reader)
       let piece = Piece(bytes: transfer.bytes, source: .arriving(transfer))
       state.pieces.append(piece)

@@ -51,7 +51,8 @@ extension ResponseOperation {
           }
         if Task.isCancelled { throw .cancelled }
         switch outcome {
-        case .parts(let live) where fetch.mayJoin(live) && fetch.isSatisfied(by: live, isEarly: true):
+        case .parts(let live)
+        where fetch.mayJoin(live) && live.isShareable(with: fetch.head) && fetch.isSatisfied(by: live, isEarly: true):
           return try await respond(with: live, fetch, sent)
         // One of the waiting requests is sent instead.
         case .abandoned: continue

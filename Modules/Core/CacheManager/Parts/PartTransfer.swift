@@ -11,7 +11,7 @@ internal import Foundation
 /// position of its own.
 ///
 /// All of its bytes stay in memory until the last reader has left. A part is short, so that this needs no back-pressure, and the
-/// memory budget counts it.
+/// memory budget counts it. A part that must not be stored is for the reader alone that has requested it (RFC 9111 §5.2.2.5).
 final class PartTransfer: Sendable {
   /// The identity of a reader.
   typealias Reader = ObjectIdentifier
@@ -25,6 +25,8 @@ final class PartTransfer: Sendable {
     var end: Int64
     /// Whether the response has the expected state.
     var isConfirmed = false
+    /// Whether the response must not be used for other requests.
+    var isForOwner = false
     var ending: Result<Void, CacheError>?
     var readers: Set<Reader> = []
   }
@@ -37,13 +39,15 @@ final class PartTransfer: Sendable {
 
   /// The position of the first byte.
   let start: Int64
+  /// The reader for which the part is requested, or `nil` if the response has arrived and may be stored.
+  private let owner: Reader?
   /// The part of the memory budget that the bytes use, or `nil` if they are too few to be counted.
   private let reservation: MemoryReservation?
   private let state: WatchedState<State>
   private let work = Lock(Work())
 
-  init(_ bytes: Range<Int64>, _ reservation: MemoryReservation?) {
-    (start, self.reservation) = (bytes.lowerBound, reservation)
+  init(_ bytes: Range<Int64>, for owner: Reader?, _ reservation: MemoryReservation?) {
+    (start, self.owner, self.reservation) = (bytes.lowerBound, owner, reservation)
     state = WatchedState(State(arrived: bytes.lowerBound, end: bytes.upperBound))
   }
 
@@ -52,6 +56,9 @@ final class PartTransfer: Sendable {
   /// The positions of all bytes of the part.
   var bytes: Range<Int64> { start..<max(start, state.read { $0.end }) }
   var hasReaders: Bool { state.read { !$0.readers.isEmpty } }
+
+  /// Whether a reader may use the bytes, as far as is known.
+  func isUsable(by reader: Reader) -> Bool { reader == owner || state.read { !$0.isForOwner } }
 
   // MARK: Receiving
 
@@ -95,6 +102,7 @@ final class PartTransfer: Sendable {
     let stated = ContentRange(exchange.head.headerFields)?.bytes.upperBound ?? start
     state.update { state in
       state.isConfirmed = true
+      state.isForOwner = owner != nil && !exchange.isStored
       state.end = min(state.end, stated)
     }
     while let chunk = try await exchange.body.source.next() {
@@ -141,11 +149,14 @@ final class PartTransfer: Sendable {
     }.get()
   }
 
-  /// Returns the next bytes from a position on, or `nil` if the part has no more.
+  /// Returns the next bytes from a position on, or `nil` if the part has no more for the reader.
   func next(at position: Int64, for reader: Reader) async throws(CacheError) -> Data? {
-    await state.wait { position < $0.arrived || $0.ending != nil || !$0.readers.contains(reader) }
+    await state.wait {
+      position < $0.arrived || $0.ending != nil || $0.isForOwner && reader != self.owner || !$0.readers.contains(reader)
+    }
     return try state.read { state -> Result<Data?, CacheError> in
       guard state.readers.contains(reader) else { return .failure(.cancelled) }
+      if state.isForOwner, reader != owner { return .success(nil) }
       guard position < state.arrived else {
         if Task.isCancelled, state.ending == nil { return .failure(.cancelled) }
         return (state.ending ?? .success(())).map { nil }

@@ -137,7 +137,7 @@ extension TieredCache {
     if !isOnDisk, mayBeOnDisk(candidate.key, known) || ticket?.followsAnother == true, let other = request.store {
       await remove(candidate.key, ifRevision: nil, from: other)
     }
-    await drop(outdated.filter { $0.key != candidate.key })
+    await drop(replaced(by: candidate, isStored: isOnDisk || data != nil, of: outdated))
     // A request of an HTTP caller makes no transforms. If it found nothing, it does not look for any.
     if !request.destination.isStream || !known.isEmpty { await dropTransforms(outdatedBy: candidate) }
     await applyPurge(to: candidate)
@@ -150,8 +150,20 @@ extension TieredCache {
   /// metadata of its own response.
   func storeInMemory(_ data: Data?, _ candidate: Candidate, replacing outdated: [Candidate]) {
     replaceInMemory(data, candidate)
-    if !outdated.isEmpty { forgetInMemory(outdated.filter { $0.key != candidate.key }) }
+    if !outdated.isEmpty { forgetInMemory(replaced(by: candidate, isStored: data != nil, of: outdated)) }
     applyPurgeInMemory(to: candidate)
+  }
+
+  /// Returns those of the outdated entries that a response replaces. If its body is stored nowhere, parts of the same state stay.
+  private func replaced(by candidate: Candidate, isStored: Bool, of outdated: [Candidate]) -> [Candidate] {
+    let others = outdated.filter { $0.key != candidate.key }
+    let fields = candidate.metadata.response.headerFields
+    guard !isStored, let validator = RangeValidator(fields, now: candidate.metadata.responseTime) else { return others }
+    return others.filter { other in
+      let response = other.metadata.response
+      return response.status != .partialContent || !validator.isConfirmed(by: response.headerFields)
+        || response.headerFields[.contentEncoding] != fields[.contentEncoding]
+    }
   }
 
   private func replaceInMemory(_ data: Data?, _ candidate: Candidate) {
@@ -183,7 +195,7 @@ extension TieredCache {
       await remove(key, ifRevision: nil, from: store)
       await dropTransforms(outdatedBy: candidate)
     }
-    await drop(outdated.filter { $0.key != key })
+    await drop(replaced(by: candidate, isStored: false, of: outdated))
   }
 
   /// Replaces the metadata after a 304. The body stays unchanged.

@@ -285,6 +285,63 @@ import Testing
   }
 
   @Test(
+    "a part that is not fresh is shared only by requests with equal fields",
+    arguments: ["no-cache", "max-age=0", "public, no-cache"])
+  func user(cacheControl: String) async throws {
+    let (fixture, server) = try ManagerFixture.combining(400_000, mode: .shared)
+    let (gate, name) = (Gate(), try #require(HTTPField.Name("X-User")))
+    server.state.withLock { state in
+      state.cacheControl = cacheControl
+      state.change = { head, response in
+        guard head.headerFields[name] == "bob" else { return response.held(by: gate) }
+        return .part(100..<200, of: 400_000, tag: "\"bob\"", RangeServer.bytes(400_000, seed: 9)).held(by: gate)
+      }
+    }
+    let alice = (0..<2).map { _ in Task { try await fixture.range("100-199", [name: "alice"]).bytes } }
+    await gate.arrived()
+    let bob = Task { try await fixture.range("100-199", [name: "bob"]).bytes }
+    for _ in 0..<100 { await Task.yield() }
+    gate.open()
+    for alice in alice { #expect(try await alice.value == server.body[100..<200]) }
+    #expect(try await bob.value == RangeServer.bytes(400_000, seed: 9)[100..<200])
+  }
+
+  @Test(
+    "a missing part that must not be stored is for one request alone", arguments: ["no-store", "private"], [nil, "0-299999"])
+  func alone(cacheControl: String, range: String?) async throws {
+    let (fixture, server) = try ManagerFixture.combining(300_000, mode: .shared)
+    _ = try await fixture.range("0-99999")
+    let gate = Gate()
+    server.reset()
+    server.state.withLock { state in
+      state.cacheControl = cacheControl
+      state.change = { $1.held(by: gate) }
+    }
+    let readers = (0..<3).map { _ in Task { try await fixture.range(range).bytes } }
+    await gate.arrived()
+    for _ in 0..<100 { await Task.yield() }
+    gate.open()
+    for reader in readers { #expect(try await reader.value == server.body) }
+    #expect(server.ranges == Array(repeating: 100_000..<300_000, count: 3) && server.wholes == 0)
+  }
+
+  @Test("a whole response that no store accepts leaves the parts of the same state")
+  func unstored() async throws {
+    let (fixture, server) = try ManagerFixture.combining(400_000, mode: .shared) {
+      ($0.store, $0.maximumBodyInMemory) = (nil, 100_000)
+    }
+    _ = try await fixture.range("0-99")
+    #expect(try await fixture.range(nil, [.cacheControl: "no-cache"]).bytes == server.body)
+    server.reset()
+    #expect(try await fixture.range("0-99").bytes == server.body[0..<100])
+    #expect(server.ranges.isEmpty)
+    server.replace("\"2\"")
+    #expect(try await fixture.range(nil, [.cacheControl: "no-cache"]).bytes == server.body)
+    #expect(try await fixture.range("0-99").bytes == server.body[0..<100])
+    #expect(server.ranges == [0..<100])
+  }
+
+  @Test(
     "a range of a damaged file is requested from the origin, of a part and of a whole response", arguments: [nil, "0-399999"],
     ["100-299", "1000-300000"])
   func damaged(stored: String?, range: String) async throws {
