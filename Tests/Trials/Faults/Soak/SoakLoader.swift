@@ -15,7 +15,7 @@ struct SoakLoader: Sendable {
   let floors: SoakFloors
   let versions: SharedVersions
   let log: SoakLog
-  /// The folder of loads into files.
+  /// The folder of loads into files. No other manager uses it.
   let folder: String
   private let clock = SystemClock()
 

@@ -46,7 +46,6 @@ struct SoakNode: Sendable {
     let (time, faulty) = (RunningTime(), Faulty())
     let log = SoakLog(board, member, time) { Children.tell("failed \($0)") }
     (self.versions, self.time, self.faulty, self.log) = (versions, time, faulty, log)
-    try FileManager.default.createDirectory(atPath: "\(folder)/files", withIntermediateDirectories: true)
     let engine = try AsyncHTTPDownloader(
       configuration: .init {
         $0.connectionsPerHost = 8
@@ -69,11 +68,14 @@ struct SoakNode: Sendable {
       configuration.timeout = Self.patience * 3
       configuration.validator = validator
       configuration.callbackQueue = .immediate
+      // Two managers must not write to the same file.
+      let files = "\(folder)/files-\(name)"
+      try FileManager.default.createDirectory(atPath: files, withIntermediateDirectories: true)
       let path = fleet == nil ? "\(folder)/floors-\(name)" : "\(trial)/floors-fleet"
       return SoakLoader(
         manager: ResourceManager(configuration), name: "\(member.name), \(name)",
         floors: try SoakFloors(path: path, versions, clock, isFleet: fleet != nil), versions: versions, log: log,
-        folder: "\(folder)/files")
+        folder: files)
     }
     let own = SoakClock(board: board, member: member)
     let common = SoakClock(board: board, member: .node, condition: .fleetClock)
