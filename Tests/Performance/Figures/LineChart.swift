@@ -14,6 +14,8 @@ struct LineChart {
   struct Line {
     let label: String
     let points: [(x: Double, y: Double)]
+    /// The indices of the points that begin another piece of the line. They are not connected to the point before.
+    var starts: Set<Int> = []
   }
 
   let title: String
@@ -58,7 +60,10 @@ struct LineChart {
     for (index, line) in lines.enumerated() {
       let style =
         #"stroke="\#(colors[index % colors.count])" stroke-dasharray="\#(Self.dashes[index % Self.dashes.count])""#
-      let path = line.points.map { "\(place(x($0.x))) \(place(y($0.y)))" }.joined(separator: "L")
+      let path = line.points.enumerated().map { index, point in
+        let step = index == 0 ? "" : line.starts.contains(index) ? "M" : "L"
+        return "\(step)\(place(x(point.x))) \(place(y(point.y)))"
+      }.joined()
       elements.append(#"<path class="line" \#(style) d="M\#(path)"/>"#)
       let middle = Self.top + 16 + Double(index) * 24
       elements.append(#"<path class="line" \#(style) d="M\#(place(Self.right + 20)) \#(place(middle))h32"/>"#)

@@ -20,6 +20,13 @@ struct Soak {
       })
   }
 
+  /// The rows of the run with the most minutes. Only the rows of one run belong to the same processes.
+  private var longestPart: [[String: Double]] {
+    Dictionary(grouping: rows) { $0["part"] ?? 0 }.sorted { $0.key < $1.key }.map(\.value).max { $0.count < $1.count } ?? []
+  }
+
+  private var parts: Int { Set(rows.map { $0["part"] ?? 0 }).count }
+
   private var minutes: Int { Int(rows.last?["minute"] ?? 0) }
 
   // MARK: The chart
@@ -27,28 +34,31 @@ struct Soak {
   /// The memory of the processes that run from the beginning to the end.
   var memoryChart: LineChart {
     let lines = Self.members.map { member in
-      LineChart.Line(
-        label: member,
-        points: rows.compactMap { row in row["\(member)_mb"].flatMap { memory in row["minute"].map { ($0, memory) } } })
+      let measured = rows.filter { $0["\(member)_mb"] != nil && $0["minute"] != nil }
+      // Each part has new processes.
+      let starts = measured.indices.dropFirst().filter { measured[$0]["part"] != measured[$0 - 1]["part"] }
+      return LineChart.Line(
+        label: member, points: measured.map { ($0["minute"] ?? 0, $0["\(member)_mb"] ?? 0) }, starts: Set(starts))
     }
     let medians = Self.members.map { member in
       "\(member): \(Format.number(early("\(member)_mb"), 0)) in the second ten minutes, "
         + "\(Format.number(late("\(member)_mb"), 0)) in the last ten"
     }
+    let separation = parts > 1 ? ", separated by part" : ""
     return LineChart(
       title: "Resident memory during a soak, MB",
-      subtitle: "The processes that run from the beginning to the end, median of each minute",
+      subtitle: "The processes that run from the beginning to the end, median of each minute\(separation)",
       axis: .init(label: "minutes", marks: stride(from: 0.0, through: Double(minutes), by: 20).map { $0 }), lines: lines,
       description: medians.joined(separator: "; "))
   }
 
   // MARK: The table
 
-  /// Returns the median of a column in the second ten minutes.
-  private func early(_ column: String) -> Double { Self.median(rows.dropFirst(10).prefix(10).compactMap { $0[column] }) }
+  /// Returns the median of a column in the second ten minutes of the longest part.
+  private func early(_ column: String) -> Double { Self.median(longestPart.dropFirst(10).prefix(10).compactMap { $0[column] }) }
 
-  /// Returns the median of a column in the last ten minutes.
-  private func late(_ column: String) -> Double { Self.median(rows.suffix(10).compactMap { $0[column] }) }
+  /// Returns the median of a column in the last ten minutes of the longest part.
+  private func late(_ column: String) -> Double { Self.median(longestPart.suffix(10).compactMap { $0[column] }) }
 
   private static func median(_ values: [Double]) -> Double {
     let sorted = values.sorted()
@@ -60,15 +70,19 @@ struct Soak {
     rows.reduce(0) { sum, row in sum + columns.reduce(0) { $0 + (row[$1] ?? 0) } }
   }
 
-  /// The goals, and the medians of the second and of the last ten minutes.
+  /// The counts of all parts, and the medians of the second and of the last ten minutes of the longest one.
   var table: String {
     get throws {
-      guard rows.count >= 30 else { throw PlotError("Soak.csv has only \(rows.count) minutes") }
+      guard longestPart.count >= 30 else {
+        throw PlotError("the longest part of Soak.csv has only \(longestPart.count) minutes")
+      }
+      let part = parts > 1 ? "The table is about the longest of \(parts) parts, with \(longestPart.count) minutes. " : ""
       var lines = [
         "\(minutes) minutes: \(number(sum("loads"))) loads, \(number(sum("timedOut", "connection", "body", "status", "storage"))) "
           + "of them failed with an error that a disturbance explains; \(number(sum("purges"))) purges; "
           + "\(number(sum("stops"))) stops, \(number(sum("kills"))) kills and \(number(sum("restarts"))) restarts of processes. "
-          + "Wrong \(number(sum("wrong"))), hung \(number(sum("hung"))), lost \(number(sum("lost"))).",
+          + "Wrong \(number(sum("wrong"))), unexplained \(number(sum("unexplained"))), hung \(number(sum("hung"))), "
+          + "lost \(number(sum("lost"))). \(part)The last column compares the last ten minutes with the second ten.",
         "",
         "| median | second ten minutes | last ten minutes | difference |", "| --- | --- | --- | --- |",
       ]

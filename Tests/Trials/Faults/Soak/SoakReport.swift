@@ -19,13 +19,16 @@ struct SoakReport {
 
   private let board: SoakBoard
   private let path: String?
+  /// The part of the file that this run writes.
+  private var part = 1
   private var minute: Int
   private var uses: [SoakMember: Use] = [:]
   private var lastHits: [UInt64]
   private var lastCounts: [SoakBoard.Count: Int] = [:]
-  private var rows = 0
+  /// The medians of each minute of this run.
+  private var medians: [[SoakMember: (memory: Int, descriptors: Int)]] = []
 
-  /// - Parameter csv: The file and whether it continues. Its minutes then continue, too.
+  /// - Parameter csv: The file and whether it continues. Its parts and minutes then continue, too.
   init(_ board: SoakBoard, csv: (path: String, continues: Bool)?) throws {
     self.board = board
     path = csv?.path
@@ -34,9 +37,11 @@ struct SoakReport {
     let old = csv.continues ? (try? String(contentsOfFile: csv.path, encoding: .utf8)) ?? "" : ""
     let lines = old.split(separator: "\n")
     if let last = lines.last, lines.count > 1 {
-      guard lines[0] == Self.columns.joined(separator: ","), let number = last.split(separator: ",").first.flatMap({ Int($0) })
-      else { throw FailedCheck("'\(csv.path)' is not a table of Scripts/soak") }
-      minute = number
+      let cells = last.split(separator: ",", omittingEmptySubsequences: false)
+      guard lines[0] == Self.columns.joined(separator: ","), cells.count > 1, let lastPart = Int(cells[0]),
+        let lastMinute = Int(cells[1])
+      else { throw FailedCheck("'\(csv.path)' is not a table of this version of Scripts/soak") }
+      (part, minute) = (lastPart + 1, lastMinute)
     } else {
       try Data((Self.columns.joined(separator: ",") + "\n").utf8).write(to: URL(filePath: csv.path))
     }
@@ -55,7 +60,7 @@ struct SoakReport {
   // MARK: Rows
 
   static let columns =
-    ["minute"] + SoakMember.allCases.map { "\($0.name)_mb" } + SoakMember.lasting.map { "\($0.name)_descriptors" }
+    ["part", "minute"] + SoakMember.allCases.map { "\($0.name)_mb" } + SoakMember.lasting.map { "\($0.name)_descriptors" }
     + SoakMember.lasting.map { "\($0.name)_threads" } + ["disk_mb"] + counts.map { "\($0)" }
     + ["wrong", "hung", "lost", "stops", "kills", "restarts", "p50_us", "p99_us", "p999_us"]
 
@@ -68,7 +73,7 @@ struct SoakReport {
     let new = zip(hits, lastHits).map { $0 - $1 }
     lastHits = hits
     let text: (Int?) -> String = { $0.map { "\($0)" } ?? "" }
-    var cells = ["\(minute)"]
+    var cells = ["\(part)", "\(minute)"]
     cells += SoakMember.allCases.map { member in
       Self.median(uses[member]?.memory ?? []).map { Self.decimal(Double($0) / 1_048_576) } ?? ""
     }
@@ -82,8 +87,12 @@ struct SoakReport {
     }
     cells += ["\(disturbances.stops)", "\(disturbances.kills)", "\(disturbances.restarts)"]
     cells += [0.5, 0.99, 0.999].map { SoakBoard.percentile($0, of: new).map(Self.decimal) ?? "" }
+    medians.append(
+      uses.compactMapValues { use in
+        guard let memory = Self.median(use.memory), let descriptors = Self.median(use.descriptors) else { return nil }
+        return (memory, descriptors)
+      })
     uses = [:]
-    rows += 1
     if let path {
       let file = try FileHandle(forWritingTo: URL(filePath: path))
       defer { try? file.close() }
@@ -91,6 +100,38 @@ struct SoakReport {
       try file.write(contentsOf: Data((cells.joined(separator: ",") + "\n").utf8))
     }
     return lines(cells)
+  }
+
+  // MARK: Goals
+
+  /// The longest growth of memory and descriptors from the second ten minutes to the last ten.
+  private static let growth = 0.05
+  /// The minutes of the shortest run whose growth is compared.
+  private static let comparedMinutes = 30
+
+  /// Compares the second ten minutes of this run with its last ten.
+  ///
+  /// - Returns: A line for each goal that was missed, a line that says that none was, or nothing after a short run.
+  var goals: [String] {
+    guard medians.count >= Self.comparedMinutes else { return [] }
+    let (early, late) = (medians.dropFirst(10).prefix(10), medians.suffix(10))
+    var missed: [String] = []
+    for member in SoakMember.lasting {
+      func compare(_ name: String, _ value: ((memory: Int, descriptors: Int)) -> Double) {
+        func median(_ rows: ArraySlice<[SoakMember: (memory: Int, descriptors: Int)]>) -> Double {
+          let values = rows.compactMap { $0[member].map(value) }.sorted()
+          return values.isEmpty ? 0 : (values[(values.count - 1) / 2] + values[values.count / 2]) / 2
+        }
+        let (before, after) = (median(early), median(late))
+        guard before > 0, after > before * (1 + Self.growth) else { return }
+        missed.append(
+          "missed goal: \(name) of \(member.name) grows from \(Self.decimal(before)) in the second ten minutes to "
+            + "\(Self.decimal(after)) in the last ten, by more than 5 %")
+      }
+      compare("memory in MB") { Double($0.memory) / 1_048_576 }
+      compare("descriptors") { Double($0.descriptors) }
+    }
+    return missed.isEmpty ? ["goals: memory and descriptors grow by at most 5 %"] : missed
   }
 
   private static func decimal(_ value: Double) -> String { "\((value * 10).rounded() / 10)" }
@@ -117,7 +158,7 @@ struct SoakReport {
         return String(repeating: " ", count: max(0, columns[index].width - cell.count)) + cell
       }.joined(separator: " ")
     }
-    return (rows % 30 == 1 ? [line { columns[$0].heading }] : []) + [line { columns[$0].value }]
+    return (medians.count % 30 == 1 ? [line { columns[$0].heading }] : []) + [line { columns[$0].value }]
   }
 }
 #endif

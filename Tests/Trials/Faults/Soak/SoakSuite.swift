@@ -261,12 +261,13 @@ final class SoakSuite {
   private func findings() throws -> [String] {
     func text(_ count: SoakBoard.Count) -> String { "\(count) \(grouped(board.total(count)))" }
     func total(_ counts: [SoakBoard.Count]) -> String { counts.map(text).joined(separator: ", ") }
-    let findings = [
-      "loads \(grouped(board.total(.loads))): \(total([.memory, .disk, .revalidated, .network, .stale, .cancelled]))",
-      "failed with a cause: \(total([.timedOut, .connection, .body, .status, .storage])); \(total([.purges, .failedPurges]))",
-      "disturbances: " + disturbances.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", "),
-      total([.wrong, .hung, .lost]),
-    ]
+    let findings: [String] =
+      [
+        "loads \(grouped(board.total(.loads))): \(total([.memory, .disk, .revalidated, .network, .stale, .cancelled]))",
+        "failed with a cause: \(total([.timedOut, .connection, .body, .status, .storage])); \(total([.purges, .failedPurges]))",
+        "disturbances: " + disturbances.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", "),
+        total([.wrong, .hung, .lost]),
+      ] + report.goals
     try require(
       [SoakBoard.Count.wrong, .hung, .lost].allSatisfy { board.total($0) == 0 }, findings.joined(separator: "\n    "))
     for count in [SoakBoard.Count.memory, .disk, .revalidated, .network, .purges] {
