@@ -43,6 +43,7 @@ struct SoakGateway: Sendable {
     configuration.memory = MemoryCache(limits: .init(cost: 8_000_000), clock: clock)
     configuration.store = disk
     configuration.clock = clock
+    configuration.collapseTimeout = SoakLog.collapseTimeout
     configuration.validator = ETagValidator(mode: .shared, parts: .completed)
     manager = ResourceManager(configuration)
   }

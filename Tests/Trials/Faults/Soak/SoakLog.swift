@@ -45,8 +45,14 @@ final class SoakLog: Sendable {
     var reports = 0
   }
 
-  /// The running time after which an operation counts as hung.
+  /// The running time after which an operation counts as hung. The longest operations without a hang wait for the idle time of
+  /// the origin's engine two or three times, and for a server or a process that is paused for up to 5 s.
   static let limit = Duration.seconds(30)
+  /// The timeout of loads and of clients. It is above the limit, so it does not end an operation that hangs.
+  static let timeout = Duration.seconds(60)
+  /// The time that a request waits for an equal one. It is above the limit, so it does not hide a request that never ends. In a
+  /// fleet, half of it is below the limit: a process waits for another process at most that long.
+  static let collapseTimeout = Duration.seconds(40)
   /// The number of failures that a process describes. The others are only counted.
   private static let mostReports = 50
 

@@ -18,7 +18,8 @@ import StoreComposition
 struct SoakNode: Sendable {
   private static let memory = 4_000_000
   private static let disk: Int64 = 16_000_000
-  private static let patience = Duration.seconds(5)
+  /// The idle time of transfers from the origin. No other timeout ends a load.
+  private static let idleTimeout = Duration.seconds(5)
 
   private let member: SoakMember
   private let seed: UInt64
@@ -49,7 +50,7 @@ struct SoakNode: Sendable {
     let engine = try AsyncHTTPDownloader(
       configuration: .init {
         $0.connectionsPerHost = 8
-        $0.idleTimeout = Self.patience
+        $0.idleTimeout = Self.idleTimeout
       })
     self.engine = engine
     func disk(_ name: String, _ size: Int64, _ clock: SoakClock) throws -> DiskCache {
@@ -65,7 +66,8 @@ struct SoakNode: Sendable {
       configuration.store = store
       configuration.fleet = fleet
       configuration.clock = clock
-      configuration.timeout = Self.patience * 3
+      configuration.timeout = SoakLog.timeout
+      configuration.collapseTimeout = SoakLog.collapseTimeout
       configuration.validator = validator
       configuration.callbackQueue = .immediate
       // Two managers must not write to the same file.

@@ -72,7 +72,8 @@ final class SoakSuite {
     let folder = "\(trial.folder)/\(member.name)"
     try FileManager.default.createDirectory(atPath: "\(folder)/sources", withIntermediateDirectories: true)
     if let place = services[member] {
-      place.value = try await ZooService(Self.tool, in: folder, key: serviceKey, arguments: serviceArguments(folder))
+      place.value = try await ZooService(
+        Self.tool, in: folder, key: serviceKey, arguments: serviceArguments(folder), idleTimeout: SoakLog.timeout)
       return
     }
     let arguments =
@@ -98,10 +99,12 @@ final class SoakSuite {
     URL(filePath: Child.program).deletingLastPathComponent().appending(path: "etagere-cli").path
   }
 
+  // The timeout of the service is also the idle time of its transfers from the origin, so it stays below the limit of an
+  // operation.
   private func serviceArguments(_ folder: String) -> [String] {
     [
       "--origin", "\(origin.server.baseURL)/image", "--private-addresses", "true", "--cache-folder", "\(folder)/cache",
-      "--cache-size", "8M", "--memory", "8M", "--memory-budget", "64M", "--timeout", "20", "--workers", "\(trial.workers ?? 1)",
+      "--cache-size", "8M", "--memory", "8M", "--memory-budget", "64M", "--timeout", "10", "--workers", "\(trial.workers ?? 1)",
     ]
   }
 
@@ -221,7 +224,7 @@ final class SoakSuite {
     let engine = try AsyncHTTPDownloader(
       configuration: .init {
         $0.resendsLostRequests = false
-        $0.idleTimeout = .seconds(20)
+        $0.idleTimeout = SoakLog.timeout
       })
     for member in [SoakMember.gateway, .restartedGateway] {
       let log = SoakLog(board, member, time) { lines.add($0) }

@@ -47,13 +47,17 @@ final class ZooService: Sendable {
   ///   - folder: The folder of the process's files. The sources are in the folder `sources` in it.
   ///   - key: A signing key in hexadecimal.
   ///   - arguments: Further arguments.
-  init(_ program: String, in folder: String, key: String, arguments: [String]) async throws {
+  ///   - idleTimeout: The time without bytes after which a request fails.
+  init(
+    _ program: String, in folder: String, key: String, arguments: [String],
+    idleTimeout: Duration = .seconds(ZooLimits.timeout + 10)
+  ) async throws {
     downloader = try AsyncHTTPDownloader(
       configuration: .init {
         // A request that is sent again would hide the end of the process.
         $0.resendsLostRequests = false
         $0.connectionsPerHost = 32
-        $0.idleTimeout = .seconds(ZooLimits.timeout + 10)
+        $0.idleTimeout = idleTimeout
       })
     errors = "\(folder)/errors-\(UUID().uuidString)"
     number = "\(folder)/pid"
