@@ -31,10 +31,13 @@ struct SoakBoard: Sendable {
     /// All loads and requests, and those by the source of the response.
     case loads, memory, disk, revalidated, network, stale
     case cancelled, purges, failedPurges
-    /// The loads that failed with an error that the conditions explain, by the kind of the error.
+    /// The loads that failed with an error that a disturbance explains, by the kind of the error.
     case timedOut, connection, body, status, storage
-    /// Responses with bytes that no version has, from before a purge, or with an error that no condition explains.
+    /// Responses with bytes that no version has, from before a purge, or that are used as fresh beyond their lifetime, and errors
+    /// that no disturbance can cause.
     case wrong
+    /// Errors that a disturbance can cause, without such a disturbance during the operation.
+    case unexplained
     /// Operations that do not end.
     case hung
     /// Waiters whose completion was not called, or was called twice.
@@ -55,15 +58,24 @@ struct SoakBoard: Sendable {
     case writeDelay
     /// The largest file in bytes, or zero for no limit.
     case fileSize
+    /// The uptime in nanoseconds at which the origin was last offline, and the maximum while it is.
+    case originOffline
+    /// The same for a process that is stopped, or ends and starts again.
+    case interrupted
+    /// The uptime in nanoseconds at which writes last failed, or files were last limited.
+    case diskFailure
   }
 
   /// The number of buckets for the times of hits.
   private static let buckets = 640
   private static let stride = Count.allCases.count + Condition.allCases.count + buckets
 
-  private let words: SharedWords
+  /// The index of the first time of a fault by resource, after the words of the members.
+  static let firstFault = SoakMember.allCases.count * stride
 
-  init(path: String) throws { words = try SharedWords(path: path, count: SoakMember.allCases.count * Self.stride) }
+  let words: SharedWords
+
+  init(path: String) throws { words = try SharedWords(path: path, count: Self.firstFault + Source.count) }
 
   private func index(_ member: SoakMember, _ offset: Int) -> Int { member.rawValue * Self.stride + offset }
 
@@ -93,6 +105,7 @@ struct SoakBoard: Sendable {
     let (failure, delay) = (condition(.writeFailure, member), condition(.writeDelay, member))
     faulty.set { ($0.failure, $0.delay) = (failure == 0 ? nil : Int32(failure), UInt32(delay)) }
     let size = condition(.fileSize, member)
+    if failure != 0 || size != 0 { end(.diskFailure, member) }
     // The limit applies to all files of the process, also to those of SQLite.
     try? TrialFolder.limit(.fileSize, to: size == 0 ? nil : UInt64(size))
   }

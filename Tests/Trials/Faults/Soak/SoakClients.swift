@@ -65,6 +65,9 @@ struct SoakGatewayClient: Sendable {
     let floor = floors.floor(resource.number)
     let number = log.begin("a request to \(log.member.name) for \(resource.url) \(range?.field ?? "")")
     defer { log.end(number) }
+    let attempt = SoakLog.Attempt(
+      name: "a request to \(log.member.name) for \(resource.url) \(range?.field ?? "")", source: .resource(resource.number),
+      start: floor.uptime, writesFiles: true)
     log.count(.loads)
     do throws(CacheError) {
       var head = request(.get, resource, port)
@@ -79,7 +82,9 @@ struct SoakGatewayClient: Sendable {
           return log.count(.cancelled)
         }
       }
-      guard response.head.status.code < 500 else { return log.count(.status) }
+      guard response.head.status.code < 500 else {
+        return log.fail(.status, attempt, "status \(response.head.status): \(String(decoding: data.prefix(300), as: UTF8.self))")
+      }
       let status = response.head.headerFields[fields: .cacheStatusOfTrials].first?.value ?? ""
       log.count(status.contains(";hit") ? .disk : status.contains("fwd-status=304") ? .revalidated : .network)
       do {
@@ -90,7 +95,7 @@ struct SoakGatewayClient: Sendable {
         log.fail(.wrong, "\(error)")
       }
     } catch {
-      log.fail(error, "\(log.member.name): \(resource.url)")
+      log.fail(error, attempt)
     }
   }
 
@@ -171,9 +176,12 @@ struct SoakImageClient: Sendable {
       // A new version each minute, so that the caches also evict.
       let minute = Int((clock.uptime - start) / .seconds(60))
       let version = max(0, minute - Int.random(in: 0..<3, using: &generator))
-      let source = "\(origin)/image/\(Int.random(in: 0..<SoakOrigin.images, using: &generator))/\(version).png"
+      let image = Int.random(in: 0..<SoakOrigin.images, using: &generator)
+      let source = "\(origin)/image/\(image)/\(version).png"
       let path = key.path(for: source, operations: Self.operations.randomElement(using: &generator) ?? "")
-      let number = log.begin("a request to \(log.member.name) for \(source)")
+      let name = "a request to \(log.member.name) for \(path)"
+      let attempt = SoakLog.Attempt(name: name, source: .image(image), start: clock.uptime)
+      let number = log.begin(name)
       let reply = await service.get(path).reply
       log.end(number)
       log.count(.loads)
@@ -183,13 +191,14 @@ struct SoakImageClient: Sendable {
           log.fail(.wrong, "\(log.member.name): \(data.count) wrong bytes of type '\(type)' for \(path)")
         }
       case .response(let status, _, let data):
-        // The statuses of the documented problems of a source that fails, and of a busy service.
-        guard status < 500, status != 422 else {
-          log.count(.status)
-          continue
+        let text = "status \(status): \(String(decoding: data.prefix(300), as: UTF8.self))"
+        // The statuses of the documented problems of a source that fails.
+        if status >= 500 || status == 422 {
+          log.fail(.status, attempt, text)
+        } else {
+          log.fail(.wrong, "\(name): \(text)")
         }
-        log.fail(.wrong, "\(log.member.name): \(status) for \(path): \(String(decoding: data.prefix(300), as: UTF8.self))")
-      case .none: log.count(.connection)
+      case .none(let reason): log.fail(.connection, attempt, reason)
       }
     }
   }

@@ -78,13 +78,15 @@ struct SoakFloors: Sendable {
     fileprivate let hard, soft: UInt64
     fileprivate let softTime: Int64
     fileprivate let start: (now: Int64, jumps: Int64)
+    /// The uptime at which the load starts.
+    let uptime: Duration
   }
 
   /// Returns the purges that a load must respect that starts now.
   func floor(_ resource: Int) -> Floor {
     Floor(
       hard: words[index(.hard, resource)], soft: words[index(.soft, resource)],
-      softTime: Int64(words[index(.softTime, resource)]), start: time)
+      softTime: Int64(words[index(.softTime, resource)]), start: time, uptime: clock.uptime)
   }
 
   /// Checks the version of a response.

@@ -30,7 +30,7 @@ struct SoakLoader: Sendable {
     let time = clock.uptime - start
     log.end(number)
     if case .success(let loaded) = result, loaded.source == .memory { log.board.addHit(time, log.member) }
-    check(result, of: resource, nil, floor, mayBeCancelled: false)
+    check(result, of: resource, nil, floor, attempt(resource, floor), mayBeCancelled: false)
   }
 
   // MARK: Loads
@@ -69,7 +69,7 @@ struct SoakLoader: Sendable {
       result = await task.value
       log.end(number)
     }
-    check(result, of: resource, language, floor, mayBeCancelled: patience != nil)
+    check(result, of: resource, language, floor, attempt(resource, floor), mayBeCancelled: patience != nil)
   }
 
   private func result(of request: ResourceRequest) async -> Result<Resource<Data>, CacheError> {
@@ -93,7 +93,7 @@ struct SoakLoader: Sendable {
 
   private func check(
     _ result: Result<Resource<Data>, CacheError>, of resource: VersionedResource, _ language: String?,
-    _ floor: SoakFloors.Floor, mayBeCancelled: Bool
+    _ floor: SoakFloors.Floor, _ attempt: SoakLog.Attempt, mayBeCancelled: Bool
   ) {
     log.count(.loads)
     switch result {
@@ -104,8 +104,17 @@ struct SoakLoader: Sendable {
       check(
         SoakResponse(head: loaded.response, data: loaded.data, source: source, isStale: isStale), of: resource, language, nil,
         floor, loaded.source)
-    case .failure(let error): fail(error, resource, mayBeCancelled: mayBeCancelled)
+      if let error = loaded.fallbackReason { log.check(fallbackReason: error, attempt) }
+    case .failure(let error): fail(error, attempt, mayBeCancelled: mayBeCancelled)
     }
+  }
+
+  private func attempt(
+    _ resource: VersionedResource, _ floor: SoakFloors.Floor, _ kind: String = "a load", writesFiles: Bool = false
+  ) -> SoakLog.Attempt {
+    SoakLog.Attempt(
+      name: "\(name): \(kind) of \(resource.url)", source: .resource(resource.number), start: floor.uptime,
+      writesFiles: writesFiles)
   }
 
   private func check(
@@ -126,9 +135,9 @@ struct SoakLoader: Sendable {
     }
   }
 
-  private func fail(_ error: CacheError, _ resource: VersionedResource, mayBeCancelled: Bool) {
+  private func fail(_ error: CacheError, _ attempt: SoakLog.Attempt, mayBeCancelled: Bool) {
     if error.isCancellation, mayBeCancelled { return log.count(.cancelled) }
-    log.fail(error, "\(name): \(resource.url)")
+    log.fail(error, attempt)
   }
 
   /// Loads a resource into a file, and checks its bytes.
@@ -150,6 +159,7 @@ struct SoakLoader: Sendable {
     let result = await task.value
     log.end(number)
     log.count(.loads)
+    let attempt = attempt(resource, floor, "a load into a file", writesFiles: true)
     switch result {
     case .success(let loaded):
       let data = (try? Data(contentsOf: file)) ?? Data()
@@ -158,7 +168,8 @@ struct SoakLoader: Sendable {
         SoakResponse(
           head: loaded.response, data: data, source: "a file from \(loaded.source)",
           isStale: loaded.isStale || loaded.fallbackReason != nil), of: resource, nil, nil, floor, loaded.source)
-    case .failure(let error): fail(error, resource, mayBeCancelled: patience != nil)
+      if let error = loaded.fallbackReason { log.check(fallbackReason: error, attempt) }
+    case .failure(let error): fail(error, attempt, mayBeCancelled: patience != nil)
     }
   }
 
@@ -170,6 +181,8 @@ struct SoakLoader: Sendable {
   func respond(_ resource: VersionedResource, _ language: String?, _ range: SoakRange?, leavesAfter bytes: Int?) async {
     let floor = floors.floor(resource.number)
     let number = log.begin("\(name): a response of \(resource.url) \(range?.field ?? "")")
+    // The body may be in a temporary file.
+    let attempt = attempt(resource, floor, "a response \(range?.field ?? "")", writesFiles: true)
     log.count(.loads)
     defer { log.end(number) }
     do throws(CacheError) {
@@ -185,15 +198,16 @@ struct SoakLoader: Sendable {
           return log.count(.cancelled)
         }
       }
-      guard response.head.status.code < 500 else { return log.count(.status) }
+      guard response.head.status.code < 500 else { return log.fail(.status, attempt, "status \(response.head.status)") }
       let isStale = response.fallbackReason != nil || response.status.lifetimeLeft ?? .zero < .zero
       check(
         SoakResponse(
           head: response.head, data: data,
           source: "\(response.source), reason \(response.fallbackReason?.description ?? "-")", isStale: isStale),
         of: resource, language, range, floor, response.source)
+      if let error = response.fallbackReason { log.check(fallbackReason: error, attempt) }
     } catch {
-      fail(error, resource, mayBeCancelled: false)
+      fail(error, attempt, mayBeCancelled: false)
     }
   }
 

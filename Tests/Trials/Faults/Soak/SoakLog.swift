@@ -43,6 +43,7 @@ final class SoakLog: Sendable {
     var running: [Int: Operation] = [:]
     var started = 0
     var reports = 0
+    var notes: Set<String> = []
   }
 
   /// The running time after which an operation counts as hung. The longest operations without a hang wait for the idle time of
@@ -55,16 +56,24 @@ final class SoakLog: Sendable {
   static let collapseTimeout = Duration.seconds(40)
   /// The number of failures that a process describes. The others are only counted.
   private static let mostReports = 50
+  /// The number of different storage failures that a process describes.
+  private static let mostNotes = 200
 
   let board: SoakBoard
   let member: SoakMember
   private let tell: @Sendable (String) -> Void
+  private let tellNote: @Sendable (String) -> Void
   private let time: RunningTime
   private let state = Lock(State())
 
-  /// - Parameter tell: Prints a line, or sends it to the parent process.
-  init(_ board: SoakBoard, _ member: SoakMember, _ time: RunningTime, tell: @escaping @Sendable (String) -> Void) {
-    (self.board, self.member, self.time, self.tell) = (board, member, time, tell)
+  /// - Parameters:
+  ///   - tell: Prints a failure, or sends it to the parent process.
+  ///   - note: The same for a line that is printed only with `--verbose`.
+  init(
+    _ board: SoakBoard, _ member: SoakMember, _ time: RunningTime, tell: @escaping @Sendable (String) -> Void,
+    note: @escaping @Sendable (String) -> Void
+  ) {
+    (self.board, self.member, self.time, self.tell, tellNote) = (board, member, time, tell, note)
   }
 
   // MARK: Operations
@@ -115,17 +124,61 @@ final class SoakLog: Sendable {
     if isReported { tell("\(count): \(reason.replacing("\n", with: " "))") }
   }
 
-  /// Counts an error. A load may fail with it while the origin, the disk or the server of the store is disturbed. No other error
-  /// has an explanation.
-  func fail(_ error: CacheError, _ name: String) {
+  /// An operation that may fail with an error.
+  struct Attempt {
+    var name: String
+    var source: SoakBoard.Source
+    /// The uptime at which the operation began.
+    var start: Duration
+    /// Whether the operation writes files of its own: the destination of a load, or the temporary file of a body. The failure of a
+    /// cache's disk does not fail a load.
+    var writesFiles = false
+  }
+
+  /// Counts an error. It is a broken guarantee unless a disturbance explains it that lasted at some time of the operation.
+  func fail(_ error: CacheError, _ attempt: Attempt) {
+    let kind: SoakBoard.Count
     switch error.code {
-    case .timedOut, .revalidationFailed: count(.timedOut)
-    case .connectionLost, .connectionRefused: count(.connection)
-    case .truncatedBody, .malformedResponse, .bodyInterrupted, .damagedContentCoding: count(.body)
-    case .unacceptableStatus: count(.status)
-    case .fileSystem, .diskFull, .readOnly, .overloaded, .storeUnavailable: count(.storage)
-    default: fail(.wrong, "\(name): an error without an explanation, \(error.code.rawValue): \(error)")
+    case .timedOut, .revalidationFailed: kind = .timedOut
+    case .connectionLost, .connectionRefused: kind = .connection
+    case .truncatedBody, .malformedResponse, .bodyInterrupted, .damagedContentCoding: kind = .body
+    case .unacceptableStatus: kind = .status
+    case .fileSystem, .diskFull, .readOnly, .overloaded, .storeUnavailable:
+      note("\(attempt.name): \(error.code.rawValue): \(error)")
+      guard hasStorageFailure(attempt) else {
+        return fail(.unexplained, "\(attempt.name): an error of the storage, \(error.code.rawValue): \(error)")
+      }
+      return count(.storage)
+    default: return fail(.wrong, "\(attempt.name): an error that no disturbance causes, \(error.code.rawValue): \(error)")
     }
+    fail(kind, attempt, "\(error.code.rawValue): \(error)")
+  }
+
+  /// Counts a failed request by its kind, or a broken guarantee if no disturbance explains it.
+  func fail(_ kind: SoakBoard.Count, _ attempt: Attempt, _ reason: String) {
+    if board.explainsFailure(of: attempt.source, member, since: attempt.start) || hasStorageFailure(attempt) {
+      count(kind)
+    } else {
+      fail(.unexplained, "\(attempt.name): failed without a disturbance, \(reason)")
+    }
+  }
+
+  /// Reports a stale response that was used because of an error, if no disturbance explains the error.
+  func check(fallbackReason error: CacheError, _ attempt: Attempt) {
+    if !board.explainsFailure(of: attempt.source, member, since: attempt.start) {
+      fail(.unexplained, "\(attempt.name): stale without a disturbance, \(error.code.rawValue): \(error)")
+    }
+  }
+
+  private func hasStorageFailure(_ attempt: Attempt) -> Bool {
+    attempt.writesFiles && board.explainsStorageFailure(member, since: attempt.start)
+  }
+
+  /// Describes a failure once. Numbers do not distinguish failures.
+  private func note(_ text: String) {
+    let key = text.filter { !$0.isNumber }
+    let isNew = state.withLock { $0.notes.count < Self.mostNotes && $0.notes.insert(key).inserted }
+    if isNew { tellNote(text.replacing("\n", with: " ")) }
   }
 
   // MARK: The thread

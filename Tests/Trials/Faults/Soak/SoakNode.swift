@@ -45,7 +45,8 @@ struct SoakNode: Sendable {
     let board = try SoakBoard(path: "\(trial)/board")
     let versions = try SharedVersions(path: "\(trial)/versions")
     let (time, faulty) = (RunningTime(), Faulty())
-    let log = SoakLog(board, member, time) { Children.tell("failed \($0)") }
+    let log = SoakLog(
+      board, member, time, tell: { Children.tell("failed \($0)") }, note: { Children.tell("note \($0)") })
     (self.versions, self.time, self.faulty, self.log) = (versions, time, faulty, log)
     let engine = try AsyncHTTPDownloader(
       configuration: .init {

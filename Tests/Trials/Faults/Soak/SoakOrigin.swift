@@ -16,12 +16,13 @@ struct SoakOrigin: Sendable {
   private let mood: SoakMood
 
   /// Starts the origin.
-  static func start(_ versions: SharedVersions, seed: UInt64) async throws -> SoakOrigin {
+  static func start(_ versions: SharedVersions, _ board: SoakBoard, seed: UInt64) async throws -> SoakOrigin {
     let server = try await OriginServer.start(logLimit: 0)
     let mood = SoakMood(seed: seed)
     server.setFallback { request in
-      if let image = image(request.path) {
+      if let (number, image) = image(request.path) {
         let delivery = mood.delivery(length: image.count)
+        if delivery.isFault { board.addFault(.image(number)) }
         if let status = delivery.status { return OriginResponse(text: "an error\n", status: status) }
         return OriginResponse(
           image, contentType: "image/png", etag: .strong(request.path), fields: [.cacheControl: "max-age=600"],
@@ -32,7 +33,9 @@ struct SoakOrigin: Sendable {
       }
       let language = resource.varies ? request.fields[.acceptLanguage] : nil
       return versions.request(resource.number) { version in
-        response(resource, version, language, mood.delivery(length: resource.length(version)))
+        let delivery = mood.delivery(length: resource.length(version))
+        if delivery.isFault { board.addFault(.resource(resource.number)) }
+        return response(resource, version, language, delivery)
       }
     }
     return SoakOrigin(server: server, mood: mood)
@@ -60,10 +63,11 @@ struct SoakOrigin: Sendable {
   /// Sets the share of the responses that are disturbed.
   func disturb(_ share: Double?) { mood.set(share) }
 
-  /// Returns the image of a path such as `/image/7/3.png`: the number and the version.
-  private static func image(_ path: String) -> Data? {
+  /// Returns the image of a path such as `/image/7/3.png`, which names its number and its version.
+  private static func image(_ path: String) -> (number: Int, data: Data)? {
     let parts = path.split(separator: "/")
-    guard parts.count == 3, parts[0] == "image", let number = Int(parts[1]), let version = Int(parts[2].prefix { $0 != "." })
+    guard parts.count == 3, parts[0] == "image", let number = Int(parts[1]), (0..<images).contains(number),
+      let version = Int(parts[2].prefix { $0 != "." })
     else { return nil }
     let size = PixelSize(60 + number * 4, 40 + number * 2)
     let pixels = PixelBuffer(size: size, channels: .rgb) { bytes in
@@ -72,7 +76,7 @@ struct SoakOrigin: Sendable {
         bytes[index] = UInt8(truncatingIfNeeded: [x * 255 / size.width, y * 3 + version * 40, x ^ y][index % 3])
       }
     }
-    return pixels.flatMap { try? ImageEncoder(.png).encode(DecodedImage($0)) }
+    return pixels.flatMap { try? ImageEncoder(.png).encode(DecodedImage($0)) }.map { (number, $0) }
   }
 }
 
@@ -84,6 +88,8 @@ final class SoakMood: Sendable {
     var status: HTTPResponse.Status?
     /// Whether the response states a content coding that its bytes do not have.
     var hasBadCoding = false
+    /// Whether a client must refuse the response, or gets none. A response that is only slow is no fault.
+    var isFault = false
   }
 
   /// The share of disturbed responses while the origin is not disturbed in particular.
@@ -100,7 +106,9 @@ final class SoakMood: Sendable {
   func delivery(length: Int) -> Delivery {
     state.withLock { state in
       guard Double.random(in: 0..<1, using: &state.generator) < state.share else { return Delivery() }
-      return Self.random(length, &state.generator)
+      var delivery = Self.random(length, &state.generator)
+      delivery.isFault = delivery.delivery.headDelay == .zero && delivery.delivery.bodyDelay == .zero
+      return delivery
     }
   }
 

@@ -62,7 +62,7 @@ struct SoakReport {
   static let columns =
     ["part", "minute"] + SoakMember.allCases.map { "\($0.name)_mb" } + SoakMember.lasting.map { "\($0.name)_descriptors" }
     + SoakMember.lasting.map { "\($0.name)_threads" } + ["disk_mb"] + counts.map { "\($0)" }
-    + ["wrong", "hung", "lost", "stops", "kills", "restarts", "p50_us", "p99_us", "p999_us"]
+    + ["wrong", "unexplained", "hung", "lost", "stops", "kills", "restarts", "p50_us", "p99_us", "p999_us"]
 
   /// Ends a minute.
   ///
@@ -80,7 +80,7 @@ struct SoakReport {
     cells += SoakMember.lasting.map { text(Self.median(uses[$0]?.descriptors ?? [])) }
     cells += SoakMember.lasting.map { text(Self.median(uses[$0]?.threads ?? [])) }
     cells.append(Self.decimal(Double(disk) / 1_048_576))
-    for count in Self.counts + [.wrong, .hung, .lost] {
+    for count in Self.counts + [.wrong, .unexplained, .hung, .lost] {
       let total = board.total(count)
       cells.append("\(total - lastCounts[count, default: 0])")
       lastCounts[count] = total
@@ -148,7 +148,8 @@ struct SoakReport {
       ("descriptors", group(lasting.map { "\($0)_descriptors" }), 12), ("threads", group(lasting.map { "\($0)_threads" }), 10),
       ("disk MB", value("disk_mb"), 8), ("loads", value("loads"), 7),
       ("failed", sum(["timedOut", "connection", "body", "status", "storage"]), 7), ("purges", value("purges"), 7),
-      ("wrong", value("wrong"), 6), ("hung", value("hung"), 5), ("lost", value("lost"), 5),
+      ("wrong", value("wrong"), 6), ("unexplained", value("unexplained"), 11),
+      ("hung", value("hung"), 5), ("lost", value("lost"), 5),
       ("stop/kill/restart", group(["stops", "kills", "restarts"]), 17),
       ("p50/p99/p99.9 µs", group(["p50_us", "p99_us", "p999_us"]), 20),
     ]

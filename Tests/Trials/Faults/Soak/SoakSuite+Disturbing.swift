@@ -39,9 +39,11 @@ extension SoakSuite {
       // Below the size of the database, and of many bodies.
       set(.fileSize, member(\.hasConditions), Int64.random(in: 20_000...500_000, using: &generator), 500...4_000)
     case "origin offline":
+      board.begin(.originOffline, .node)
       await origin.server.setLink(.offline)
       try await wait(time(100...3_000))
       await origin.server.setLink(nil)
+      board.end(.originOffline, .node)
     case "origin lies":
       origin.disturb(Double.random(in: 0.2...0.9, using: &generator))
       try await wait(time(500...5_000))
@@ -102,9 +104,11 @@ extension SoakSuite {
   private func stop(_ member: SoakMember) async throws {
     guard let pid = pid(member) else { return }
     ofMinute.stops += 1
+    board.begin(.interrupted, member)
     Foundation.kill(pid, SIGSTOP)
     try await wait(time(100...3_000))
     Foundation.kill(pid, SIGCONT)
+    board.end(.interrupted, member)
   }
 }
 

@@ -39,7 +39,7 @@ final class SoakSuite {
     generator = SplitMix(state: trial.seed)
     serviceKey = (0..<32).map { _ in String(UInt8.random(in: 0x10...0xFF), radix: 16) }.joined()
     server = try await DisturbedServer(seed: trial.seed)
-    origin = try await SoakOrigin.start(versions, seed: trial.seed)
+    origin = try await SoakOrigin.start(versions, board, seed: trial.seed)
     ports = Dictionary(uniqueKeysWithValues: SoakMember.allCases.map { ($0, SoakPort()) })
     services = [.service: SoakServicePlace(), .restartedService: SoakServicePlace()]
     report = try SoakReport(board, csv: trial.csv)
@@ -114,6 +114,8 @@ final class SoakSuite {
   /// Ends a process without notice, and starts it again.
   func kill(_ member: SoakMember) async throws {
     ofMinute.kills += 1
+    board.begin(.interrupted, member)
+    defer { board.end(.interrupted, member) }
     if let place = services[member] {
       let service = place.value
       place.value = nil
@@ -128,6 +130,8 @@ final class SoakSuite {
   /// Ends a process with SIGTERM, and starts it again.
   func restart(_ member: SoakMember) async throws {
     ofMinute.restarts += 1
+    board.begin(.interrupted, member)
+    defer { board.end(.interrupted, member) }
     try await end(member)
     try await start(member)
   }
@@ -179,7 +183,7 @@ final class SoakSuite {
     for (member, process) in processes {
       // The last lines of a process may arrive just before its end is seen.
       let hasEnded = process.child.hasEnded
-      for line in process.read() { lines.add(line) }
+      for line in process.read(note: trial.report) { lines.add(line) }
       if hasEnded, !process.isDone { throw FailedCheck("\(member.name) has ended: \(process.child.end(kills: false))") }
     }
     for (member, place) in services where place.value?.isRunning == false {
@@ -227,7 +231,7 @@ final class SoakSuite {
         $0.idleTimeout = SoakLog.timeout
       })
     for member in [SoakMember.gateway, .restartedGateway] {
-      let log = SoakLog(board, member, time) { lines.add($0) }
+      let log = SoakLog(board, member, time, tell: { lines.add($0) }, note: trial.report)
       let floors = try SoakFloors(
         path: "\(trial.folder)/\(member.name)/floors", versions, SoakClock(board: board, member: member), isFleet: false)
       clients.logs.append(log)
@@ -239,7 +243,7 @@ final class SoakSuite {
     }
     for member in [SoakMember.service, .restartedService] {
       guard let place = services[member] else { continue }
-      let log = SoakLog(board, member, time) { lines.add($0) }
+      let log = SoakLog(board, member, time, tell: { lines.add($0) }, note: trial.report)
       clients.logs.append(log)
       clients.services.append(
         (
@@ -269,10 +273,11 @@ final class SoakSuite {
         "loads \(grouped(board.total(.loads))): \(total([.memory, .disk, .revalidated, .network, .stale, .cancelled]))",
         "failed with a cause: \(total([.timedOut, .connection, .body, .status, .storage])); \(total([.purges, .failedPurges]))",
         "disturbances: " + disturbances.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", "),
-        total([.wrong, .hung, .lost]),
+        total([.wrong, .unexplained, .hung, .lost]),
       ] + report.goals
     try require(
-      [SoakBoard.Count.wrong, .hung, .lost].allSatisfy { board.total($0) == 0 }, findings.joined(separator: "\n    "))
+      [SoakBoard.Count.wrong, .unexplained, .hung, .lost].allSatisfy { board.total($0) == 0 },
+      findings.joined(separator: "\n    "))
     for count in [SoakBoard.Count.memory, .disk, .revalidated, .network, .purges] {
       try require(board.total(count) > 0, "the trial did not reach what it tests: \(count) 0")
     }
@@ -305,7 +310,9 @@ final class SoakProcess {
   init(_ child: Child, _ port: SoakPort) { (self.child, self.port) = (child, port) }
 
   /// Returns the failures that the process has reported.
-  func read() -> [String] {
+  ///
+  /// - Parameter note: Called with each line that is no failure.
+  func read(note: (String) -> Void) -> [String] {
     var failures: [String] = []
     while let line = child.line(within: 0) {
       let words = line.split(separator: " ", maxSplits: 1).map(String.init)
@@ -314,6 +321,7 @@ final class SoakProcess {
         isReady = true
         if words.count == 2 { port.value = Int(words[1]) }
       case "done": isDone = true
+      case "note" where words.count == 2: note(words[1])
       case "failed" where words.count == 2: failures.append(words[1])
       default: failures.append(line)
       }
