@@ -52,6 +52,8 @@ struct SoakBoard: Sendable {
     case fleetClock
     /// The number of jumps of all clocks.
     case jumps
+    /// The uptime in nanoseconds of the last jump of the clock, and of that of the fleet.
+    case clockJump, fleetClockJump
     /// The error number of writes, or zero.
     case writeFailure
     /// The delay of a write in microseconds.
@@ -110,8 +112,11 @@ struct SoakBoard: Sendable {
     try? TrialFolder.limit(.fileSize, to: size == 0 ? nil : UInt64(size))
   }
 
-  /// Counts a jump of a clock, before and after it, so that a load notices one that it overlaps.
-  func addJump() { words.add(1, at: index(.node, Count.allCases.count + Condition.jumps.rawValue)) }
+  /// Records a jump of a clock, before and after it, so that a load notices one that it overlaps.
+  func addJump(_ clock: Condition, _ member: SoakMember) {
+    end(clock == .clock ? .clockJump : .fleetClockJump, member)
+    words.add(1, at: index(.node, Count.allCases.count + Condition.jumps.rawValue))
+  }
 
   // MARK: Times of hits
 
@@ -164,6 +169,12 @@ struct SoakClock: CacheClock {
   var now: Timestamp { SystemClock().now + .seconds(board.condition(condition, member)) }
 
   var uptime: Duration { SystemClock().uptime }
+
+  /// The seconds that the clock is ahead.
+  var offset: Int64 { board.condition(condition, member) }
+
+  /// The uptime of the last jump of this clock.
+  var lastJump: Duration { .nanoseconds(board.condition(condition == .clock ? .clockJump : .fleetClockJump, member)) }
 
   /// The number of jumps of all clocks so far.
   var jumps: Int64 { board.condition(.jumps, .node) }

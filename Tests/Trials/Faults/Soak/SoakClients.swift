@@ -89,8 +89,12 @@ struct SoakGatewayClient: Sendable {
       log.count(status.contains(";hit") ? .disk : status.contains("fwd-status=304") ? .revalidated : .network)
       do {
         // The client sees only with a hard purge that a response must not be used.
-        try SoakResponse(head: response.head, data: data, source: "\(log.member.name)")
-          .check(resource, language, range, floors, floor)
+        try SoakResponse(
+          head: response.head, data: data, source: "\(log.member.name)",
+          // A stale response that is used because the origin fails has the parameter "fwd".
+          isFresh: status.contains(";hit") && !status.contains("fwd=")
+        )
+        .check(resource, language, range, floors, floor)
       } catch {
         log.fail(.wrong, "\(error)")
       }

@@ -2,14 +2,16 @@
 import CacheCore
 import CacheManager
 import Foundation
+import HTTPTypes
 
 /// The completed purges of the resources in one cache, or in all caches of a fleet. They outlive the processes.
 ///
 /// A purge first changes the resources. After it has returned, no load may return an earlier version. After a soft purge, a load
 /// may return one as a stale response.
 ///
-/// A soft purge makes responses stale from its wall-clock time on. A clock that is set back makes them fresh again, so a load
-/// before that time is not checked against the purge.
+/// A soft purge makes responses stale from its wall-clock time on. A soft purge while the clock is ahead or behind is left out,
+/// because its time says nothing about loads with the right clock. A clock that is set back makes the responses of other purges
+/// fresh again, so a load before the time of a purge is not checked against it.
 struct SoakFloors: Sendable {
   private let words: SharedWords
   private let versions: SharedVersions
@@ -19,17 +21,31 @@ struct SoakFloors: Sendable {
 
   private enum Word: Int, CaseIterable { case hard, soft, softTime }
 
+  /// The counts of all resources.
+  private enum Total: Int, CaseIterable { case purges, loads, freshLoads }
+
   /// - Parameters:
   ///   - clock: The clock of the cache.
   ///   - isFleet: Whether the cache belongs to several processes. One of them can then read a response that another one commits
   ///     at the moment of a purge. The quiet time is longer than all delays of a load and a commit.
   init(path: String, _ versions: SharedVersions, _ clock: SoakClock, isFleet: Bool) throws {
-    words = try SharedWords(path: path, count: VersionedResource.count * Word.allCases.count)
+    words = try SharedWords(path: path, count: VersionedResource.count * Word.allCases.count + Total.allCases.count)
     (self.versions, self.clock) = (versions, clock)
     quietTime = isFleet ? .seconds(40) : nil
   }
 
   private func index(_ word: Word, _ resource: Int) -> Int { resource * Word.allCases.count + word.rawValue }
+
+  private func index(_ total: Total) -> Int { VersionedResource.count * Word.allCases.count + total.rawValue }
+
+  /// The number of purged resources with a certain result so far.
+  var purges: Int { Int(words[index(.purges)]) }
+
+  /// The number of loads so far that were checked against a purge.
+  var checkedLoads: Int { Int(words[index(.loads)]) }
+
+  /// The number of loads of fresh responses so far whose lifetime was checked.
+  var freshLoads: Int { Int(words[index(.freshLoads)]) }
 
   /// The wall-clock time of the cache, and the number of its jumps so far.
   private var time: (now: Int64, jumps: Int64) { (max(0, clock.now.nanoseconds), clock.jumps) }
@@ -53,22 +69,19 @@ struct SoakFloors: Sendable {
 
   /// Ends a purge that has returned without an error.
   func end(_ purge: Purge, _ mode: PurgeMode) {
+    let offset = clock.offset
     let time = time
-    // The time of a purge during a jump is not known, so no load is checked against it.
-    let now = UInt64(time.jumps == purge.start.jumps ? time.now : .max)
+    // The number of jumps is read last, so a jump during the purge is noticed.
+    guard mode == .hard || offset == 0 && time.jumps == purge.start.jumps else { return }
     for (resource, version) in purge.floors {
       switch mode {
       case .hard: words.raise(index(.hard, resource), to: version)
       case .soft:
-        if quietTime == nil {
-          // The purges of one cache follow each other, and each one marks the responses anew.
-          words.set(index(.softTime, resource), to: now)
-        } else {
-          words.raise(index(.softTime, resource), to: now)
-        }
+        words.raise(index(.softTime, resource), to: UInt64(time.now))
         words.raise(index(.soft, resource), to: version)
       }
     }
+    words.add(UInt64(purge.floors.count), at: index(.purges))
   }
 
   // MARK: Loads
@@ -89,6 +102,23 @@ struct SoakFloors: Sendable {
       softTime: Int64(words[index(.softTime, resource)]), start: time, uptime: clock.uptime)
   }
 
+  /// The longest time from the start of the load that found a fresh response to the start of a load that shares it.
+  private static let longestLoad = Duration.seconds(10)
+
+  /// Checks that a response that was used as fresh had been sent or confirmed by the origin within its lifetime. A response from
+  /// before a jump of the clock is not checked.
+  func checkFreshness(_ response: HTTPResponse, of resource: VersionedResource, _ floor: Floor) throws {
+    guard let sent = response.headerFields[.sentAt].flatMap({ Int64($0) }) else {
+      throw FailedCheck("\(resource.url): the response does not state when the origin sent it")
+    }
+    let time = floor.uptime - .nanoseconds(sent)
+    guard clock.lastJump < .nanoseconds(sent) else { return }
+    try require(
+      time <= .seconds(resource.lifetime) + Self.longestLoad,
+      "\(resource.url): fresh \(time) after the origin sent it, with a lifetime of \(resource.lifetime) s")
+    if time > .zero { words.add(1, at: index(.freshLoads)) }
+  }
+
   /// Checks the version of a response.
   ///
   /// - Parameter isStale: Whether the response is stale, or was used because the origin failed.
@@ -98,8 +128,10 @@ struct SoakFloors: Sendable {
     // A process that cannot reach the server of the fleet may have missed the purge. If the origin fails too, it uses a stale
     // response.
     if isStale, quietTime != nil { return }
+    let checksSoft = !isStale && clock.jumps == floor.start.jumps && floor.start.now >= floor.softTime
+    if floor.hard > 0 || checksSoft && floor.soft > 0 { words.add(1, at: index(.loads)) }
     try require(version >= floor.hard, "\(resource.url): version \(version) after a purge of all before \(floor.hard)")
-    guard !isStale, clock.jumps == floor.start.jumps, floor.start.now >= floor.softTime else { return }
+    guard checksSoft else { return }
     try require(
       version >= floor.soft, "\(resource.url): fresh version \(version) after a soft purge of all before \(floor.soft)")
   }

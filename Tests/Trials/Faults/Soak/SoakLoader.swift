@@ -102,7 +102,9 @@ struct SoakLoader: Sendable {
       let reason = loaded.fallbackReason?.description ?? "none"
       let source = "\(loaded.source), \(loaded.validation), age \(loaded.age), fallback reason \(reason)"
       check(
-        SoakResponse(head: loaded.response, data: loaded.data, source: source, isStale: isStale), of: resource, language, nil,
+        SoakResponse(
+          head: loaded.response, data: loaded.data, source: source, isStale: isStale, isFresh: loaded.fallbackReason == nil),
+        of: resource, language, nil,
         floor, loaded.source)
       if let error = loaded.fallbackReason { log.check(fallbackReason: error, attempt) }
     case .failure(let error): fail(error, attempt, mayBeCancelled: mayBeCancelled)
@@ -167,7 +169,8 @@ struct SoakLoader: Sendable {
       check(
         SoakResponse(
           head: loaded.response, data: data, source: "a file from \(loaded.source)",
-          isStale: loaded.isStale || loaded.fallbackReason != nil), of: resource, nil, nil, floor, loaded.source)
+          isStale: loaded.isStale || loaded.fallbackReason != nil, isFresh: loaded.fallbackReason == nil), of: resource, nil, nil,
+        floor, loaded.source)
       if let error = loaded.fallbackReason { log.check(fallbackReason: error, attempt) }
     case .failure(let error): fail(error, attempt, mayBeCancelled: patience != nil)
     }
@@ -203,7 +206,8 @@ struct SoakLoader: Sendable {
       check(
         SoakResponse(
           head: response.head, data: data,
-          source: "\(response.source), reason \(response.fallbackReason?.description ?? "-")", isStale: isStale),
+          source: "\(response.source), reason \(response.fallbackReason?.description ?? "-")", isStale: isStale,
+          isFresh: response.fallbackReason == nil),
         of: resource, language, range, floor, response.source)
       if let error = response.fallbackReason { log.check(fallbackReason: error, attempt) }
     } catch {

@@ -54,6 +54,8 @@ struct SoakOrigin: Sendable {
     var fields: HTTPFields = [
       .eTag: resource.etag(version, language), .cacheControl: "max-age=\(resource.lifetime)",
     ]
+    // A 304 repeats this field, so a cache that updates the stored fields has the time of the last confirmation.
+    fields[.sentAt] = "\(SystemClock().uptime.saturatedNanoseconds)"
     if resource.varies { fields[.vary] = "Accept-Language" }
     if let tag = resource.tag, let name = HTTPField.Name("Cache-Tag") { fields[name] = tag }
     return OriginResponse(

@@ -46,6 +46,8 @@ struct SoakResponse {
   /// The source, for the report of a failure.
   var source: String
   var isStale = false
+  /// Whether the response was used as fresh, and not forwarded from the origin or used because of an error.
+  var isFresh = false
 
   /// Checks the version against the purges and every byte against the version.
   ///
@@ -76,6 +78,7 @@ struct SoakResponse {
     }
     do {
       try floors.check(version, of: resource, floor, isStale: isStale)
+      if isFresh { try floors.checkFreshness(head, of: resource, floor) }
     } catch {
       let status = head.headerFields[fields: .cacheStatusOfTrials].map(\.value).joined(separator: ", ")
       throw FailedCheck("\(error), from \(source), with Cache-Status '\(status)'\(isStale ? ", stale" : "")")
@@ -87,6 +90,9 @@ struct SoakResponse {
 extension HTTPField.Name {
   /// `Cache-Status` (RFC 9211). The fallback only satisfies the type.
   static let cacheStatusOfTrials = HTTPField.Name("Cache-Status") ?? .cacheControl
+
+  /// The uptime in nanoseconds at which the origin sent the response.
+  static let sentAt = HTTPField.Name("X-Sent-At") ?? .date
 }
 
 /// A downloader that sends the requests for the host of the versioned resources to an origin on the loopback interface.

@@ -95,9 +95,9 @@ extension SoakSuite {
 
   private func apply(_ condition: SoakBoard.Condition, _ member: SoakMember, _ value: Int64) {
     let isJump = condition == .clock || condition == .fleetClock
-    if isJump { board.addJump() }
+    if isJump { board.addJump(condition, member) }
     board.set(condition, member, to: value)
-    if isJump { board.addJump() }
+    if isJump { board.addJump(condition, member) }
   }
 
   /// Stops a process for a time.

@@ -265,7 +265,25 @@ final class SoakSuite {
     if logs.allSatisfy(\.isIdle) { await origin.server.stop() }
   }
 
+  /// The caches with purges: the file of each one's floors, and whether it belongs to a fleet.
+  private func caches() throws -> [(name: String, floors: SoakFloors, isFleet: Bool)] {
+    func floors(_ name: String, _ file: String, isFleet: Bool = false) throws -> (String, SoakFloors, Bool) {
+      let clock = SoakClock(board: board, member: .node)
+      return (name, try SoakFloors(path: "\(trial.folder)/\(file)", versions, clock, isFleet: isFleet), isFleet)
+    }
+    var caches = [try floors("fleet", "floors-fleet", isFleet: true)]
+    for member in [SoakMember.node, .restartedNode] {
+      for store in ["disk", "database"] { caches.append(try floors("\(member.name) \(store)", "\(member.name)/floors-\(store)")) }
+    }
+    for member in [SoakMember.gateway, .restartedGateway] { caches.append(try floors(member.name, "\(member.name)/floors")) }
+    return caches
+  }
+
   private func findings() throws -> [String] {
+    let caches = try caches()
+    let checks = caches.map { cache in
+      "\(cache.name) \(grouped(cache.floors.purges))/\(grouped(cache.floors.checkedLoads))/\(grouped(cache.floors.freshLoads))"
+    }
     func text(_ count: SoakBoard.Count) -> String { "\(count) \(grouped(board.total(count)))" }
     func total(_ counts: [SoakBoard.Count]) -> String { counts.map(text).joined(separator: ", ") }
     let findings: [String] =
@@ -273,6 +291,7 @@ final class SoakSuite {
         "loads \(grouped(board.total(.loads))): \(total([.memory, .disk, .revalidated, .network, .stale, .cancelled]))",
         "failed with a cause: \(total([.timedOut, .connection, .body, .status, .storage])); \(total([.purges, .failedPurges]))",
         "disturbances: " + disturbances.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", "),
+        "certain purges/loads checked against them/lifetimes checked: " + checks.joined(separator: ", "),
         total([.wrong, .unexplained, .hung, .lost]),
       ] + report.goals
     try require(
@@ -280,6 +299,13 @@ final class SoakSuite {
       findings.joined(separator: "\n    "))
     for count in [SoakBoard.Count.memory, .disk, .revalidated, .network, .purges] {
       try require(board.total(count) > 0, "the trial did not reach what it tests: \(count) 0")
+    }
+    // A short run has no purge with a certain result in some caches. In a fleet, that needs a resource without a request for 40 s.
+    let length = trial.seconds ?? (trial.isQuick ? 60 : Self.defaultTime)
+    for cache in caches where length >= (cache.isFleet ? Self.defaultTime : 120) {
+      try require(cache.floors.purges > 0, "the trial did not reach what it tests: certain purges of \(cache.name) 0")
+      try require(cache.floors.checkedLoads > 0, "the trial did not reach what it tests: loads after purges of \(cache.name) 0")
+      try require(cache.floors.freshLoads > 0, "the trial did not reach what it tests: lifetimes checked of \(cache.name) 0")
     }
     return findings
   }
