@@ -62,6 +62,20 @@ extension SoakBoard {
       || has(.originOffline, .node, since: start) || has(.interrupted, member, since: start)
   }
 
+  /// Describes the times of an operation and of the last disturbances that could have explained its failure.
+  func times(of source: Source, _ member: SoakMember, since start: Duration) -> String {
+    let texts = [
+      ("fault of the origin", Int64(clamping: words[Self.firstFault + source.index])),
+      ("offline origin", condition(.originOffline, .node)), ("interruption", condition(.interrupted, member)),
+      ("failure of the disk", condition(.diskFailure, member)),
+    ].map { name, time in
+      time == 0 ? "no \(name)" : "last \(name) \(Self.seconds(start - .nanoseconds(time))) before it"
+    }
+    return "after \(Self.seconds(.nanoseconds(Self.now) - start)), \(texts.joined(separator: ", "))"
+  }
+
+  private static func seconds(_ time: Duration) -> String { "\((time / .milliseconds(100)).rounded() / 10) s" }
+
   /// Returns whether the disk of a member failed, or its files were limited, at some time of an operation.
   func explainsStorageFailure(_ member: SoakMember, since start: Duration) -> Bool {
     has(.diskFailure, member, since: start - Self.noticeTime)

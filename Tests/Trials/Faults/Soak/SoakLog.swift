@@ -146,7 +146,7 @@ final class SoakLog: Sendable {
     case .fileSystem, .diskFull, .readOnly, .overloaded, .storeUnavailable:
       note("\(attempt.name): \(error.code.rawValue): \(error)")
       guard hasStorageFailure(attempt) else {
-        return fail(.unexplained, "\(attempt.name): an error of the storage, \(error.code.rawValue): \(error)")
+        return fail(.unexplained, "\(attempt.name): an error of the storage \(times(attempt)): \(error.code.rawValue): \(error)")
       }
       return count(.storage)
     default: return fail(.wrong, "\(attempt.name): an error that no disturbance causes, \(error.code.rawValue): \(error)")
@@ -159,16 +159,18 @@ final class SoakLog: Sendable {
     if board.explainsFailure(of: attempt.source, member, since: attempt.start) || hasStorageFailure(attempt) {
       count(kind)
     } else {
-      fail(.unexplained, "\(attempt.name): failed without a disturbance, \(reason)")
+      fail(.unexplained, "\(attempt.name): failed without a disturbance \(times(attempt)): \(reason)")
     }
   }
 
   /// Reports a stale response that was used because of an error, if no disturbance explains the error.
   func check(fallbackReason error: CacheError, _ attempt: Attempt) {
     if !board.explainsFailure(of: attempt.source, member, since: attempt.start) {
-      fail(.unexplained, "\(attempt.name): stale without a disturbance, \(error.code.rawValue): \(error)")
+      fail(.unexplained, "\(attempt.name): stale without a disturbance \(times(attempt)): \(error.code.rawValue): \(error)")
     }
   }
+
+  private func times(_ attempt: Attempt) -> String { board.times(of: attempt.source, member, since: attempt.start) }
 
   private func hasStorageFailure(_ attempt: Attempt) -> Bool {
     attempt.writesFiles && board.explainsStorageFailure(member, since: attempt.start)
