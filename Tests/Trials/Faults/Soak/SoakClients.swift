@@ -6,7 +6,6 @@ import CacheTesting
 import CacheTransport
 import Foundation
 import HTTPTypes
-import ImageService
 
 /// The clients of a gateway, which send requests, ranges and purges through it and check every response.
 struct SoakGatewayClient: Sendable {
@@ -137,74 +136,6 @@ final class SoakServicePlace: Sendable {
   var value: ZooService? {
     get { state.withLock { $0 } }
     set { state.withLock { $0 = newValue } }
-  }
-}
-
-/// The first results of the image services by path. Every later result must have the same bytes.
-final class SoakImages: Sendable {
-  private static let most = 2_000
-
-  private let state = Lock((results: [String: Data](), paths: [String]()))
-
-  /// Returns whether a result is equal to the first one of its path. The oldest paths are forgotten.
-  func isEqual(_ data: Data, _ path: String) -> Bool {
-    state.withLock { state in
-      if let first = state.results[path] { return first == data }
-      state.results[path] = data
-      state.paths.append(path)
-      if state.paths.count > Self.most { state.results[state.paths.removeFirst()] = nil }
-      return true
-    }
-  }
-}
-
-/// A client of an image service.
-struct SoakImageClient: Sendable {
-  private static let operations = [
-    "width=30,format=png", "fit=48x48,format=webp", "fill=40x40,format=jpeg", "rotate=90,format=png",
-  ]
-
-  let log: SoakLog
-  let place: SoakServicePlace
-  let images: SoakImages
-  let key: SigningKey
-  let origin: String
-  let isOver: SoakSwitch
-
-  func run(_ generator: SplitMix) async {
-    let (clock, start) = (SystemClock(), SystemClock().uptime)
-    var generator = generator
-    while !isOver.isOn {
-      try? await clock.sleep(for: .milliseconds(Int64.random(in: 40...300, using: &generator)))
-      guard let service = place.value else { continue }
-      // A new version each minute, so that the caches also evict.
-      let minute = Int((clock.uptime - start) / .seconds(60))
-      let version = max(0, minute - Int.random(in: 0..<3, using: &generator))
-      let image = Int.random(in: 0..<SoakOrigin.images, using: &generator)
-      let source = "\(origin)/image/\(image)/\(version).png"
-      let path = key.path(for: source, operations: Self.operations.randomElement(using: &generator) ?? "")
-      let name = "a request to \(log.member.name) for \(path)"
-      let attempt = SoakLog.Attempt(name: name, source: .image(image), start: clock.uptime)
-      let number = log.begin(name)
-      let reply = await service.get(path).reply
-      log.end(number)
-      log.count(.loads)
-      switch reply {
-      case .response(200, let type, let data):
-        if !type.hasPrefix("image/") || !images.isEqual(data, path) {
-          log.fail(.wrong, "\(log.member.name): \(data.count) wrong bytes of type '\(type)' for \(path)")
-        }
-      case .response(let status, _, let data):
-        let text = "status \(status): \(String(decoding: data.prefix(300), as: UTF8.self))"
-        // The statuses of the documented problems of a source that fails.
-        if status >= 500 || status == 422 {
-          log.fail(.status, attempt, text)
-        } else {
-          log.fail(.wrong, "\(name): \(text)")
-        }
-      case .none(let reason): log.fail(.connection, attempt, reason)
-      }
-    }
   }
 }
 #endif

@@ -71,14 +71,27 @@ struct SoakOrigin: Sendable {
     guard parts.count == 3, parts[0] == "image", let number = Int(parts[1]), (0..<images).contains(number),
       let version = Int(parts[2].prefix { $0 != "." })
     else { return nil }
-    let size = PixelSize(60 + number * 4, 40 + number * 2)
-    let pixels = PixelBuffer(size: size, channels: .rgb) { bytes in
-      for index in bytes.indices {
-        let (x, y) = (index / 3 % size.width, index / 3 / size.width)
-        bytes[index] = UInt8(truncatingIfNeeded: [x * 255 / size.width, y * 3 + version * 40, x ^ y][index % 3])
+    let image = OriginImage(number: number, version: version)
+    let pixels = PixelBuffer(size: image.size, channels: .rgb) { bytes in
+      for index in 0..<image.size.width * image.size.height {
+        let color = image.color(x: index % image.size.width, y: index / image.size.width)
+        for channel in 0..<3 { bytes[index * 3 + channel] = color[channel] }
       }
     }
     return pixels.flatMap { try? ImageEncoder(.png).encode(DecodedImage($0)) }.map { (number, $0) }
+  }
+}
+
+/// An image of the origin. Its size depends on its number, and its colors on its version.
+struct OriginImage {
+  var number: Int
+  var version: Int
+
+  var size: PixelSize { PixelSize(60 + number * 4, 40 + number * 2) }
+
+  /// The red, green and blue of a pixel.
+  func color(x: Int, y: Int) -> [UInt8] {
+    [x * 255 / size.width, y * 3 + version * 40, x ^ y].map { UInt8(truncatingIfNeeded: $0) }
   }
 }
 
