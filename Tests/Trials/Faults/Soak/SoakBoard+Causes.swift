@@ -41,6 +41,9 @@ extension SoakBoard {
   /// Records that the origin sends a response that a client must refuse.
   func addFault(_ source: Source) { words.raise(Self.firstFault + source.index, to: UInt64(Self.now)) }
 
+  /// Records that the origin receives a request.
+  func addRequest(_ source: Source) { words.raise(Self.firstFault + Source.count + source.index, to: UInt64(Self.now)) }
+
   /// Starts a time in which the origin cannot be reached, or in which a process is stopped or does not exist.
   func begin(_ condition: Condition, _ member: SoakMember) { set(condition, member, to: .max) }
 
@@ -65,6 +68,7 @@ extension SoakBoard {
   /// Describes the times of an operation and of the last disturbances that could have explained its failure.
   func times(of source: Source, _ member: SoakMember, since start: Duration) -> String {
     let texts = [
+      ("request to the origin", Int64(clamping: words[Self.firstFault + Source.count + source.index])),
       ("fault of the origin", Int64(clamping: words[Self.firstFault + source.index])),
       ("offline origin", condition(.originOffline, .node)), ("interruption", condition(.interrupted, member)),
       ("failure of the disk", condition(.diskFailure, member)),

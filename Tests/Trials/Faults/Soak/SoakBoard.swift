@@ -77,7 +77,7 @@ struct SoakBoard: Sendable {
 
   let words: SharedWords
 
-  init(path: String) throws { words = try SharedWords(path: path, count: Self.firstFault + Source.count) }
+  init(path: String) throws { words = try SharedWords(path: path, count: Self.firstFault + Source.count * 2) }
 
   private func index(_ member: SoakMember, _ offset: Int) -> Int { member.rawValue * Self.stride + offset }
 

@@ -22,6 +22,7 @@ struct SoakOrigin: Sendable {
     server.setFallback { request in
       if let (number, image) = image(request.path) {
         let delivery = mood.delivery(length: image.count)
+        board.addRequest(.image(number))
         if delivery.isFault { board.addFault(.image(number)) }
         if let status = delivery.status { return OriginResponse(text: "an error\n", status: status) }
         return OriginResponse(
@@ -34,6 +35,7 @@ struct SoakOrigin: Sendable {
       let language = resource.varies ? request.fields[.acceptLanguage] : nil
       return versions.request(resource.number) { version in
         let delivery = mood.delivery(length: resource.length(version))
+        board.addRequest(.resource(resource.number))
         if delivery.isFault { board.addFault(.resource(resource.number)) }
         return response(resource, version, language, delivery)
       }

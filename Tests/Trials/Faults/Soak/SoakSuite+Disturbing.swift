@@ -39,12 +39,14 @@ extension SoakSuite {
       // Below the size of the database, and of many bodies.
       set(.fileSize, member(\.hasConditions), Int64.random(in: 20_000...500_000, using: &generator), 500...4_000)
     case "origin offline":
+      trial.report("the origin is offline")
       board.begin(.originOffline, .node)
       await origin.server.setLink(.offline)
       try await wait(time(100...3_000))
       await origin.server.setLink(nil)
       board.end(.originOffline, .node)
     case "origin lies":
+      trial.report("the origin lies")
       origin.disturb(Double.random(in: 0.2...0.9, using: &generator))
       try await wait(time(500...5_000))
       origin.disturb(nil)
