@@ -10,7 +10,7 @@ import HTTPTypes
 /// The clients of a gateway, which send requests, ranges and purges through it and check every response.
 struct SoakGatewayClient: Sendable {
   private let log: SoakLog
-  private let floors: SoakFloors
+  private let purges: CompletedPurges
   private let versions: SharedVersions
   private let engine: any Downloader
   /// The port of the gateway, or `nil` while it does not run.
@@ -19,10 +19,10 @@ struct SoakGatewayClient: Sendable {
   private let clock = SystemClock()
 
   init(
-    _ log: SoakLog, _ floors: SoakFloors, _ versions: SharedVersions, _ engine: AsyncHTTPDownloader, _ port: SoakPort,
+    _ log: SoakLog, _ purges: CompletedPurges, _ versions: SharedVersions, _ engine: AsyncHTTPDownloader, _ port: SoakPort,
     _ isOver: SoakSwitch
   ) {
-    (self.log, self.floors, self.versions, self.engine) = (log, floors, versions, engine.decoding())
+    (self.log, self.purges, self.versions, self.engine) = (log, purges, versions, engine.decoding())
     (self.port, self.isOver) = (port, isOver)
   }
 
@@ -61,12 +61,12 @@ struct SoakGatewayClient: Sendable {
   private func get(
     _ resource: VersionedResource, _ language: String?, _ range: SoakRange?, leavesAfter bytes: Int?, _ port: Int
   ) async {
-    let floor = floors.floor(resource.number)
+    let minimum = purges.minimum(resource.number)
     let number = log.begin("a request to \(log.member.name) for \(resource.url) \(range?.field ?? "")")
     defer { log.end(number) }
     let attempt = SoakLog.Attempt(
       name: "a request to \(log.member.name) for \(resource.url) \(range?.field ?? "")", source: .resource(resource.number),
-      start: floor.uptime, writesFiles: true)
+      start: minimum.uptime, writesFiles: true)
     log.count(.loads)
     do throws(CacheError) {
       var head = request(.get, resource, port)
@@ -93,7 +93,7 @@ struct SoakGatewayClient: Sendable {
           // A stale response that is used because the origin fails has the parameter "fwd".
           isFresh: status.contains(";hit") && !status.contains("fwd=")
         )
-        .check(resource, language, range, floors, floor)
+        .check(resource, language, range, purges, minimum)
       } catch {
         log.fail(.wrong, "\(error)")
       }
@@ -106,12 +106,12 @@ struct SoakGatewayClient: Sendable {
     guard let method = HTTPRequest.Method("PURGE") else { return }
     let number = log.begin("a purge of \(resource.url) by \(log.member.name)")
     defer { log.end(number) }
-    let purge = floors.begin([resource.number])
+    let purge = purges.begin([resource.number])
     do throws(CacheError) {
       let response = try await engine.download(DownloadRequest(head: request(method, resource, port)))
       _ = try await response.body.collect()
       guard response.head.status == .ok || response.head.status == .notFound else { return log.count(.failedPurges) }
-      floors.end(purge, .hard)
+      purges.end(purge, .hard)
       log.count(.purges)
     } catch {
       log.count(.failedPurges)
@@ -130,7 +130,7 @@ final class SoakPort: Sendable {
 }
 
 /// The image service of a member, which may be restarted.
-final class SoakServicePlace: Sendable {
+final class RunningService: Sendable {
   private let state = Lock<ZooService?>(nil)
 
   var value: ZooService? {

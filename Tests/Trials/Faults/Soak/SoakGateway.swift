@@ -17,7 +17,7 @@ import UnixSignals
 /// `Examples/Gateway`, whose package the trials cannot depend on.
 struct SoakGateway: Sendable {
   private let member: SoakMember
-  private let board: SoakBoard
+  private let counts: SharedCounts
   private let engine: AsyncHTTPDownloader
   private let disk: DiskCache
   private let manager: ResourceManager
@@ -29,8 +29,8 @@ struct SoakGateway: Sendable {
       throw FailedCheck("'soak-gateway' needs a member, a port and a folder")
     }
     self.member = member
-    board = try SoakBoard(path: "\(words[2])/board")
-    let clock = SoakClock(board: board, member: member)
+    counts = try SharedCounts(path: "\(words[2])/counts")
+    let clock = SoakClock(counts: counts, member: member)
     engine = try AsyncHTTPDownloader(
       configuration: .init {
         $0.connectionsPerHost = 8
@@ -50,8 +50,8 @@ struct SoakGateway: Sendable {
 
   func run() async throws {
     signal(SIGXFSZ, SIG_IGN)
-    let (board, faulty, member) = (board, faulty, member)
-    SoakLog.watch([], RunningTime(), parent: getppid()) { board.apply(to: faulty, member) }
+    let (counts, faulty, member) = (counts, faulty, member)
+    SoakLog.watch([], RunningTime(), parent: getppid()) { counts.apply(to: faulty, member) }
     let listener = HTTPListener(
       HostAndPort(host: "127.0.0.1", port: 0), CachingProxy(manager: manager),
       onRunning: { Children.tell("ready \($0.port)") })

@@ -90,7 +90,7 @@ struct ExpectedImage {
 /// A client of an image service.
 struct SoakImageClient: Sendable {
   let log: SoakLog
-  let place: SoakServicePlace
+  let running: RunningService
   let images: SoakImages
   let key: SigningKey
   let origin: String
@@ -101,7 +101,7 @@ struct SoakImageClient: Sendable {
     var generator = generator
     while !isOver.isOn {
       try? await clock.sleep(for: .milliseconds(Int64.random(in: 40...300, using: &generator)))
-      guard let service = place.value else { continue }
+      guard let service = running.value else { continue }
       // A new version each minute, so that the caches also evict.
       let minute = Int((clock.uptime - start) / .seconds(60))
       let version = max(0, minute - Int.random(in: 0..<3, using: &generator))

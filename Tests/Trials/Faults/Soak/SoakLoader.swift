@@ -12,7 +12,7 @@ struct SoakLoader: Sendable {
 
   let manager: ResourceManager
   let name: String
-  let floors: SoakFloors
+  let purges: CompletedPurges
   let versions: SharedVersions
   let log: SoakLog
   /// The folder of loads into files. No other manager uses it.
@@ -23,26 +23,26 @@ struct SoakLoader: Sendable {
 
   /// Loads a resource, usually from memory, and measures a hit.
   func hit(_ resource: VersionedResource) async {
-    let (number, floor) = (log.begin("\(name): a load of \(resource.url)"), floors.floor(resource.number))
+    let (number, minimum) = (log.begin("\(name): a load of \(resource.url)"), purges.minimum(resource.number))
     let request = ResourceRequest(resource.url)
     let start = clock.uptime
     let result = await result(of: request)
     let time = clock.uptime - start
     log.end(number)
-    if case .success(let loaded) = result, loaded.source == .memory { log.board.addHit(time, log.member) }
-    check(result, of: resource, nil, floor, attempt(resource, floor), mayBeCancelled: false)
+    if case .success(let loaded) = result, loaded.source == .memory { log.counts.addHit(time, log.member) }
+    check(result, of: resource, nil, minimum, attempt(resource, minimum), mayBeCancelled: false)
   }
 
   // MARK: Loads
 
   /// Loads a resource, and checks the result.
   func load(
-    _ resource: VersionedResource, _ language: String?, by call: Call, cancelledAfter patience: Duration? = nil
+    _ resource: VersionedResource, _ language: String?, by call: Call, cancelledAfter delay: Duration? = nil
   ) async {
     let language = resource.varies ? language : nil
     var request = ResourceRequest(resource.url)
     request.headerFields[.acceptLanguage] = language
-    let floor = floors.floor(resource.number)
+    let minimum = purges.minimum(resource.number)
     let number = log.begin("\(name): a load of \(resource.url) \(language ?? "") by \(call)", isWaiter: call == .callback)
     let result: Result<Resource<Data>, CacheError>
     switch call {
@@ -52,8 +52,8 @@ struct SoakLoader: Sendable {
         log.end(number)
         sink.yield($0)
       }
-      if let patience {
-        try? await clock.sleep(for: patience)
+      if let delay {
+        try? await clock.sleep(for: delay)
         task.cancel()
       }
       var iterator = results.makeAsyncIterator()
@@ -62,14 +62,14 @@ struct SoakLoader: Sendable {
       let task = Task { [request] in
         call == .async ? await self.result(of: request) : await finalEvent(of: request)
       }
-      if let patience {
-        try? await clock.sleep(for: patience)
+      if let delay {
+        try? await clock.sleep(for: delay)
         task.cancel()
       }
       result = await task.value
       log.end(number)
     }
-    check(result, of: resource, language, floor, attempt(resource, floor), mayBeCancelled: patience != nil)
+    check(result, of: resource, language, minimum, attempt(resource, minimum), mayBeCancelled: delay != nil)
   }
 
   private func result(of request: ResourceRequest) async -> Result<Resource<Data>, CacheError> {
@@ -93,7 +93,7 @@ struct SoakLoader: Sendable {
 
   private func check(
     _ result: Result<Resource<Data>, CacheError>, of resource: VersionedResource, _ language: String?,
-    _ floor: SoakFloors.Floor, _ attempt: SoakLog.Attempt, mayBeCancelled: Bool
+    _ minimum: CompletedPurges.Minimum, _ attempt: SoakLog.Attempt, mayBeCancelled: Bool
   ) {
     log.count(.loads)
     switch result {
@@ -105,23 +105,23 @@ struct SoakLoader: Sendable {
         SoakResponse(
           head: loaded.response, data: loaded.data, source: source, isStale: isStale, isFresh: loaded.fallbackReason == nil),
         of: resource, language, nil,
-        floor, loaded.source)
+        minimum, loaded.source)
       if let error = loaded.fallbackReason { log.check(fallbackReason: error, attempt) }
     case .failure(let error): fail(error, attempt, mayBeCancelled: mayBeCancelled)
     }
   }
 
   private func attempt(
-    _ resource: VersionedResource, _ floor: SoakFloors.Floor, _ kind: String = "a load", writesFiles: Bool = false
+    _ resource: VersionedResource, _ minimum: CompletedPurges.Minimum, _ kind: String = "a load", writesFiles: Bool = false
   ) -> SoakLog.Attempt {
     SoakLog.Attempt(
-      name: "\(name): \(kind) of \(resource.url)", source: .resource(resource.number), start: floor.uptime,
+      name: "\(name): \(kind) of \(resource.url)", source: .resource(resource.number), start: minimum.uptime,
       writesFiles: writesFiles)
   }
 
   private func check(
     _ response: SoakResponse, of resource: VersionedResource, _ language: String?, _ range: SoakRange?,
-    _ floor: SoakFloors.Floor, _ source: ResourceSource
+    _ minimum: CompletedPurges.Minimum, _ source: ResourceSource
   ) {
     switch source {
     case .memory: log.count(.memory)
@@ -131,7 +131,7 @@ struct SoakLoader: Sendable {
     }
     if response.isStale { log.count(.stale) }
     do {
-      try response.check(resource, language, range, floors, floor)
+      try response.check(resource, language, range, purges, minimum)
     } catch {
       log.fail(.wrong, "\(name): \(error)")
     }
@@ -143,8 +143,8 @@ struct SoakLoader: Sendable {
   }
 
   /// Loads a resource into a file, and checks its bytes.
-  func loadFile(_ resource: VersionedResource, cancelledAfter patience: Duration?) async {
-    let (number, floor) = (log.begin("\(name): a load of \(resource.url) into a file"), floors.floor(resource.number))
+  func loadFile(_ resource: VersionedResource, cancelledAfter delay: Duration?) async {
+    let (number, minimum) = (log.begin("\(name): a load of \(resource.url) into a file"), purges.minimum(resource.number))
     // The same file each time, so that the rest of an interrupted load is requested.
     let file = URL(filePath: "\(folder)/\(resource.number)")
     let task = Task { () -> Result<Resource<URL>, CacheError> in
@@ -154,14 +154,14 @@ struct SoakLoader: Sendable {
         return .failure(error)
       }
     }
-    if let patience {
-      try? await clock.sleep(for: patience)
+    if let delay {
+      try? await clock.sleep(for: delay)
       task.cancel()
     }
     let result = await task.value
     log.end(number)
     log.count(.loads)
-    let attempt = attempt(resource, floor, "a load into a file", writesFiles: true)
+    let attempt = attempt(resource, minimum, "a load into a file", writesFiles: true)
     switch result {
     case .success(let loaded):
       let data = (try? Data(contentsOf: file)) ?? Data()
@@ -170,9 +170,9 @@ struct SoakLoader: Sendable {
         SoakResponse(
           head: loaded.response, data: data, source: "a file from \(loaded.source)",
           isStale: loaded.isStale || loaded.fallbackReason != nil, isFresh: loaded.fallbackReason == nil), of: resource, nil, nil,
-        floor, loaded.source)
+        minimum, loaded.source)
       if let error = loaded.fallbackReason { log.check(fallbackReason: error, attempt) }
-    case .failure(let error): fail(error, attempt, mayBeCancelled: patience != nil)
+    case .failure(let error): fail(error, attempt, mayBeCancelled: delay != nil)
     }
   }
 
@@ -182,10 +182,10 @@ struct SoakLoader: Sendable {
   ///
   /// - Parameter bytes: The number of bytes after which the client leaves, or `nil` to read everything.
   func respond(_ resource: VersionedResource, _ language: String?, _ range: SoakRange?, leavesAfter bytes: Int?) async {
-    let floor = floors.floor(resource.number)
+    let minimum = purges.minimum(resource.number)
     let number = log.begin("\(name): a response of \(resource.url) \(range?.field ?? "")")
     // The body may be in a temporary file.
-    let attempt = attempt(resource, floor, "a response \(range?.field ?? "")", writesFiles: true)
+    let attempt = attempt(resource, minimum, "a response \(range?.field ?? "")", writesFiles: true)
     log.count(.loads)
     defer { log.end(number) }
     do throws(CacheError) {
@@ -208,7 +208,7 @@ struct SoakLoader: Sendable {
           head: response.head, data: data,
           source: "\(response.source), reason \(response.fallbackReason?.description ?? "-")", isStale: isStale,
           isFresh: response.fallbackReason == nil),
-        of: resource, language, range, floor, response.source)
+        of: resource, language, range, minimum, response.source)
       if let error = response.fallbackReason { log.check(fallbackReason: error, attempt) }
     } catch {
       fail(error, attempt, mayBeCancelled: false)
@@ -221,10 +221,10 @@ struct SoakLoader: Sendable {
   func purge(_ selection: PurgeSelection, _ mode: PurgeMode, _ resources: [Int]) async {
     let number = log.begin("\(name): \(mode) purge of \(selection)")
     defer { log.end(number) }
-    let purge = floors.begin(resources)
+    let purge = purges.begin(resources)
     do throws(CacheError) {
       try await manager.purge(selection, mode)
-      floors.end(purge, mode)
+      purges.end(purge, mode)
       log.count(.purges)
     } catch {
       log.count(.failedPurges)

@@ -59,7 +59,7 @@ final class SoakLog: Sendable {
   /// The number of different storage failures that a process describes.
   private static let mostNotes = 200
 
-  let board: SoakBoard
+  let counts: SharedCounts
   let member: SoakMember
   private let tell: @Sendable (String) -> Void
   private let tellNote: @Sendable (String) -> Void
@@ -70,10 +70,10 @@ final class SoakLog: Sendable {
   ///   - tell: Prints a failure, or sends it to the parent process.
   ///   - note: The same for a line that is printed only with `--verbose`.
   init(
-    _ board: SoakBoard, _ member: SoakMember, _ time: RunningTime, tell: @escaping @Sendable (String) -> Void,
+    _ counts: SharedCounts, _ member: SoakMember, _ time: RunningTime, tell: @escaping @Sendable (String) -> Void,
     note: @escaping @Sendable (String) -> Void
   ) {
-    (self.board, self.member, self.time, self.tell, tellNote) = (board, member, time, tell, note)
+    (self.counts, self.member, self.time, self.tell, tellNote) = (counts, member, time, tell, note)
   }
 
   // MARK: Operations
@@ -110,12 +110,12 @@ final class SoakLog: Sendable {
   /// Whether every operation has ended, except those that were reported.
   var isIdle: Bool { state.withLock { $0.running.values.allSatisfy(\.isReported) } }
 
-  func count(_ count: SoakBoard.Count, _ number: Int = 1) { board.add(count, number, member) }
+  func count(_ count: SharedCounts.Count, _ number: Int = 1) { counts.add(count, number, member) }
 
   // MARK: Failures
 
   /// Counts a broken guarantee, and describes it.
-  func fail(_ count: SoakBoard.Count, _ reason: String) {
+  func fail(_ count: SharedCounts.Count, _ reason: String) {
     self.count(count)
     let isReported = state.withLock { state in
       state.reports += 1
@@ -127,7 +127,7 @@ final class SoakLog: Sendable {
   /// An operation that may fail with an error.
   struct Attempt {
     var name: String
-    var source: SoakBoard.Source
+    var source: SharedCounts.Source
     /// The uptime at which the operation began.
     var start: Duration
     /// Whether the operation writes files of its own: the destination of a load, or the temporary file of a body. The failure of a
@@ -137,7 +137,7 @@ final class SoakLog: Sendable {
 
   /// Counts an error. It is a broken guarantee unless a disturbance explains it that lasted at some time of the operation.
   func fail(_ error: CacheError, _ attempt: Attempt) {
-    let kind: SoakBoard.Count
+    let kind: SharedCounts.Count
     switch error.code {
     case .timedOut, .revalidationFailed: kind = .timedOut
     case .connectionLost, .connectionRefused: kind = .connection
@@ -155,8 +155,8 @@ final class SoakLog: Sendable {
   }
 
   /// Counts a failed request by its kind, or a broken guarantee if no disturbance explains it.
-  func fail(_ kind: SoakBoard.Count, _ attempt: Attempt, _ reason: String) {
-    if board.explainsFailure(of: attempt.source, member, since: attempt.start) || hasStorageFailure(attempt) {
+  func fail(_ kind: SharedCounts.Count, _ attempt: Attempt, _ reason: String) {
+    if counts.explainsFailure(of: attempt.source, member, since: attempt.start) || hasStorageFailure(attempt) {
       count(kind)
     } else {
       fail(.unexplained, "\(attempt.name): failed without a disturbance \(times(attempt)): \(reason)")
@@ -165,15 +165,15 @@ final class SoakLog: Sendable {
 
   /// Reports a stale response that was used because of an error, if no disturbance explains the error.
   func check(fallbackReason error: CacheError, _ attempt: Attempt) {
-    if !board.explainsFailure(of: attempt.source, member, since: attempt.start) {
+    if !counts.explainsFailure(of: attempt.source, member, since: attempt.start) {
       fail(.unexplained, "\(attempt.name): stale without a disturbance \(times(attempt)): \(error.code.rawValue): \(error)")
     }
   }
 
-  private func times(_ attempt: Attempt) -> String { board.times(of: attempt.source, member, since: attempt.start) }
+  private func times(_ attempt: Attempt) -> String { counts.times(of: attempt.source, member, since: attempt.start) }
 
   private func hasStorageFailure(_ attempt: Attempt) -> Bool {
-    attempt.writesFiles && board.explainsStorageFailure(member, since: attempt.start)
+    attempt.writesFiles && counts.explainsStorageFailure(member, since: attempt.start)
   }
 
   /// Describes a failure once. Numbers do not distinguish failures.

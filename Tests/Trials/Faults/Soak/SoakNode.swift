@@ -42,11 +42,11 @@ struct SoakNode: Sendable {
     else { throw FailedCheck("'soak-node' needs a member, a seed, a URL, a port and a folder") }
     let (trial, folder) = (words[4], "\(words[4])/\(member.name)")
     (self.member, self.seed) = (member, seed)
-    let board = try SoakBoard(path: "\(trial)/board")
+    let counts = try SharedCounts(path: "\(trial)/counts")
     let versions = try SharedVersions(path: "\(trial)/versions")
     let (time, faulty) = (RunningTime(), Faulty())
     let log = SoakLog(
-      board, member, time, tell: { Children.tell("failed \($0)") }, note: { Children.tell("note \($0)") })
+      counts, member, time, tell: { Children.tell("failed \($0)") }, note: { Children.tell("note \($0)") })
     (self.versions, self.time, self.faulty, self.log) = (versions, time, faulty, log)
     let engine = try AsyncHTTPDownloader(
       configuration: .init {
@@ -74,14 +74,14 @@ struct SoakNode: Sendable {
       // Two managers must not write to the same file.
       let files = "\(folder)/files-\(name)"
       try FileManager.default.createDirectory(atPath: files, withIntermediateDirectories: true)
-      let path = fleet == nil ? "\(folder)/floors-\(name)" : "\(trial)/floors-fleet"
+      let path = fleet == nil ? "\(folder)/purges-\(name)" : "\(trial)/purges-fleet"
       return SoakLoader(
         manager: ResourceManager(configuration), name: "\(member.name), \(name)",
-        floors: try SoakFloors(path: path, versions, clock, isFleet: fleet != nil), versions: versions, log: log,
+        purges: try CompletedPurges(path: path, versions, clock, isFleet: fleet != nil), versions: versions, log: log,
         folder: files)
     }
-    let own = SoakClock(board: board, member: member)
-    let common = SoakClock(board: board, member: .node, condition: .fleetClock)
+    let own = SoakClock(counts: counts, member: member)
+    let common = SoakClock(counts: counts, member: .node, condition: .fleetClock)
     let (first, second) = (try disk("disk", Self.disk, own), try disk("layer", Self.disk / 2, common))
     let database = try SQLiteCache(path: "\(folder)/database", configuration: .init(sizeLimit: Self.disk, clock: own))
     shared = try RedisCache(url: server, configuration: .init { $0.clock = common })
@@ -102,8 +102,8 @@ struct SoakNode: Sendable {
     let ending = DispatchSource.makeSignalSource(signal: SIGTERM)
     ending.setEventHandler { [isOver] in isOver.turnOn() }
     ending.resume()
-    let (board, faulty, member) = (log.board, faulty, member)
-    SoakLog.watch([log], time, parent: getppid()) { board.apply(to: faulty, member) }
+    let (counts, faulty, member) = (log.counts, faulty, member)
+    SoakLog.watch([log], time, parent: getppid()) { counts.apply(to: faulty, member) }
     Children.tell("ready")
     await withTaskGroup(of: Void.self) { group in
       for (index, loader) in loaders.enumerated() {
@@ -157,18 +157,18 @@ struct SoakNode: Sendable {
       let resource = VersionedResource(number(&generator))
       let call = SoakLoader.Call.allCases.randomElement(using: &generator) ?? .async
       let language = VersionedResource.languages.randomElement(using: &generator)
-      let patience = Duration.microseconds(Int64.random(in: 0...20_000, using: &generator))
+      let delay = Duration.microseconds(Int64.random(in: 0...20_000, using: &generator))
       let choice = Int.random(in: 0..<100, using: &generator)
       switch choice {
       case 0..<4:
         // The waiters of one request. Some of them leave.
         await withTaskGroup(of: Void.self) { group in
           for index in 0..<Int.random(in: 5...30, using: &generator) {
-            group.addTask { await loader.load(resource, language, by: call, cancelledAfter: index % 8 == 7 ? patience : nil) }
+            group.addTask { await loader.load(resource, language, by: call, cancelledAfter: index % 8 == 7 ? delay : nil) }
           }
         }
-      case 4..<16: await loader.load(resource, language, by: call, cancelledAfter: patience)
-      case 16..<24: await loader.loadFile(resource, cancelledAfter: choice < 18 ? patience : nil)
+      case 4..<16: await loader.load(resource, language, by: call, cancelledAfter: delay)
+      case 16..<24: await loader.loadFile(resource, cancelledAfter: choice < 18 ? delay : nil)
       case 24..<34: await loader.respond(resource, language, nil, leavesAfter: nil)
       case 34..<38:
         await loader.respond(resource, language, nil, leavesAfter: Int.random(in: 1...resource.length(0), using: &generator))

@@ -13,17 +13,17 @@ struct SoakOrigin: Sendable {
   static let images = 24
 
   let server: OriginServer
-  private let mood: SoakMood
+  private let faults: DeliveryFaults
 
   /// Starts the origin.
-  static func start(_ versions: SharedVersions, _ board: SoakBoard, seed: UInt64) async throws -> SoakOrigin {
+  static func start(_ versions: SharedVersions, _ counts: SharedCounts, seed: UInt64) async throws -> SoakOrigin {
     let server = try await OriginServer.start(logLimit: 0)
-    let mood = SoakMood(seed: seed)
+    let faults = DeliveryFaults(seed: seed)
     server.setFallback { request in
       if let (number, image) = image(request.path) {
-        let delivery = mood.delivery(length: image.count)
-        board.addRequest(.image(number))
-        if delivery.isFault { board.addFault(.image(number)) }
+        let delivery = faults.delivery(length: image.count)
+        counts.addRequest(.image(number))
+        if delivery.isFault { counts.addFault(.image(number)) }
         if let status = delivery.status { return OriginResponse(text: "an error\n", status: status) }
         return OriginResponse(
           image, contentType: "image/png", etag: .strong(request.path), fields: [.cacheControl: "max-age=600"],
@@ -34,17 +34,17 @@ struct SoakOrigin: Sendable {
       }
       let language = resource.varies ? request.fields[.acceptLanguage] : nil
       return versions.request(resource.number) { version in
-        let delivery = mood.delivery(length: resource.length(version))
-        board.addRequest(.resource(resource.number))
-        if delivery.isFault { board.addFault(.resource(resource.number)) }
+        let delivery = faults.delivery(length: resource.length(version))
+        counts.addRequest(.resource(resource.number))
+        if delivery.isFault { counts.addFault(.resource(resource.number)) }
         return response(resource, version, language, delivery)
       }
     }
-    return SoakOrigin(server: server, mood: mood)
+    return SoakOrigin(server: server, faults: faults)
   }
 
   private static func response(
-    _ resource: VersionedResource, _ version: UInt64, _ language: String?, _ delivery: SoakMood.Delivery
+    _ resource: VersionedResource, _ version: UInt64, _ language: String?, _ delivery: DeliveryFaults.Delivery
   ) -> OriginResponse {
     if let status = delivery.status { return OriginResponse(text: "an error\n", status: status) }
     if delivery.hasBadCoding {
@@ -65,7 +65,7 @@ struct SoakOrigin: Sendable {
   }
 
   /// Sets the share of the responses that are disturbed.
-  func disturb(_ share: Double?) { mood.set(share) }
+  func disturb(_ share: Double?) { faults.set(share) }
 
   /// Returns the image of a path such as `/image/7/3.png`, which names its number and its version.
   private static func image(_ path: String) -> (number: Int, data: Data)? {
@@ -98,7 +98,7 @@ struct OriginImage {
 }
 
 /// The random deliveries of an origin.
-final class SoakMood: Sendable {
+final class DeliveryFaults: Sendable {
   struct Delivery {
     var delivery = OriginDelivery()
     /// The status of an error, or `nil` for a response with the resource.

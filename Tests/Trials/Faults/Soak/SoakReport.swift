@@ -12,27 +12,27 @@ struct SoakReport {
     var threads: [Int] = []
   }
 
-  private static let counts: [SoakBoard.Count] = [
+  private static let counts: [SharedCounts.Count] = [
     .loads, .memory, .disk, .revalidated, .network, .stale, .cancelled, .purges, .failedPurges, .timedOut, .connection, .body,
     .status, .storage,
   ]
 
-  private let board: SoakBoard
+  private let counts: SharedCounts
   private let path: String?
   /// The part of the file that this run writes.
   private var part = 1
   private var minute: Int
   private var uses: [SoakMember: Use] = [:]
   private var lastHits: [UInt64]
-  private var lastCounts: [SoakBoard.Count: Int] = [:]
+  private var lastCounts: [SharedCounts.Count: Int] = [:]
   /// The medians of each minute of this run.
   private var medians: [[SoakMember: (memory: Int, descriptors: Int)]] = []
 
   /// - Parameter csv: The file and whether it continues. Its parts and minutes then continue, too.
-  init(_ board: SoakBoard, csv: (path: String, continues: Bool)?) throws {
-    self.board = board
+  init(_ counts: SharedCounts, csv: (path: String, continues: Bool)?) throws {
+    self.counts = counts
     path = csv?.path
-    (minute, lastHits) = (0, board.hits)
+    (minute, lastHits) = (0, counts.hits)
     guard let csv else { return }
     let old = csv.continues ? (try? String(contentsOfFile: csv.path, encoding: .utf8)) ?? "" : ""
     let lines = old.split(separator: "\n")
@@ -69,7 +69,7 @@ struct SoakReport {
   /// - Returns: The lines to print.
   mutating func row(disk: Int64, _ disturbances: (stops: Int, kills: Int, restarts: Int)) throws -> [String] {
     minute += 1
-    let hits = board.hits
+    let hits = counts.hits
     let new = zip(hits, lastHits).map { $0 - $1 }
     lastHits = hits
     let text: (Int?) -> String = { $0.map { "\($0)" } ?? "" }
@@ -81,12 +81,12 @@ struct SoakReport {
     cells += SoakMember.lasting.map { text(Self.median(uses[$0]?.threads ?? [])) }
     cells.append(Self.decimal(Double(disk) / 1_048_576))
     for count in Self.counts + [.wrong, .unexplained, .hung, .lost] {
-      let total = board.total(count)
+      let total = counts.total(count)
       cells.append("\(total - lastCounts[count, default: 0])")
       lastCounts[count] = total
     }
     cells += ["\(disturbances.stops)", "\(disturbances.kills)", "\(disturbances.restarts)"]
-    cells += [0.5, 0.99, 0.999].map { SoakBoard.percentile($0, of: new).map(Self.decimal) ?? "" }
+    cells += [0.5, 0.99, 0.999].map { SharedCounts.percentile($0, of: new).map(Self.decimal) ?? "" }
     medians.append(
       uses.compactMapValues { use in
         guard let memory = Self.median(use.memory), let descriptors = Self.median(use.descriptors) else { return nil }

@@ -54,7 +54,8 @@ struct SoakResponse {
   /// - Returns: The version.
   @discardableResult
   func check(
-    _ resource: VersionedResource, _ language: String?, _ range: SoakRange?, _ floors: SoakFloors, _ floor: SoakFloors.Floor
+    _ resource: VersionedResource, _ language: String?, _ range: SoakRange?, _ purges: CompletedPurges,
+    _ minimum: CompletedPurges.Minimum
   ) throws -> UInt64 {
     let language = resource.varies ? language : nil
     guard let version = resource.version(head, language) else {
@@ -68,7 +69,7 @@ struct SoakResponse {
       let stated = head.headerFields[.contentRange] ?? "none"
       // A cache that stores the part of a response that has arrived knows only the length that the origin has claimed.
       try require(
-        [0, SoakMood.excess].contains { stated == expected + "\(body.count + $0)" },
+        [0, DeliveryFaults.excess].contains { stated == expected + "\(body.count + $0)" },
         "\(resource.url): Content-Range '\(stated)' for \(range.field) of version \(version), from \(source)")
       try require(
         data == body[bytes], "\(resource.url): \(data.count) wrong bytes for \(range.field) of version \(version), from \(source)"
@@ -77,8 +78,8 @@ struct SoakResponse {
       try require(data == body, "\(resource.url): \(data.count) wrong bytes for version \(version), from \(source)")
     }
     do {
-      try floors.check(version, of: resource, floor, isStale: isStale)
-      if isFresh { try floors.checkFreshness(head, of: resource, floor) }
+      try purges.check(version, of: resource, minimum, isStale: isStale)
+      if isFresh { try purges.checkFreshness(head, of: resource, minimum) }
     } catch {
       let status = head.headerFields[fields: .cacheStatusOfTrials].map(\.value).joined(separator: ", ")
       throw FailedCheck("\(error), from \(source), with Cache-Status '\(status)'\(isStale ? ", stale" : "")")

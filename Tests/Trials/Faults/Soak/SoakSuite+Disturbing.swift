@@ -16,7 +16,7 @@ extension SoakSuite {
   struct Ending {
     var time: Duration
     var member: SoakMember
-    var condition: SoakBoard.Condition
+    var condition: SharedCounts.Condition
   }
 
   /// Disturbs one process, the origin, the server or a condition at random.
@@ -40,11 +40,11 @@ extension SoakSuite {
       set(.fileSize, member(\.hasConditions), Int64.random(in: 20_000...500_000, using: &generator), 500...4_000)
     case "origin offline":
       trial.report("the origin is offline")
-      board.begin(.originOffline, .node)
+      counts.begin(.originOffline, .node)
       await origin.server.setLink(.offline)
       try await wait(time(100...3_000))
       await origin.server.setLink(nil)
-      board.end(.originOffline, .node)
+      counts.end(.originOffline, .node)
     case "origin lies":
       trial.report("the origin lies")
       origin.disturb(Double.random(in: 0.2...0.9, using: &generator))
@@ -80,7 +80,7 @@ extension SoakSuite {
     return Bool.random(using: &generator) ? jump : -jump
   }
 
-  private func set(_ condition: SoakBoard.Condition, _ member: SoakMember, _ value: Int64, _ range: ClosedRange<Int64>) {
+  private func set(_ condition: SharedCounts.Condition, _ member: SoakMember, _ value: Int64, _ range: ClosedRange<Int64>) {
     let end = clock.uptime + time(range)
     trial.report("\(member.name): \(condition) \(value) for \(end - clock.uptime)")
     apply(condition, member, value)
@@ -95,27 +95,27 @@ extension SoakSuite {
     endings.removeAll { all || $0.time <= now }
   }
 
-  private func apply(_ condition: SoakBoard.Condition, _ member: SoakMember, _ value: Int64) {
+  private func apply(_ condition: SharedCounts.Condition, _ member: SoakMember, _ value: Int64) {
     let isJump = condition == .clock || condition == .fleetClock
-    if isJump { board.addJump(condition, member) }
-    board.set(condition, member, to: value)
-    if isJump { board.addJump(condition, member) }
+    if isJump { counts.addJump(condition, member) }
+    counts.set(condition, member, to: value)
+    if isJump { counts.addJump(condition, member) }
   }
 
   /// Stops a process for a time.
   private func stop(_ member: SoakMember) async throws {
     guard let pid = pid(member) else { return }
     ofMinute.stops += 1
-    board.begin(.interrupted, member)
+    counts.begin(.interrupted, member)
     Foundation.kill(pid, SIGSTOP)
     try await wait(time(100...3_000))
     Foundation.kill(pid, SIGCONT)
-    board.end(.interrupted, member)
+    counts.end(.interrupted, member)
   }
 }
 
 extension SoakMember {
-  /// Whether the process applies the conditions of the board. The image service knows nothing of the trial.
+  /// Whether the process applies the shared conditions. The image service knows nothing of the trial.
   fileprivate var hasConditions: Bool { self != .service && self != .restartedService }
 }
 #endif

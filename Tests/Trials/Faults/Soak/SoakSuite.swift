@@ -11,7 +11,7 @@ final class SoakSuite {
   static let defaultTime = 600
 
   let trial: Trial
-  let board: SoakBoard
+  let counts: SharedCounts
   let versions: SharedVersions
   let clock = SystemClock()
   let isOver = SoakSwitch()
@@ -19,7 +19,7 @@ final class SoakSuite {
   var server: DisturbedServer
   private var processes: [SoakMember: SoakProcess] = [:]
   private let ports: [SoakMember: SoakPort]
-  private let services: [SoakMember: SoakServicePlace]
+  private let services: [SoakMember: RunningService]
   private let serviceKey: String
   private var report: SoakReport
   private var nextSample = Duration.zero
@@ -34,15 +34,15 @@ final class SoakSuite {
 
   init(_ trial: Trial) async throws {
     self.trial = trial
-    board = try SoakBoard(path: "\(trial.folder)/board")
+    counts = try SharedCounts(path: "\(trial.folder)/counts")
     versions = try SharedVersions(path: "\(trial.folder)/versions")
     generator = SplitMix(state: trial.seed)
     serviceKey = (0..<32).map { _ in String(UInt8.random(in: 0x10...0xFF), radix: 16) }.joined()
     server = try await DisturbedServer(seed: trial.seed)
-    origin = try await SoakOrigin.start(versions, board, seed: trial.seed)
+    origin = try await SoakOrigin.start(versions, counts, seed: trial.seed)
     ports = Dictionary(uniqueKeysWithValues: SoakMember.allCases.map { ($0, SoakPort()) })
-    services = [.service: SoakServicePlace(), .restartedService: SoakServicePlace()]
-    report = try SoakReport(board, csv: trial.csv)
+    services = [.service: RunningService(), .restartedService: RunningService()]
+    report = try SoakReport(counts, csv: trial.csv)
     nextRow = SystemClock().uptime + .seconds(60)
   }
 
@@ -71,8 +71,8 @@ final class SoakSuite {
   func start(_ member: SoakMember) async throws {
     let folder = "\(trial.folder)/\(member.name)"
     try FileManager.default.createDirectory(atPath: "\(folder)/sources", withIntermediateDirectories: true)
-    if let place = services[member] {
-      place.value = try await ZooService(
+    if let running = services[member] {
+      running.value = try await ZooService(
         Self.tool, in: folder, key: serviceKey, arguments: serviceArguments(folder), idleTimeout: SoakLog.timeout)
       return
     }
@@ -114,11 +114,11 @@ final class SoakSuite {
   /// Ends a process without notice, and starts it again.
   func kill(_ member: SoakMember) async throws {
     ofMinute.kills += 1
-    board.begin(.interrupted, member)
-    defer { board.end(.interrupted, member) }
-    if let place = services[member] {
-      let service = place.value
-      place.value = nil
+    counts.begin(.interrupted, member)
+    defer { counts.end(.interrupted, member) }
+    if let running = services[member] {
+      let service = running.value
+      running.value = nil
       await service?.destroy()
     } else if let process = processes.removeValue(forKey: member) {
       process.port.value = nil
@@ -130,20 +130,20 @@ final class SoakSuite {
   /// Ends a process with SIGTERM, and starts it again.
   func restart(_ member: SoakMember) async throws {
     ofMinute.restarts += 1
-    board.begin(.interrupted, member)
-    defer { board.end(.interrupted, member) }
+    counts.begin(.interrupted, member)
+    defer { counts.end(.interrupted, member) }
     try await end(member)
     try await start(member)
   }
 
   /// Ends a process with SIGTERM. It has a limited time to complete its operations.
   private func end(_ member: SoakMember) async throws {
-    if let place = services[member], let service = place.value {
-      place.value = nil
+    if let running = services[member], let service = running.value {
+      running.value = nil
       do {
         _ = try await service.stop(within: .seconds(40))
       } catch {
-        board.add(.hung, 1, member)
+        counts.add(.hung, 1, member)
         lines.add("hung: \(member.name): \(error)")
       }
       return
@@ -155,12 +155,12 @@ final class SoakSuite {
     processes[member] = nil
     process.port.value = nil
     if !process.isDone {
-      board.add(.hung, 1, member)
+      counts.add(.hung, 1, member)
       lines.add("hung: \(member.name) does not end within 100 s after SIGTERM")
     }
     let end = process.child.end(kills: !process.isDone)
     if process.isDone, end != .exited(0) {
-      board.add(.wrong, 1, member)
+      counts.add(.wrong, 1, member)
       lines.add("wrong: \(member.name) has ended: \(end)")
     }
   }
@@ -186,7 +186,7 @@ final class SoakSuite {
       for line in process.read(note: trial.report) { lines.add(line) }
       if hasEnded, !process.isDone { throw FailedCheck("\(member.name) has ended: \(process.child.end(kills: false))") }
     }
-    for (member, place) in services where place.value?.isRunning == false {
+    for (member, running) in services where running.value?.isRunning == false {
       throw FailedCheck("\(member.name) has ended")
     }
     for line in lines.take() { trial.print(line) }
@@ -231,24 +231,24 @@ final class SoakSuite {
         $0.idleTimeout = SoakLog.timeout
       })
     for member in [SoakMember.gateway, .restartedGateway] {
-      let log = SoakLog(board, member, time, tell: { lines.add($0) }, note: trial.report)
-      let floors = try SoakFloors(
-        path: "\(trial.folder)/\(member.name)/floors", versions, SoakClock(board: board, member: member), isFleet: false)
+      let log = SoakLog(counts, member, time, tell: { lines.add($0) }, note: trial.report)
+      let purges = try CompletedPurges(
+        path: "\(trial.folder)/\(member.name)/purges", versions, SoakClock(counts: counts, member: member), isFleet: false)
       clients.logs.append(log)
       guard let port = ports[member] else { continue }
       for _ in 0..<2 {
         clients.gateways.append(
-          (SoakGatewayClient(log, floors, versions, engine, port, isOver), SplitMix(state: generator.next())))
+          (SoakGatewayClient(log, purges, versions, engine, port, isOver), SplitMix(state: generator.next())))
       }
     }
     for member in [SoakMember.service, .restartedService] {
-      guard let place = services[member] else { continue }
-      let log = SoakLog(board, member, time, tell: { lines.add($0) }, note: trial.report)
+      guard let running = services[member] else { continue }
+      let log = SoakLog(counts, member, time, tell: { lines.add($0) }, note: trial.report)
       clients.logs.append(log)
       clients.services.append(
         (
           SoakImageClient(
-            log: log, place: place, images: images, key: key, origin: "\(origin.server.baseURL)", isOver: isOver),
+            log: log, running: running, images: images, key: key, origin: "\(origin.server.baseURL)", isOver: isOver),
           SplitMix(state: generator.next())
         ))
     }
@@ -265,47 +265,47 @@ final class SoakSuite {
     if logs.allSatisfy(\.isIdle) { await origin.server.stop() }
   }
 
-  /// The caches with purges: the file of each one's floors, and whether it belongs to a fleet.
-  private func caches() throws -> [(name: String, floors: SoakFloors, isFleet: Bool)] {
-    func floors(_ name: String, _ file: String, isFleet: Bool = false) throws -> (String, SoakFloors, Bool) {
-      let clock = SoakClock(board: board, member: .node)
-      return (name, try SoakFloors(path: "\(trial.folder)/\(file)", versions, clock, isFleet: isFleet), isFleet)
+  /// The caches with purges: the file of each one's purges, and whether it belongs to a fleet.
+  private func caches() throws -> [(name: String, purges: CompletedPurges, isFleet: Bool)] {
+    func purges(_ name: String, _ file: String, isFleet: Bool = false) throws -> (String, CompletedPurges, Bool) {
+      let clock = SoakClock(counts: counts, member: .node)
+      return (name, try CompletedPurges(path: "\(trial.folder)/\(file)", versions, clock, isFleet: isFleet), isFleet)
     }
-    var caches = [try floors("fleet", "floors-fleet", isFleet: true)]
+    var caches = [try purges("fleet", "purges-fleet", isFleet: true)]
     for member in [SoakMember.node, .restartedNode] {
-      for store in ["disk", "database"] { caches.append(try floors("\(member.name) \(store)", "\(member.name)/floors-\(store)")) }
+      for store in ["disk", "database"] { caches.append(try purges("\(member.name) \(store)", "\(member.name)/purges-\(store)")) }
     }
-    for member in [SoakMember.gateway, .restartedGateway] { caches.append(try floors(member.name, "\(member.name)/floors")) }
+    for member in [SoakMember.gateway, .restartedGateway] { caches.append(try purges(member.name, "\(member.name)/purges")) }
     return caches
   }
 
   private func findings() throws -> [String] {
     let caches = try caches()
     let checks = caches.map { cache in
-      "\(cache.name) \(grouped(cache.floors.purges))/\(grouped(cache.floors.checkedLoads))/\(grouped(cache.floors.freshLoads))"
+      "\(cache.name) \(grouped(cache.purges.purgedResources))/\(grouped(cache.purges.checkedLoads))/\(grouped(cache.purges.freshLoads))"
     }
-    func text(_ count: SoakBoard.Count) -> String { "\(count) \(grouped(board.total(count)))" }
-    func total(_ counts: [SoakBoard.Count]) -> String { counts.map(text).joined(separator: ", ") }
+    func text(_ count: SharedCounts.Count) -> String { "\(count) \(grouped(counts.total(count)))" }
+    func total(_ counts: [SharedCounts.Count]) -> String { counts.map(text).joined(separator: ", ") }
     let findings: [String] =
       [
-        "loads \(grouped(board.total(.loads))): \(total([.memory, .disk, .revalidated, .network, .stale, .cancelled]))",
+        "loads \(grouped(counts.total(.loads))): \(total([.memory, .disk, .revalidated, .network, .stale, .cancelled]))",
         "failed with a cause: \(total([.timedOut, .connection, .body, .status, .storage])); \(total([.purges, .failedPurges]))",
         "disturbances: " + disturbances.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", "),
         "certain purges/loads checked against them/lifetimes checked: " + checks.joined(separator: ", "),
         total([.wrong, .unexplained, .hung, .lost]),
       ] + report.goals
     try require(
-      [SoakBoard.Count.wrong, .unexplained, .hung, .lost].allSatisfy { board.total($0) == 0 },
+      [SharedCounts.Count.wrong, .unexplained, .hung, .lost].allSatisfy { counts.total($0) == 0 },
       findings.joined(separator: "\n    "))
-    for count in [SoakBoard.Count.memory, .disk, .revalidated, .network, .purges] {
-      try require(board.total(count) > 0, "the trial did not reach what it tests: \(count) 0")
+    for count in [SharedCounts.Count.memory, .disk, .revalidated, .network, .purges] {
+      try require(counts.total(count) > 0, "the trial did not reach what it tests: \(count) 0")
     }
     // A short run has no purge with a certain result in some caches. In a fleet, that needs a resource without a request for 40 s.
     let length = trial.seconds ?? (trial.isQuick ? 60 : Self.defaultTime)
     for cache in caches where length >= (cache.isFleet ? Self.defaultTime : 120) {
-      try require(cache.floors.purges > 0, "the trial did not reach what it tests: certain purges of \(cache.name) 0")
-      try require(cache.floors.checkedLoads > 0, "the trial did not reach what it tests: loads after purges of \(cache.name) 0")
-      try require(cache.floors.freshLoads > 0, "the trial did not reach what it tests: lifetimes checked of \(cache.name) 0")
+      try require(cache.purges.purgedResources > 0, "the trial did not reach what it tests: certain purges of \(cache.name) 0")
+      try require(cache.purges.checkedLoads > 0, "the trial did not reach what it tests: loads after purges of \(cache.name) 0")
+      try require(cache.purges.freshLoads > 0, "the trial did not reach what it tests: lifetimes checked of \(cache.name) 0")
     }
     return findings
   }

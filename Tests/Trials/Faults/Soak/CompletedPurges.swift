@@ -12,7 +12,7 @@ import HTTPTypes
 /// A soft purge makes responses stale from its wall-clock time on. A soft purge while the clock is ahead or behind is left out,
 /// because its time says nothing about loads with the right clock. A clock that is set back makes the responses of other purges
 /// fresh again, so a load before the time of a purge is not checked against it.
-struct SoakFloors: Sendable {
+struct CompletedPurges: Sendable {
   private let words: SharedWords
   private let versions: SharedVersions
   private let clock: SoakClock
@@ -39,7 +39,7 @@ struct SoakFloors: Sendable {
   private func index(_ total: Total) -> Int { VersionedResource.count * Word.allCases.count + total.rawValue }
 
   /// The number of purged resources with a certain result so far.
-  var purges: Int { Int(words[index(.purges)]) }
+  var purgedResources: Int { Int(words[index(.purges)]) }
 
   /// The number of loads so far that were checked against a purge.
   var checkedLoads: Int { Int(words[index(.loads)]) }
@@ -54,17 +54,17 @@ struct SoakFloors: Sendable {
 
   /// The versions of resources at the start of a purge.
   struct Purge {
-    fileprivate var floors: [(resource: Int, version: UInt64)]
+    fileprivate var minimums: [(resource: Int, version: UInt64)]
     fileprivate var start: (now: Int64, jumps: Int64)
   }
 
   /// Starts a purge of resources, after they have changed. A resource whose purge has no certain result is left out.
   func begin(_ resources: [Int]) -> Purge {
-    let floors: [(Int, UInt64)] = resources.compactMap { resource in
+    let minimums: [(Int, UInt64)] = resources.compactMap { resource in
       if let quietTime, !versions.isQuiet(resource, for: quietTime) { return nil }
       return (resource, versions.version(resource))
     }
-    return Purge(floors: floors, start: time)
+    return Purge(minimums: minimums, start: time)
   }
 
   /// Ends a purge that has returned without an error.
@@ -73,7 +73,7 @@ struct SoakFloors: Sendable {
     let time = time
     // The number of jumps is read last, so a jump during the purge is noticed.
     guard mode == .hard || offset == 0 && time.jumps == purge.start.jumps else { return }
-    for (resource, version) in purge.floors {
+    for (resource, version) in purge.minimums {
       switch mode {
       case .hard: words.raise(index(.hard, resource), to: version)
       case .soft:
@@ -81,13 +81,13 @@ struct SoakFloors: Sendable {
         words.raise(index(.soft, resource), to: version)
       }
     }
-    words.add(UInt64(purge.floors.count), at: index(.purges))
+    words.add(UInt64(purge.minimums.count), at: index(.purges))
   }
 
   // MARK: Loads
 
   /// The purges that a load must respect.
-  struct Floor {
+  struct Minimum {
     fileprivate let hard, soft: UInt64
     fileprivate let softTime: Int64
     fileprivate let start: (now: Int64, jumps: Int64)
@@ -96,8 +96,8 @@ struct SoakFloors: Sendable {
   }
 
   /// Returns the purges that a load must respect that starts now.
-  func floor(_ resource: Int) -> Floor {
-    Floor(
+  func minimum(_ resource: Int) -> Minimum {
+    Minimum(
       hard: words[index(.hard, resource)], soft: words[index(.soft, resource)],
       softTime: Int64(words[index(.softTime, resource)]), start: time, uptime: clock.uptime)
   }
@@ -107,11 +107,11 @@ struct SoakFloors: Sendable {
 
   /// Checks that a response that was used as fresh had been sent or confirmed by the origin within its lifetime. A response from
   /// before a jump of the clock is not checked.
-  func checkFreshness(_ response: HTTPResponse, of resource: VersionedResource, _ floor: Floor) throws {
+  func checkFreshness(_ response: HTTPResponse, of resource: VersionedResource, _ minimum: Minimum) throws {
     guard let sent = response.headerFields[.sentAt].flatMap({ Int64($0) }) else {
       throw FailedCheck("\(resource.url): the response does not state when the origin sent it")
     }
-    let time = floor.uptime - .nanoseconds(sent)
+    let time = minimum.uptime - .nanoseconds(sent)
     guard clock.lastJump < .nanoseconds(sent) else { return }
     try require(
       time <= .seconds(resource.lifetime) + Self.longestLoad,
@@ -122,18 +122,18 @@ struct SoakFloors: Sendable {
   /// Checks the version of a response.
   ///
   /// - Parameter isStale: Whether the response is stale, or was used because the origin failed.
-  func check(_ version: UInt64, of resource: VersionedResource, _ floor: Floor, isStale: Bool) throws {
+  func check(_ version: UInt64, of resource: VersionedResource, _ minimum: Minimum, isStale: Bool) throws {
     let current = versions.version(resource.number)
     try require(version <= current, "\(resource.url): version \(version), but the latest is \(current)")
     // A process that cannot reach the server of the fleet may have missed the purge. If the origin fails too, it uses a stale
     // response.
     if isStale, quietTime != nil { return }
-    let checksSoft = !isStale && clock.jumps == floor.start.jumps && floor.start.now >= floor.softTime
-    if floor.hard > 0 || checksSoft && floor.soft > 0 { words.add(1, at: index(.loads)) }
-    try require(version >= floor.hard, "\(resource.url): version \(version) after a purge of all before \(floor.hard)")
+    let checksSoft = !isStale && clock.jumps == minimum.start.jumps && minimum.start.now >= minimum.softTime
+    if minimum.hard > 0 || checksSoft && minimum.soft > 0 { words.add(1, at: index(.loads)) }
+    try require(version >= minimum.hard, "\(resource.url): version \(version) after a purge of all before \(minimum.hard)")
     guard checksSoft else { return }
     try require(
-      version >= floor.soft, "\(resource.url): fresh version \(version) after a soft purge of all before \(floor.soft)")
+      version >= minimum.soft, "\(resource.url): fresh version \(version) after a soft purge of all before \(minimum.soft)")
   }
 }
 #endif

@@ -6,7 +6,7 @@ import Foundation
 ///
 /// An error can arrive after its cause has ended. A transfer that has become silent fails only after the idle time of the engine,
 /// and a load can join an earlier one. An operation that starts within these times after a disturbance is therefore explained.
-extension SoakBoard {
+extension SharedCounts {
   /// The resource or the image that an operation needs from the origin.
   enum Source {
     case resource(Int)

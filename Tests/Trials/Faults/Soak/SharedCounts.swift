@@ -25,7 +25,7 @@ enum SoakMember: Int, CaseIterable {
 }
 
 /// The counts, the times of hits and the conditions of all processes of a soak, in memory that they share.
-struct SoakBoard: Sendable {
+struct SharedCounts: Sendable {
   /// The counts of one member.
   enum Count: Int, CaseIterable {
     /// All loads and requests, and those by the source of the response.
@@ -162,22 +162,22 @@ struct SoakBoard: Sendable {
 
 /// The clock of a member, which jumps with its condition.
 struct SoakClock: CacheClock {
-  let board: SoakBoard
+  let counts: SharedCounts
   let member: SoakMember
-  var condition = SoakBoard.Condition.clock
+  var condition = SharedCounts.Condition.clock
 
-  var now: Timestamp { SystemClock().now + .seconds(board.condition(condition, member)) }
+  var now: Timestamp { SystemClock().now + .seconds(counts.condition(condition, member)) }
 
   var uptime: Duration { SystemClock().uptime }
 
   /// The seconds that the clock is ahead.
-  var offset: Int64 { board.condition(condition, member) }
+  var offset: Int64 { counts.condition(condition, member) }
 
   /// The uptime of the last jump of this clock.
-  var lastJump: Duration { .nanoseconds(board.condition(condition == .clock ? .clockJump : .fleetClockJump, member)) }
+  var lastJump: Duration { .nanoseconds(counts.condition(condition == .clock ? .clockJump : .fleetClockJump, member)) }
 
   /// The number of jumps of all clocks so far.
-  var jumps: Int64 { board.condition(.jumps, .node) }
+  var jumps: Int64 { counts.condition(.jumps, .node) }
 
   func sleep(for duration: Duration) async throws(CancellationError) { try await SystemClock().sleep(for: duration) }
 }
