@@ -64,15 +64,17 @@ struct SoakGatewayClient: Sendable {
     let minimum = purges.minimum(resource.number)
     let number = log.begin("a request to \(log.member.name) for \(resource.url) \(range?.field ?? "")")
     defer { log.end(number) }
-    let attempt = SoakLog.Attempt(
+    var attempt = SoakLog.Attempt(
       name: "a request to \(log.member.name) for \(resource.url) \(range?.field ?? "")", source: .resource(resource.number),
       start: minimum.uptime, writesFiles: true)
     log.count(.loads)
+    var version: UInt64?
     do throws(CacheError) {
       var head = request(.get, resource, port)
       head.headerFields[.range] = range?.field
       if resource.varies { head.headerFields[.acceptLanguage] = language }
       let response = try await engine.download(DownloadRequest(head: head))
+      version = resource.version(response.head, resource.varies ? language : nil)
       var data = Data()
       while let chunk = try await response.body.source.next() {
         data += chunk
@@ -98,6 +100,7 @@ struct SoakGatewayClient: Sendable {
         log.fail(.wrong, "\(error)")
       }
     } catch {
+      attempt.isOutdated = version.map { $0 < versions.version(resource.number) } ?? false
       log.fail(error, attempt)
     }
   }

@@ -185,14 +185,16 @@ struct SoakLoader: Sendable {
     let minimum = purges.minimum(resource.number)
     let number = log.begin("\(name): a response of \(resource.url) \(range?.field ?? "")")
     // The body may be in a temporary file.
-    let attempt = attempt(resource, minimum, "a response \(range?.field ?? "")", writesFiles: true)
+    var attempt = attempt(resource, minimum, "a response \(range?.field ?? "")", writesFiles: true)
     log.count(.loads)
     defer { log.end(number) }
+    var version: UInt64?
     do throws(CacheError) {
       var request = try HTTPRequest(resource: resource.url)
       request.headerFields[.range] = range?.field
       if resource.varies { request.headerFields[.acceptLanguage] = language }
       let response = try await manager.respond(to: request)
+      version = resource.version(response.head, resource.varies ? language : nil)
       var data = Data()
       while let chunk = try await response.body.source.next() {
         data += chunk
@@ -211,6 +213,7 @@ struct SoakLoader: Sendable {
         of: resource, language, range, minimum, response.source)
       if let error = response.fallbackReason { log.check(fallbackReason: error, attempt) }
     } catch {
+      attempt.isOutdated = version.map { $0 < versions.version(resource.number) } ?? false
       fail(error, attempt, mayBeCancelled: false)
     }
   }

@@ -32,9 +32,11 @@ struct SoakOrigin: Sendable {
       guard let resource = VersionedResource(request.head) else {
         return OriginResponse(text: "there is no resource \(request.path)\n", status: .notFound)
       }
+      // The client has received a complete response before such a stall, and would use the connection for another resource.
+      let isPart = request.fields.contains(.range) || request.fields.contains(.ifNoneMatch)
       let language = resource.varies ? request.fields[.acceptLanguage] : nil
       return versions.request(resource.number) { version in
-        let delivery = faults.delivery(length: resource.length(version))
+        let delivery = faults.delivery(length: resource.length(version), sendsPart: isPart)
         counts.addRequest(.resource(resource.number))
         if delivery.isFault { counts.addFault(.resource(resource.number)) }
         return response(resource, version, language, delivery)
@@ -120,10 +122,12 @@ final class DeliveryFaults: Sendable {
 
   func set(_ share: Double?) { state.withLock { $0.share = share ?? Self.share } }
 
-  func delivery(length: Int) -> Delivery {
+  /// - Parameter sendsPart: Whether the response may be shorter than `length`. It then does not become silent after its end.
+  func delivery(length: Int, sendsPart: Bool = false) -> Delivery {
     state.withLock { state in
       guard Double.random(in: 0..<1, using: &state.generator) < state.share else { return Delivery() }
       var delivery = Self.random(length, &state.generator)
+      if sendsPart, case .stall = delivery.delivery.fault { delivery.delivery.fault = .stallBeforeHead }
       delivery.isFault = delivery.delivery.headDelay == .zero && delivery.delivery.bodyDelay == .zero
       return delivery
     }
