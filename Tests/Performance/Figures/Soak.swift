@@ -78,7 +78,8 @@ struct Soak {
       }
       let part = parts > 1 ? "The table is about the longest of \(parts) parts, with \(longestPart.count) minutes. " : ""
       var lines = [
-        "\(minutes) minutes: \(number(sum("loads"))) loads, \(number(sum("timedOut", "connection", "body", "status", "storage"))) "
+        "\(minutes) minutes: \(number(sum("loads"))) loads, "
+          + "\(number(sum("timedOut", "connection", "body", "status", "storage"))) "
           + "of them failed with an error that a disturbance explains; \(number(sum("purges"))) purges; "
           + "\(number(sum("stops"))) stops, \(number(sum("kills"))) kills and \(number(sum("restarts"))) restarts of processes. "
           + "Wrong \(number(sum("wrong"))), unexplained \(number(sum("unexplained"))), hung \(number(sum("hung"))), "

@@ -31,7 +31,7 @@ extension SharedCounts {
     static let count = VersionedResource.count + SoakOrigin.images
   }
 
-  /// The longest time from the end of a condition of a disk to the moment when its process notices it. The process may be stopped.
+  /// The longest time until a process notices the end of a condition of its disk. It may be stopped.
   private static let noticeTime = Duration.seconds(4)
 
   private static var now: Int64 { SystemClock().uptime.saturatedNanoseconds }

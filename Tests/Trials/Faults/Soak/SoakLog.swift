@@ -130,11 +130,11 @@ final class SoakLog: Sendable {
     var source: SharedCounts.Source
     /// The uptime at which the operation began.
     var start: Duration
-    /// Whether the operation writes files of its own: the destination of a load, or the temporary file of a body. The failure of a
-    /// cache's disk does not fail a load.
+    /// Whether the operation writes files of its own: the destination of a load, or the temporary file of a body. The failure of
+    /// a cache's disk does not fail a load.
     var writesFiles = false
-    /// Whether the body has begun, and the resource has changed since its version. The rest of a stored part is then not available,
-    /// so the body breaks off.
+    /// Whether the body has begun, and the resource has changed since its version. The rest of a stored part is then not
+    /// available, so the body breaks off.
     var isOutdated = false
   }
 

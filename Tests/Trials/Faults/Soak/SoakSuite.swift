@@ -281,8 +281,9 @@ final class SoakSuite {
 
   private func findings() throws -> [String] {
     let caches = try caches()
-    let checks = caches.map { cache in
-      "\(cache.name) \(grouped(cache.purges.purgedResources))/\(grouped(cache.purges.checkedLoads))/\(grouped(cache.purges.freshLoads))"
+    let checks = caches.map { cache -> String in
+      let numbers = [cache.purges.purgedResources, cache.purges.checkedLoads, cache.purges.freshLoads]
+      return "\(cache.name) \(numbers.map { grouped($0) }.joined(separator: "/"))"
     }
     func text(_ count: SharedCounts.Count) -> String { "\(count) \(grouped(counts.total(count)))" }
     func total(_ counts: [SharedCounts.Count]) -> String { counts.map(text).joined(separator: ", ") }
@@ -300,7 +301,7 @@ final class SoakSuite {
     for count in [SharedCounts.Count.memory, .disk, .revalidated, .network, .purges] {
       try require(counts.total(count) > 0, "the trial did not reach what it tests: \(count) 0")
     }
-    // A short run has no purge with a certain result in some caches. In a fleet, that needs a resource without a request for 40 s.
+    // A short run has no purge with a certain result in some caches. In a fleet, it needs a quiet resource.
     let length = trial.seconds ?? (trial.isQuick ? 60 : Self.defaultTime)
     for cache in caches where length >= (cache.isFleet ? Self.defaultTime : 120) {
       try require(cache.purges.purgedResources > 0, "the trial did not reach what it tests: certain purges of \(cache.name) 0")
