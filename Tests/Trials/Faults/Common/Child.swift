@@ -107,6 +107,8 @@ final class Child {
 /// The roles of child processes.
 enum Children {
   static func run(_ arguments: [String]) async throws {
+    // A child that kept the sockets of an origin would keep connections open that the parent process has closed.
+    for descriptor in STDERR_FILENO + 1..<4_096 { close(descriptor) }
     switch arguments.first {
     case "kill": try await KillWriter(arguments: arguments.dropFirst()).run()
     case "flips":
