@@ -25,6 +25,8 @@ final class CombinedBody: ResourceBody.Source {
     /// A transfer that was requested before the reader reached it.
     var ahead: PartTransfer?
     var isCancelled = false
+    /// Whether other requests may read the body too.
+    var isShared = false
   }
 
   private let fetch: Fetch
@@ -64,7 +66,10 @@ final class CombinedBody: ResourceBody.Source {
     leave()
   }
 
-  private var reader: PartTransfer.Reader { ObjectIdentifier(self) }
+  private let reader = PartTransfer.Reader()
+
+  /// Notes that other requests may read this body too.
+  func share() { state.withLock { $0.isShared = true } }
 
   private func leave() {
     let (current, ahead) = state.withLock { state in
@@ -134,6 +139,9 @@ final class CombinedBody: ResourceBody.Source {
         state.withLock { $0.current = nil }
       case .arriving(let transfer):
         if let chunk = try await transfer.next(at: position, for: reader) {
+          if transfer.isForOwner, state.withLock({ $0.isShared }) {
+            throw CacheError(.bodyInterrupted, reason: "a part of the body is for one request alone, and others read it too")
+          }
           if readsAhead(at: position) { requestAhead(of: transfer) }
           return advance(by: chunk)
         }

@@ -55,7 +55,10 @@ extension Fetch {
         request: request, hop: hop, head: reply.head, body: content, source: isComplete ? partSource : .network, status: status,
         key: key(of: live), metadata: metadata, isStored: true))
     if body.storesWhole, live.mayBeStored || !request.destination.isStream {
-      leader?.responseArrived(metadata.freshness)
+      if let leader {
+        body.share()
+        leader.responseArrived(metadata.freshness)
+      }
       try await record(content, live, metadata, as: &response)
     } else {
       leader?.endWithoutSharing(.success(reply.head), isTypical: false)
@@ -244,7 +247,7 @@ extension Fetch {
     }
     // The part is still arriving.
     combination.parts = []
-    let opened = (bytes: bytes.clamped(to: range.bytes), response: response, reservation: reservation)
+    let opened = (bytes: bytes.clamped(to: range.bytes), response: response, reservation: reservation, request: head)
     return .parts(LiveParts(combination, [], logPosition: cache.logPosition, opened: opened))
   }
 

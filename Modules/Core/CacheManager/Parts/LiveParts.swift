@@ -35,8 +35,8 @@ final class LiveParts: Sendable {
     var bytes: Range<Int64>
     var source: Source
 
-    fileprivate func isUsable(by reader: PartTransfer.Reader) -> Bool {
-      if case .arriving(let transfer) = source { transfer.isUsable(by: reader) } else { true }
+    fileprivate func isUsable(by reader: PartTransfer.Reader, isKnown: Bool) -> Bool {
+      if case .arriving(let transfer) = source { transfer.isUsable(by: reader, isKnown: isKnown) } else { true }
     }
 
     fileprivate func isArriving(_ transfer: PartTransfer) -> Bool {
@@ -70,6 +70,8 @@ final class LiveParts: Sendable {
   let variant: String
   /// The request for missing parts, without its range.
   let request: HTTPRequest
+  /// The caller's request that has opened the representation, or `nil` if parts were stored.
+  private let openingRequest: HTTPRequest?
   /// The length of the whole in bytes.
   let length: Int64
   private let validator: RangeValidator?
@@ -83,11 +85,12 @@ final class LiveParts: Sendable {
   ///   - combination: The parts, and the request for missing ones.
   ///   - candidates: The stored responses that the combination refers to.
   ///   - logPosition: The position of the invalidation log at the lookup.
-  ///   - opened: The response with which the representation was opened, and the position of its first byte.
+  ///   - opened: The response with which the representation was opened, the positions of its bytes, and the caller's request.
   init(
     _ combination: PartCombination, _ candidates: [Candidate], logPosition: Int,
-    opened: (bytes: Range<Int64>, response: Exchange, reservation: MemoryReservation?)? = nil
+    opened: (bytes: Range<Int64>, response: Exchange, reservation: MemoryReservation?, request: HTTPRequest)? = nil
   ) {
+    openingRequest = opened?.request
     let whole = combination.whole
     (variant, request) = (combination.variant, combination.request)
     length = whole.bodyLength ?? combination.wanted.upperBound
@@ -156,7 +159,7 @@ final class LiveParts: Sendable {
   /// fresh is shared only by requests with equal fields, because the origin cannot distinguish those.
   func isShareable(with request: HTTPRequest) -> Bool {
     func compared(_ request: HTTPRequest) -> HTTPFields { request.comparedFields.filter { $0.name != .range } }
-    return whole.wasFresh || compared(request) == compared(self.request)
+    return whole.wasFresh || openingRequest.map { compared($0) == compared(request) } ?? false
   }
 
   /// Whether a combination is about the same representation.
@@ -211,7 +214,8 @@ final class LiveParts: Sendable {
     at position: Int64, for reader: PartTransfer.Reader, missing: (end: Int64, reservation: MemoryReservation?)?
   ) -> (piece: Piece, isNew: Bool)? {
     state.withLock { state in
-      let pieces = state.pieces.filter { $0.isUsable(by: reader) }
+      // After a part that is for one reader alone, readers do not wait for each other: the next one may be such a part too.
+      let pieces = state.pieces.filter { $0.isUsable(by: reader, isKnown: state.forbidsStoring) }
       let known = pieces.filter { $0.bytes.contains(position) }.max { $0.bytes.upperBound < $1.bytes.upperBound }
       if let known {
         guard case .arriving(let transfer) = known.source else { return (known, false) }
@@ -239,9 +243,8 @@ final class LiveParts: Sendable {
   /// Removes a reader from a transfer. A transfer without readers ends.
   func leave(_ transfer: PartTransfer, _ reader: PartTransfer.Reader) {
     let isAbandoned = state.withLock { state in
-      transfer.leave(reader)
       // A reader joins under this lock.
-      guard !transfer.hasReaders, let index = state.pieces.firstIndex(where: { $0.isArriving(transfer) }) else { return false }
+      guard transfer.leave(reader), let index = state.pieces.firstIndex(where: { $0.isArriving(transfer) }) else { return false }
       state.pieces.remove(at: index)
       return true
     }
@@ -253,9 +256,11 @@ final class LiveParts: Sendable {
   /// - Parameter candidate: The stored part, or `nil` if it is not stored.
   func ended(_ transfer: PartTransfer, storedAs candidate: Candidate?, _ length: Int64) {
     state.withLock { state in
-      guard let index = state.pieces.firstIndex(where: { $0.isArriving(transfer) }) else { return }
-      state.pieces.remove(at: index)
-      guard let candidate, length > 0 else { return }
+      state.pieces.removeAll { $0.isArriving(transfer) }
+      // Its last reader may have left just before, and a lookup may have found it since.
+      guard let candidate, length > 0, !state.isOutdated,
+        !state.pieces.contains(where: { $0.isStored(candidate.metadata.revision) })
+      else { return }
       state.pieces.append(Piece(bytes: transfer.start..<transfer.start + length, source: .stored(candidate)))
     }
   }

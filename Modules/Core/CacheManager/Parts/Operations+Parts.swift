@@ -105,6 +105,7 @@ extension LoadOperation {
     do throws(CacheError) {
       exchange.complete(
         with: try await recording.record { report(.progress(LoadProgress(received: $0, expected: live.length))) })
+      if !live.mayBeStored { exchange = exchange.with { ($0.isStored, $0.isShareable) = (false, false) } }
       return exchange
     } catch {
       exchange.reservation?.release()

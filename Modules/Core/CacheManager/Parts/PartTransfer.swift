@@ -13,8 +13,8 @@ internal import Foundation
 /// All of its bytes stay in memory until the last reader has left. A part is short, so that this needs no back-pressure, and the
 /// memory budget counts it. A part that must not be stored is for the reader alone that has requested it (RFC 9111 §5.2.2.5).
 final class PartTransfer: Sendable {
-  /// The identity of a reader.
-  typealias Reader = ObjectIdentifier
+  /// The identity of a reader. A transfer retains that of its owner, so that no later reader has the same one.
+  final class Reader: Sendable {}
 
   private struct State {
     /// The bytes that have arrived, each chunk with its position in the whole.
@@ -28,7 +28,7 @@ final class PartTransfer: Sendable {
     /// Whether the response must not be used for other requests.
     var isForOwner = false
     var ending: Result<Void, CacheError>?
-    var readers: Set<Reader> = []
+    var readers: Set<ObjectIdentifier> = []
   }
 
   private struct Work {
@@ -55,10 +55,16 @@ final class PartTransfer: Sendable {
 
   /// The positions of all bytes of the part.
   var bytes: Range<Int64> { start..<max(start, state.read { $0.end }) }
-  var hasReaders: Bool { state.read { !$0.readers.isEmpty } }
 
-  /// Whether a reader may use the bytes, as far as is known.
-  func isUsable(by reader: Reader) -> Bool { reader == owner || state.read { !$0.isForOwner } }
+  /// Whether a reader may use the bytes.
+  ///
+  /// - Parameter isKnown: Whether the response must have arrived. If not, a reader may use them as far as is known.
+  func isUsable(by reader: Reader, isKnown: Bool = false) -> Bool {
+    reader === owner || state.read { !$0.isForOwner && ($0.isConfirmed || !isKnown) }
+  }
+
+  /// Whether the bytes are for one reader alone.
+  var isForOwner: Bool { state.read { $0.isForOwner } }
 
   // MARK: Receiving
 
@@ -135,14 +141,21 @@ final class PartTransfer: Sendable {
 
   // MARK: Reading
 
-  func join(_ reader: Reader) { state.update { _ = $0.readers.insert(reader) } }
+  func join(_ reader: Reader) { state.update { _ = $0.readers.insert(ObjectIdentifier(reader)) } }
 
   /// Removes a reader, which then reads no more.
-  func leave(_ reader: Reader) { state.update { _ = $0.readers.remove(reader) } }
+  ///
+  /// - Returns: Whether the bytes are of no use for any other reader.
+  func leave(_ reader: Reader) -> Bool {
+    state.update { state in
+      state.readers.remove(ObjectIdentifier(reader))
+      return state.readers.isEmpty || state.isForOwner && reader === owner
+    }
+  }
 
   /// Waits until the origin has confirmed the state of the representation.
   func confirmed(for reader: Reader) async throws(CacheError) {
-    await state.wait { $0.isConfirmed || $0.ending != nil || !$0.readers.contains(reader) }
+    await state.wait { $0.isConfirmed || $0.ending != nil || !$0.readers.contains(ObjectIdentifier(reader)) }
     try state.read { state -> Result<Void, CacheError> in
       if state.isConfirmed { return .success(()) }
       return state.ending ?? .failure(.cancelled)
@@ -152,11 +165,12 @@ final class PartTransfer: Sendable {
   /// Returns the next bytes from a position on, or `nil` if the part has no more for the reader.
   func next(at position: Int64, for reader: Reader) async throws(CacheError) -> Data? {
     await state.wait {
-      position < $0.arrived || $0.ending != nil || $0.isForOwner && reader != self.owner || !$0.readers.contains(reader)
+      position < $0.arrived || $0.ending != nil || $0.isForOwner && reader !== self.owner
+        || !$0.readers.contains(ObjectIdentifier(reader))
     }
     return try state.read { state -> Result<Data?, CacheError> in
-      guard state.readers.contains(reader) else { return .failure(.cancelled) }
-      if state.isForOwner, reader != owner { return .success(nil) }
+      guard state.readers.contains(ObjectIdentifier(reader)) else { return .failure(.cancelled) }
+      if state.isForOwner, reader !== owner { return .success(nil) }
       guard position < state.arrived else {
         if Task.isCancelled, state.ending == nil { return .failure(.cancelled) }
         return (state.ending ?? .success(())).map { nil }

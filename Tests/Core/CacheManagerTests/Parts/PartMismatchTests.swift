@@ -325,6 +325,45 @@ import Testing
     #expect(server.ranges == Array(repeating: 100_000..<300_000, count: 3) && server.wholes == 0)
   }
 
+  @Test("a body that others read too ends before a part that is for one request alone")
+  func laterPart() async throws {
+    let (fixture, server) = try ManagerFixture.combining(3 << 20, mode: .shared)
+    _ = try await fixture.range("0-99999")
+    let gate = Gate()
+    server.state.withLock { state in
+      state.change = { head, response in
+        guard head.headerFields[.range]?.hasPrefix("bytes=100000-") == true else {
+          return .part(1_148_576..<2_197_152, of: 3 << 20, cacheControl: "private", RangeServer.bytes(3 << 20))
+        }
+        return response.held(by: gate)
+      }
+    }
+    let readers = (0..<3).map { _ in Task { try await fixture.range(nil).bytes } }
+    await gate.arrived()
+    try await Polling.until {
+      fixture.observer.events.count { if case .joined = $0 { true } else { false } } == 2
+    }
+    gate.open()
+    for reader in readers { await #expect(throws: CacheError.self) { try await reader.value } }
+  }
+
+  @Test("a load with a part that must not be stored is for one caller alone")
+  func load() async throws {
+    let (fixture, server) = try ManagerFixture.combining(300_000)
+    _ = try await fixture.range("0-99999")
+    let gate = Gate()
+    server.state.withLock { state in
+      state.cacheControl = "no-store"
+      state.change = { $1.held(by: gate) }
+    }
+    let loads = (0..<2).map { _ in Task { try await fixture.manager.load(fixture.url).data } }
+    await gate.arrived()
+    try await Polling.until { fixture.observer.events.contains { if case .joined = $0 { true } else { false } } }
+    gate.open()
+    for load in loads { #expect(try await load.value == server.body) }
+    #expect(server.ranges.count { $0 == 100_000..<300_000 } + server.wholes == 2)
+  }
+
   @Test("a whole response that no store accepts leaves the parts of the same state")
   func unstored() async throws {
     let (fixture, server) = try ManagerFixture.combining(400_000, mode: .shared) {
@@ -376,11 +415,13 @@ import Testing
 }
 
 extension ScriptedResponse {
-  fileprivate static func part(_ bytes: Range<Int>, of length: Int, tag: String = "\"1\"", _ body: Data) -> ScriptedResponse {
+  fileprivate static func part(
+    _ bytes: Range<Int>, of length: Int, tag: String = "\"1\"", cacheControl: String = "max-age=600", _ body: Data
+  ) -> ScriptedResponse {
     .response(
       .partialContent,
       fields: [
-        .eTag: tag, .contentRange: "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(length)", .cacheControl: "max-age=600",
+        .eTag: tag, .contentRange: "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(length)", .cacheControl: cacheControl,
       ], body: body[bytes])
   }
 }
