@@ -13,9 +13,8 @@ extension DiskCache {
   /// platforms other than Linux.
   public func variantsWithoutWaiting(of resource: String) -> [StoredEntry]? {
     let key = CacheKey(resource: resource)
-    return engine.entryWithoutWaiting(key, EntryName(key, hashKey: engine.folder.key), alone: true, requiresBody: true).map {
-      [$0]
-    }
+    let name = EntryName(key, hashKey: engine.folder.key)
+    return engine.entryWithoutWaiting(key, name, alone: true, requiresBody: true).map { [$0] }
   }
 
   /// Lists the resource's folder and reads the start of each transformed value in it.

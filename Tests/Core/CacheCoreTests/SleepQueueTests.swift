@@ -73,5 +73,6 @@ import Testing
       try await queue.sleep(for: .milliseconds(1))
     }
     while released != nil { await Task.yield() }
+    #expect(released == nil)
   }
 }

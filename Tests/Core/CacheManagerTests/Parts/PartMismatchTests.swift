@@ -344,7 +344,10 @@ import Testing
       fixture.observer.events.count { if case .joined = $0 { true } else { false } } == 2
     }
     gate.open()
-    for reader in readers { await #expect(throws: CacheError.self) { try await reader.value } }
+    for reader in readers {
+      let error = await #expect(throws: CacheError.self) { try await reader.value }
+      #expect(error?.code == .bodyInterrupted)
+    }
   }
 
   @Test("a load with a part that must not be stored is for one caller alone")
