@@ -30,6 +30,7 @@ extension AsyncHTTPDownloader.Configuration {
     client.http1_1ConnectionDebugInitializer = { channel in
       do {
         try connections.marks.install(in: channel)
+        try LostReusedConnection.reportLosses(of: channel)
         return initializer(channel)
       } catch {
         return channel.eventLoop.makeFailedFuture(error)

@@ -26,6 +26,7 @@ extension CacheError {
       self = error
       return
     }
+    let error = (error as? LostReusedConnection)?.cause ?? error
     let meaning = Self.meaning(of: error)
     let cutsBody = progress.hasHead && [.connectionLost, .truncatedBody].contains(meaning.code)
     guard !cutsBody else {

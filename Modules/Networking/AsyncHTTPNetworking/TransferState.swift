@@ -192,8 +192,9 @@ struct TransferState {
   /// Returns whether a failed request is to be sent again. It is if the server had closed the reused connection, which is not
   /// known before use. A request that failed before it was sent met a closing connection.
   mutating func sendAgain(after error: any Error) -> Bool {
-    let attempts = isSent ? limits.attempts : 3
-    guard case .awaitingHead = stage, metrics.attempts < attempts, !isSent || metrics.isReusedConnection == true,
+    let attempts = isSent ? limits.attempts : max(limits.attempts, 3)
+    let isReused = error is LostReusedConnection || metrics.isReusedConnection == true
+    guard case .awaitingHead = stage, metrics.attempts < attempts, !isSent || isReused,
       CacheError(clientError: error).code == .connectionLost, !(error is HTTPParserError)
     else { return false }
     metrics.attempts += 1

@@ -308,11 +308,20 @@ struct TransferStateTests {
     _ = fresh.start(at: Self.at(0))
     _ = fresh.sent(overReusedConnection: false, at: Self.at(0))
     #expect(fresh.sendAgain(after: ChannelError.eof) == false)
+    // The connection reports that it is not new.
+    #expect(fresh.sendAgain(after: LostReusedConnection(cause: ChannelError.eof)) == true)
+    #expect(fresh.metrics.attempts == 2)
 
     var unsent = TransferState(limits: TransferLimits(idle: .seconds(10)), calledAt: Self.at(0))
     _ = unsent.start(at: Self.at(0))
     for _ in 0..<2 { #expect(unsent.sendAgain(after: ChannelError.eof) == true) }
     #expect(unsent.sendAgain(after: ChannelError.eof) == false)
+
+    // Each of several connections may be closing.
+    var closing = TransferState(limits: TransferLimits(idle: .seconds(10), attempts: 9), calledAt: Self.at(0))
+    _ = closing.start(at: Self.at(0))
+    for _ in 0..<8 { #expect(closing.sendAgain(after: ChannelError.eof) == true) }
+    #expect(closing.sendAgain(after: ChannelError.eof) == false)
 
     var once = TransferState(limits: TransferLimits(idle: .seconds(10)), calledAt: Self.at(0))
     _ = once.start(at: Self.at(0))
