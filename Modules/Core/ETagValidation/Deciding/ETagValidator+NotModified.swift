@@ -153,12 +153,12 @@ extension ETagValidator {
 
 extension ETagValidator {
   /// Returns the updates of a HEAD's 200 to the stored responses that the GET would have selected (RFC 9111 §4.3.5). Equal
-  /// validators and length update them. Otherwise they become stale.
+  /// validators and length update them. Otherwise they become stale, also the parts of one.
   func headUpdates(of received: JudgedResponse, stored: [StoredMetadata]) -> [Int: StoredMetadata] {
     guard !forbidsStoring(of: received) else { return [:] }
     var updates: [Int: StoredMetadata] = [:]
     for (index, metadata) in stored.enumerated() {
-      guard !metadata.isPart, metadata.response.status == .ok, matches(metadata, received.request) else { continue }
+      guard metadata.isPart || metadata.response.status == .ok, matches(metadata, received.request) else { continue }
       guard isSame(received.response.headerFields, metadata) else {
         let freshness = metadata.freshness.markedStale(at: received.responseTime)
         guard freshness != metadata.freshness else { continue }
@@ -167,7 +167,8 @@ extension ETagValidator {
         updates[index] = stale
         continue
       }
-      updates[index] = updatedMetadata(metadata, by: received)
+      // The fields of a part describe its range.
+      if !metadata.isPart { updates[index] = updatedMetadata(metadata, by: received) }
     }
     return updates
   }
@@ -180,6 +181,7 @@ extension ETagValidator {
     }
     if let modified = fields.first(.lastModified), modified.bytes != stored.first(.lastModified)?.bytes { return false }
     guard let length = fields.first(.contentLength) else { return true }
+    if metadata.isPart { return ContentRange(stored)?.completeLength.map { "\($0)" == length.value } ?? true }
     if let known = stored.first(.contentLength) { return known.bytes == length.bytes }
     return metadata.bodyLength.map { "\($0)" == length.value } ?? true
   }

@@ -149,6 +149,17 @@ extension ValidatorContract {
       "9111 §3.4", .must, "parts with a gap are not used without the missing bytes",
       part("0-39", tag: a), part("41-99", at: 1, tag: a), get(2, .forwarded)),
     row(
+      "9111 §4.3.5", .should, "a 200 to HEAD with another tag or length makes a stored part stale",
+      part("10-19", tag: a), send(.head, 1, origin: ok([.cacheControl: "max-age=60", .eTag: b]), .forwarded),
+      get(2, with: [.range: "bytes=12-14"], .forwarded), part("10-19", at: 3, tag: a),
+      send(.head, 4, origin: ok([.cacheControl: "max-age=60", .eTag: a, .contentLength: "99"]), .forwarded),
+      get(5, with: [.range: "bytes=12-14"], .forwarded)),
+    row(
+      "9111 §4.3.5", .may, "a 200 to HEAD with the tag and the length of a stored part leaves it fresh",
+      part("10-19", tag: a, .stored),
+      send(.head, 1, origin: ok([.cacheControl: "max-age=60", .eTag: a, .contentLength: "100"]), .forwarded),
+      get(2, with: [.range: "bytes=12-14"], .used, status: 206, content: .range(2..<5))),
+    row(
       "9110 §15.3.7.3", .must, "a whole response in place of the missing bytes replaces the parts",
       part("0-39", tag: a), get(1, origin: ok([.cacheControl: "max-age=60", .eTag: b]), .stored, reply: [.eTag: b]),
       get(2, .used, status: 200, reply: [.eTag: b]), get(2, with: [.range: "bytes=0-9"], .used, reply: [.eTag: b])),
