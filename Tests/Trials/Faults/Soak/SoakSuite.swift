@@ -99,12 +99,12 @@ final class SoakSuite {
     URL(filePath: Child.program).deletingLastPathComponent().appending(path: "etagere-cli").path
   }
 
-  // The timeout of the service is also the idle time of its transfers from the origin, so it stays below the limit of an
-  // operation.
+  // The caches are full within the first ten minutes, so the memory of the service is not expected to grow after them. The
+  // timeout is also the idle time of transfers from the origin, so it stays below the limit of an operation.
   private func serviceArguments(_ folder: String) -> [String] {
     [
       "--origin", "\(origin.server.baseURL)/image", "--private-addresses", "true", "--cache-folder", "\(folder)/cache",
-      "--cache-size", "8M", "--memory", "8M", "--memory-budget", "64M", "--timeout", "10", "--workers", "\(trial.workers ?? 1)",
+      "--cache-size", "4M", "--memory", "2M", "--memory-budget", "64M", "--timeout", "10", "--workers", "\(trial.workers ?? 1)",
     ]
   }
 
