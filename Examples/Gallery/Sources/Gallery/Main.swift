@@ -43,6 +43,7 @@ struct GalleryCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
+    // Not shut down: the last steps of cancelled requests may still run on its loops, and the process ends here anyway.
     let group = MultiThreadedEventLoopGroup(numberOfThreads: System.coreCount)
     var service = GalleryService(settings: settings, group: group)
     service.onRunning = { [listen] port in
@@ -53,7 +54,6 @@ struct GalleryCommand: AsyncParsableCommand {
         services: [service], gracefulShutdownSignals: [.sigterm, .sigint], cancellationSignals: [],
         logger: Logger(label: "gallery") { _ in SwiftLogNoOpLogHandler() }
       ).run()
-      try await group.shutdownGracefully()
     } catch {
       Self.tell("\(error)")
       throw ExitCode(69)  // EX_UNAVAILABLE

@@ -27,6 +27,7 @@ struct GatewayCommand: AsyncParsableCommand {
     if settings.maximumConnections < operation.maxConnections {
       Self.tell("the limit of open files allows \(settings.maximumConnections) client connections: raise it (ulimit -n)")
     }
+    // Not shut down: the last steps of cancelled requests may still run on its loops, and the process ends here anyway.
     let group = MultiThreadedEventLoopGroup(numberOfThreads: settings.threads)
     var service = GatewayService(settings: settings, group: group)
     service.onRunning = { [settings] ports in
@@ -38,7 +39,6 @@ struct GatewayCommand: AsyncParsableCommand {
         services: [service], gracefulShutdownSignals: [.sigterm, .sigint], cancellationSignals: [],
         logger: Logger(label: "gateway") { _ in SwiftLogNoOpLogHandler() }
       ).run()
-      try await group.shutdownGracefully()
     } catch {
       Self.tell("\(error)")
       throw ExitCode(69)  // EX_UNAVAILABLE
