@@ -145,12 +145,12 @@ final class ResponseCoalescer: Sendable {
 
   /// Stops other requests from joining this one, while its response is still arriving. The next equal request is sent.
   ///
-  /// - Parameter isForced: Whether to do so even if requests are about to join, or are likely to.
+  /// - Parameter isPermitted: Returns whether to do so.
   /// - Returns: Whether no request can join any more.
-  func close(_ request: PendingRequest, _ key: CoalescingKey, isForced: Bool) -> Bool {
+  func close(_ request: PendingRequest, _ key: CoalescingKey, if isPermitted: (PendingRequest) -> Bool) -> Bool {
     state.withLock { state in
       // Under the lock, so that no request decides to follow at the same time.
-      guard isForced || !request.expectsFollowers else { return false }
+      guard isPermitted(request) else { return false }
       if state.open[key]?.request === request { state.open[key]?.isClosed = true }
       return true
     }
@@ -232,8 +232,8 @@ final class PendingRequest: Sendable {
   }
 
   private let outcome = OneShotBroadcast<Outcome>()
-  /// The number of requests that follow this one and have neither joined its body nor left.
-  private let followers = Lock(0)
+  /// The number of requests that have ever followed this one, and of those that have neither joined its body nor left.
+  private let followers = Lock((all: 0, unsettled: 0))
   /// Whether this request was sent because the body of an equal one could no longer be joined.
   private let isPopular: Bool
   /// The position of the ``InvalidationLog`` when the request began.
@@ -261,12 +261,15 @@ final class PendingRequest: Sendable {
   }
 
   /// Whether requests are about to join the body, or are likely to.
-  var expectsFollowers: Bool { isPopular || followers.withLock { $0 > 0 } }
+  var expectsFollowers: Bool { isPopular || followers.withLock { $0.unsettled > 0 } }
 
-  func expectFollower() { followers.withLock { $0 += 1 } }
+  /// Whether another request has ever followed this one.
+  var isFollowed: Bool { followers.withLock { $0.all > 0 } }
+
+  func expectFollower() { followers.withLock { ($0.all, $0.unsettled) = ($0.all + 1, $0.unsettled + 1) } }
 
   /// Records that a follower has joined the body, or has left. It must be called once for each ``expectFollower()``.
-  func followerSettled() { followers.withLock { $0 -= 1 } }
+  func followerSettled() { followers.withLock { $0.unsettled -= 1 } }
 
   func tell(_ outcome: Outcome) { self.outcome.make(outcome) }
 
@@ -318,10 +321,15 @@ final class CoalescingLeader: Sendable {
   /// Stops requests from joining the body, unless some are about to join, or are likely to.
   ///
   /// - Returns: Whether no request can join any more.
-  func closeIfUnawaited() -> Bool { table.close(request, key, isForced: false) }
+  func closeIfUnawaited() -> Bool { table.close(request, key) { !$0.expectsFollowers } }
+
+  /// Stops requests from joining the body, unless one has ever followed this one.
+  ///
+  /// - Returns: Whether no other request reads the body or will.
+  func closeIfAlone() -> Bool { table.close(request, key) { !$0.isFollowed } }
 
   /// Stops requests from joining the body.
-  func close() { _ = table.close(request, key, isForced: true) }
+  func close() { _ = table.close(request, key) { _ in true } }
 
   /// Tells the waiting requests that the response is stored. Does nothing if they were told that they cannot use it. Storing the
   /// response for later requests that revalidate it does not change that.

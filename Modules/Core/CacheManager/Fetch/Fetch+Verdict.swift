@@ -363,6 +363,10 @@ extension Fetch {
 
   private func apply(_ changes: StoreChanges) async {
     guard changes != .none else { return }
+    // The response to a HEAD may contradict parts (RFC 9111 §4.3.5). No request then joins their readers.
+    if head.method == .head, changes.updates.keys.contains(where: { stored[$0].response.status == .partialContent }) {
+      request.parts.outdate(self)
+    }
     await cache.apply(changes, to: candidates, of: head)
   }
 

@@ -114,6 +114,8 @@ struct Fetch: Sendable {
     case .respond(let response): return .respond(response)
     case .combine(let combination):
       (candidates, fallback, reason, storeFailure) = (found.candidates, nil, .partial, found.storeFailure)
+      // A reader can be slow, and nothing counts these bytes. They are read again when they are needed.
+      for index in candidates.indices { (candidates[index].data, candidates[index].record) = (nil, nil) }
       return .combine(combination)
     case .fetch(let sent, let fallback, let reason):
       // Without a validator, the plan ignores this policy.

@@ -58,6 +58,10 @@ final class RecordingBody: ResourceBody.Source {
   let mayFitInMemory: Bool
   /// The metadata of the response in the durable store, or `nil` if it is not stored there, or not yet.
   var storedOnDisk: StoredMetadata? { state.withLock { $0.isOnDisk ? $0.recording?.metadata : nil } }
+  /// Whether the body was read to its end and is stored: in the durable store if there is one, or else in memory.
+  var isStored: Bool {
+    state.withLock { $0.isOnDisk || !request.hasStore && $0.recording?.metadata != nil && $0.recording?.data != nil }
+  }
   /// The bytes of a stream that are collected in memory, or `nil` if they are not collected.
   var collected: CollectedBytes? { state.withLock { $0.collector?.stream } }
 

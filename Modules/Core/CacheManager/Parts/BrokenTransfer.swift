@@ -36,13 +36,28 @@ struct BrokenTransfer: Sendable {
     let (whole, isInMemory) = (storage.candidate, writer == nil && !request.hasStore && Int64(data?.count ?? 0) == count)
     guard count >= Self.shortest, let length, count < length, request.validator?.combinesParts == true, !request.isFromCaller,
       !storage.omitsOriginal, writer != nil || isInMemory, storage.parts?.mayBeStored != false,
-      !storage.known.contains(where: { $0.key == whole.key }),
-      let part = Self.part(whole, count, of: length, isInMemory: isInMemory)
+      let part = Self.part(whole, count, of: length, isInMemory: isInMemory, isOfParts: storage.parts != nil),
+      !storage.known.contains(where: { $0.key == whole.key && !Self.contains(part, $0) })
     else { return nil }
     (self.part, cache, self.ticket, self.writer, self.data) = (part, storage.cache, ticket, writer, data)
   }
 
-  private static func part(_ whole: Candidate, _ count: Int64, of length: Int64, isInMemory: Bool) -> Candidate? {
+  /// Whether a stored response is a part of the same state whose bytes are among those of `part`, which may therefore replace it.
+  private static func contains(_ part: Candidate, _ stored: Candidate) -> Bool {
+    let (new, old) = (part.metadata, stored.metadata)
+    guard old.response.status == .partialContent, let bytes = ContentRange(new.response.headerFields),
+      let inner = ContentRange(old.response.headerFields), inner.completeLength == bytes.completeLength,
+      let validator = RangeValidator(old.response.headerFields, now: old.responseTime)
+    else { return false }
+    return validator.isConfirmed(by: new.response.headerFields)
+      && old.response.headerFields[.contentEncoding] == new.response.headerFields[.contentEncoding]
+      && bytes.bytes.lowerBound <= inner.bytes.lowerBound && inner.bytes.upperBound <= bytes.bytes.upperBound
+  }
+
+  /// - Parameter isOfParts: Whether the whole is combined from parts, whose origin has ranges.
+  private static func part(
+    _ whole: Candidate, _ count: Int64, of length: Int64, isInMemory: Bool, isOfParts: Bool
+  ) -> Candidate? {
     var part = whole
     part.metadata.bodyLength = count
     let fields = whole.metadata.response.headerFields
@@ -50,7 +65,7 @@ struct BrokenTransfer: Sendable {
     // The rest can be requested only of an origin that has ranges and a strong validator. An engine that decodes removes the
     // length: the received bytes would not be those of a range.
     guard whole.metadata.response.status == .ok, fields.contentLength == length,
-      fields[.acceptRanges]?.lowercased() == "bytes", RangeValidator(fields, now: whole.metadata.responseTime) != nil
+      isOfParts || fields[.acceptRanges]?.lowercased() == "bytes", RangeValidator(fields, now: whole.metadata.responseTime) != nil
     else { return nil }
     let range = "bytes=0-\(count - 1)"
     part.metadata.response.status = .partialContent
@@ -84,8 +99,12 @@ struct BrokenTransfer: Sendable {
     defer { ticket?.leave() }
     guard ticket?.followsAnother != true, let store = cache.request.store else { return false }
     do throws(CacheError) {
-      // A part never replaces a response, which the request may not have looked up, or another process may have stored.
-      guard try await !store.variants(of: part.key.resource).contains(where: { $0.key == part.key }),
+      // The request may not have looked up a response that is stored now. One that another process stores between this lookup and
+      // the commit is replaced by the part.
+      guard
+        try await !store.variants(of: part.key.resource).contains(where: {
+          $0.key == part.key && !Self.contains(part, Candidate(key: $0.key, metadata: $0.metadata))
+        }),
         try await writer.commitPart(as: part.metadata) != nil
       else { return false }
       cache.request.commitOrder.noteCommit(of: part.key.resource)

@@ -27,6 +27,8 @@ final class CombinedBody: ResourceBody.Source {
     var isCancelled = false
     /// Whether other requests may read the body too.
     var isShared = false
+    /// The leader that lets them. Weak, because it refers to this body.
+    weak var leader: CoalescingLeader?
   }
 
   private let fetch: Fetch
@@ -69,7 +71,13 @@ final class CombinedBody: ResourceBody.Source {
   private let reader = PartTransfer.Reader()
 
   /// Notes that other requests may read this body too.
-  func share() { state.withLock { $0.isShared = true } }
+  func share(by leader: CoalescingLeader) { state.withLock { ($0.isShared, $0.leader) = (true, leader) } }
+
+  /// Returns whether no other request reads this body. From then on, none does.
+  private func isForOneReader() -> Bool {
+    let (isShared, leader) = state.withLock { ($0.isShared, $0.leader) }
+    return !isShared || leader?.closeIfAlone() == true
+  }
 
   private func leave() {
     let (current, ahead) = state.withLock { state in
@@ -139,7 +147,7 @@ final class CombinedBody: ResourceBody.Source {
         state.withLock { $0.current = nil }
       case .arriving(let transfer):
         if let chunk = try await transfer.next(at: position, for: reader) {
-          if transfer.isForOwner, state.withLock({ $0.isShared }) {
+          if transfer.isForOwner, !isForOneReader() {
             throw CacheError(.bodyInterrupted, reason: "a part of the body is for one request alone, and others read it too")
           }
           if readsAhead(at: position) { requestAhead(of: transfer) }

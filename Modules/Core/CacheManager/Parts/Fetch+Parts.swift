@@ -56,7 +56,7 @@ extension Fetch {
         key: key(of: live), metadata: metadata, isStored: true))
     if body.storesWhole, live.mayBeStored || !request.destination.isStream {
       if let leader {
-        body.share()
+        body.share(by: leader)
         leader.responseArrived(metadata.freshness)
       }
       try await record(content, live, metadata, as: &response)
@@ -82,16 +82,15 @@ extension Fetch {
         try await part(bytes, of: live, isStored: isStored)
       }
     } ended: { response in
-      let isKept = response?.status.isStored == true
-      live.ended(
-        transfer, storedAs: response.flatMap { isKept ? Candidate(key: $0.key, metadata: $0.metadata) : nil },
-        transfer.bytes.upperBound - transfer.start)
+      let part = response.flatMap { $0.recording?.isStored == true ? Candidate(key: $0.key, metadata: $0.metadata) : nil }
+      let isOutdated = live.ended(transfer, storedAs: part, transfer.bytes.upperBound - transfer.start)
+      guard let part else { return }
       // In a task of its own, which does not hold the bytes of the transfer.
-      if isKept { Task.detached(priority: .utility) { await mergeParts(of: live) } }
+      Task.detached(priority: .utility) { await isOutdated ? cache.drop([part]) : mergeParts(of: live) }
     }
   }
 
-  /// Sends the request for missing bytes.
+  /// Sends the request for missing bytes. It has the fields of this reader, and none of another one that reads the representation.
   ///
   /// - Throws: An error with the response if it is not the wanted part. If it shows another state of the resource, the stored
   ///   parts are removed.
@@ -100,7 +99,9 @@ extension Fetch {
     var fetch = requesting(bytes, isStored: isStored)
     // The parts that were stored since the lookup count too.
     fetch.candidates = live.candidates(beside: candidates)
-    let response = try await fetch.send(live.request.with(range: bytes))
+    var sent = fetch.head
+    live.restrict(&sent)
+    let response = try await fetch.send(sent)
     let received = response.received
     guard let received, live.accepts(received.head, received.response.body.length, from: bytes.lowerBound) else {
       response.body.source.cancel()

@@ -68,8 +68,8 @@ final class LiveParts: Sendable {
 
   /// The variant under which the whole response is stored.
   let variant: String
-  /// The request for missing parts, without its range.
-  let request: HTTPRequest
+  /// The value of `If-Range` in requests for missing parts.
+  private let condition: String?
   /// The caller's request that has opened the representation, or `nil` if parts were stored.
   private let openingRequest: HTTPRequest?
   /// The length of the whole in bytes.
@@ -92,7 +92,7 @@ final class LiveParts: Sendable {
   ) {
     openingRequest = opened?.request
     let whole = combination.whole
-    (variant, request) = (combination.variant, combination.request)
+    (variant, condition) = (combination.variant, combination.request.headerFields[.ifRange])
     length = whole.bodyLength ?? combination.wanted.upperBound
     validator = RangeValidator(whole.response.headerFields, now: whole.responseTime)
     coding = whole.response.headerFields[.contentEncoding]
@@ -254,14 +254,16 @@ final class LiveParts: Sendable {
   /// Replaces a transfer that has ended by the part that it has stored.
   ///
   /// - Parameter candidate: The stored part, or `nil` if it is not stored.
-  func ended(_ transfer: PartTransfer, storedAs candidate: Candidate?, _ length: Int64) {
+  /// - Returns: Whether the part must be removed, because the representation has become outdated.
+  func ended(_ transfer: PartTransfer, storedAs candidate: Candidate?, _ length: Int64) -> Bool {
     state.withLock { state in
       state.pieces.removeAll { $0.isArriving(transfer) }
+      guard let candidate else { return false }
+      guard !state.isOutdated else { return true }
       // Its last reader may have left just before, and a lookup may have found it since.
-      guard let candidate, length > 0, !state.isOutdated,
-        !state.pieces.contains(where: { $0.isStored(candidate.metadata.revision) })
-      else { return }
+      guard length > 0, !state.pieces.contains(where: { $0.isStored(candidate.metadata.revision) }) else { return false }
       state.pieces.append(Piece(bytes: transfer.start..<transfer.start + length, source: .stored(candidate)))
+      return false
     }
   }
 
@@ -279,6 +281,14 @@ final class LiveParts: Sendable {
   }
 
   // MARK: The origin
+
+  /// Makes a reader's request for a part one for a part of this representation. If the resource has changed, the origin sends the
+  /// whole response (RFC 9110 §13.1.5).
+  func restrict(_ request: inout HTTPRequest) {
+    request.headerFields[.ifRange] = condition
+    // A platform that adds its own codings would also decode a part.
+    if coding == nil, request.headerFields[.acceptEncoding] == nil { request.headerFields[.acceptEncoding] = "identity" }
+  }
 
   /// Returns the response with which the representation was opened, once, if it begins at a position.
   func takeOpened(at start: Int64) -> Exchange? {

@@ -108,6 +108,12 @@ final class PartTable: Sendable {
     state.withLock { $0.entries[key] = Entry(live: live) }
   }
 
+  /// Stops requests from joining the representation of a request.
+  func outdate(_ fetch: Fetch) {
+    let key = Self.key(of: fetch)
+    _ = state.withLock { $0.entries[key]?.live }?.becomeOutdated()
+  }
+
   private func forget(_ key: CoalescingKey) {
     // All references are released outside the lock: the release of the last one calls this function again.
     _ = state.withLock { state -> (Dictionary<CoalescingKey, Entry>.Element?, LiveParts?, Opening?) in

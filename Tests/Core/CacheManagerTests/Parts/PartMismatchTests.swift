@@ -430,15 +430,3 @@ import Testing
     return names.compactMap { url in (try? Data(contentsOf: url)).map { (url, $0.count, $0) } }
   }
 }
-
-extension ScriptedResponse {
-  fileprivate static func part(
-    _ bytes: Range<Int>, of length: Int, tag: String = "\"1\"", cacheControl: String = "max-age=600", _ body: Data
-  ) -> ScriptedResponse {
-    .response(
-      .partialContent,
-      fields: [
-        .eTag: tag, .contentRange: "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(length)", .cacheControl: cacheControl,
-      ], body: body[bytes])
-  }
-}

@@ -13,6 +13,8 @@ final class RangeServer: Sendable {
     var cacheControl: String? = "max-age=600"
     /// Whether the server ignores ranges.
     var sendsWholes = false
+    /// Whether parts have `Accept-Ranges`, which RFC 9110 does not require.
+    var statesRanges = true
     /// Changes a response before it is sent.
     var change: @Sendable (HTTPRequest, ScriptedResponse) -> ScriptedResponse = { $1 }
     var ranges: [Range<Int64>] = []
@@ -63,6 +65,7 @@ final class RangeServer: Sendable {
       let end = min(count, Int64(ends[1]).map { $0 + 1 } ?? count)
       state.ranges.append(first..<end)
       var part = fields
+      if !state.statesRanges { part[.acceptRanges] = nil }
       part[.contentRange] = "bytes \(first)-\(end - 1)/\(count)"
       return (.response(.partialContent, fields: part, body: state.body[Int(first)..<Int(end)]), state.change)
     }
@@ -96,5 +99,17 @@ extension ManagerFixture {
     if let range { fields[.range] = "bytes=\(range)" }
     let response = try await exchange(fields)
     return (response.head.status.code, try await response.body.collect(), response.head.headerFields)
+  }
+}
+
+extension ScriptedResponse {
+  static func part(
+    _ bytes: Range<Int>, of length: Int, tag: String = "\"1\"", cacheControl: String = "max-age=600", _ body: Data
+  ) -> ScriptedResponse {
+    .response(
+      .partialContent,
+      fields: [
+        .eTag: tag, .contentRange: "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(length)", .cacheControl: cacheControl,
+      ], body: body[bytes])
   }
 }
