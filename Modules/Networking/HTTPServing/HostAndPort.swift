@@ -12,10 +12,14 @@ public struct HostAndPort: Hashable, Sendable, CustomStringConvertible {
   /// Creates an address from a text, or returns `nil` if the text is invalid. Without a host, the address means all addresses of
   /// this machine.
   public init?(_ text: String) {
-    guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]), (0...65535).contains(port)
+    guard let colon = text.lastIndex(of: ":"), case let digits = text[text.index(after: colon)...],
+      digits.utf8.allSatisfy({ (48...57).contains($0) }), let port = Int(digits), port <= 65_535
     else { return nil }
     var host = text[..<colon]
-    if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() } else if host.contains(":") { return nil }
+    // Only an IPv6 address, which has colons, is in brackets.
+    let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
+    if isBracketed { host = host.dropFirst().dropLast() }
+    guard host.contains(":") == isBracketed, !host.contains(where: { $0 == "[" || $0 == "]" }) else { return nil }
     self.host = host.isEmpty ? "::" : String(host)
     self.port = port
   }

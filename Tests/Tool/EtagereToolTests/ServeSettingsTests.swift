@@ -124,6 +124,11 @@ struct ServeSettingsTests {
 
   @Test("addresses have a host and a port", arguments: ["127.0.0.1:0", "[::1]:80", "localhost:65535"])
   func address(_ text: String) { #expect(HostAndPort(text)?.description == text) }
+
+  @Test(
+    "an address with brackets that are not those of an IPv6 address, or without a port, is refused",
+    arguments: ["[[]]:8", "[]:8", "[localhost]:80", "[::1:80", "::1]:80", "::1:80", "h:+8", "h:", "h:65536", "h", ""])
+  func noAddress(_ text: String) { #expect(HostAndPort(text) == nil) }
 }
 
 @Suite("etagere-cli serve: metrics")
