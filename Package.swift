@@ -246,7 +246,10 @@ let package = Package(
     support("Support/LocalRedis", "LocalRedis", "CacheCore CacheTesting LoopbackOrigin"),
 
     tests("Core", "CacheCoreTests", "CacheCore HTTPTypes"),
-    tests("Core", "CacheManagerTests", "CacheManager CacheTesting MemoryStore DiskStore ETagValidation CacheTransport HTTPTypes"),
+    tests(
+      "Core", "CacheManagerTests",
+      "CacheManager CacheTesting MemoryStore DiskStore SQLiteStore RedisStore StoreComposition LocalRedis ETagValidation CacheTransport HTTPTypes"
+    ),
     tests(
       "Core", "CoexistenceTests",
       "Etagere KingfisherNames AppleNames AsyncHTTPNetworking SQLiteStore StoreComposition CacheTesting LoopbackOrigin"),

@@ -172,7 +172,8 @@ public final class AsyncHTTPDownloader: Downloader {
     let limits = TransferLimits(
       idle: TimeAmount(request.idleTimeout ?? configuration.idleTimeout), total: request.timeout.map { TimeAmount($0) },
       collectUpTo: request.collectUpTo,
-      attempts: configuration.resendsLostRequests ? min(max(configuration.connectionsPerHost, 1), 100) + 1 : 1)
+      attempts: configuration.resendsLostRequests ? min(max(configuration.connectionsPerHost, 1), 100) + 1 : 1,
+      reportsLosses: connections != nil && isHTTP1)
     let interimKey = request.onInterimResponse.flatMap { connections?.marks.add($0) }
     defer { if let interimKey { connections?.marks.remove(interimKey) } }
     if let interimKey { outgoing.headers.add(name: RequestMarks.interimReport, value: interimKey) }

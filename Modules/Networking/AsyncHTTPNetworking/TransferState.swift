@@ -193,7 +193,7 @@ struct TransferState {
   /// known before use. A request that failed before it was sent met a closing connection.
   mutating func sendAgain(after error: any Error) -> Bool {
     let attempts = isSent ? limits.attempts : max(limits.attempts, 3)
-    let isReused = error is LostReusedConnection || metrics.isReusedConnection == true
+    let isReused = error is LostReusedConnection || !limits.reportsLosses && metrics.isReusedConnection == true
     guard case .awaitingHead = stage, metrics.attempts < attempts, !isSent || isReused,
       CacheError(clientError: error).code == .connectionLost, !(error is HTTPParserError)
     else { return false }
@@ -342,6 +342,8 @@ struct TransferLimits {
 
   /// The maximum number of attempts for a request. Each reused connection to a host may already have been closed by the server.
   var attempts = 1
+  /// Whether the connection is certainly one that reports a ``LostReusedConnection``.
+  var reportsLosses = false
 
   /// The error for a silent server.
   func idlePassed(hasHead: Bool) -> CacheError {

@@ -17,7 +17,7 @@ struct ManagerFixture {
   let manager: ResourceManager
   let url: URL
 
-  init(_ change: (inout ResourceManager.Configuration) -> Void = { _ in }) throws {
+  init(_ change: (inout ResourceManager.Configuration) throws -> Void = { _ in }) throws {
     network = ScriptedDownloader(clock: clock)
     disk = VolatileStore(clock: clock)
     memory = MemoryCache(limits: .init(cost: 10 << 20), clock: clock)
@@ -29,7 +29,7 @@ struct ManagerFixture {
     configuration.observer = observer
     configuration.clock = clock
     configuration.callbackQueue = .immediate
-    change(&configuration)
+    try change(&configuration)
     manager = ResourceManager(configuration)
     url = try #require(URL(string: "https://example.com/image.png"))
   }

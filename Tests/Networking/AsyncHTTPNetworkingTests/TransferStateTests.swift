@@ -308,6 +308,13 @@ struct TransferStateTests {
     _ = fresh.start(at: Self.at(0))
     _ = fresh.sent(overReusedConnection: false, at: Self.at(0))
     #expect(fresh.sendAgain(after: ChannelError.eof) == false)
+    var reporting = TransferState(
+      limits: TransferLimits(idle: .seconds(10), attempts: 3, reportsLosses: true), calledAt: Self.at(0))
+    _ = reporting.start(at: Self.at(0))
+    _ = reporting.sent(overReusedConnection: true, at: Self.at(0))
+    // Bytes had arrived, or the connection was new.
+    #expect(reporting.sendAgain(after: ChannelError.eof) == false)
+    #expect(reporting.sendAgain(after: LostReusedConnection(cause: ChannelError.eof)) == true)
     // The connection reports that it is not new.
     #expect(fresh.sendAgain(after: LostReusedConnection(cause: ChannelError.eof)) == true)
     #expect(fresh.metrics.attempts == 2)

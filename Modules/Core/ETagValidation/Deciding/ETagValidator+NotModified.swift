@@ -153,7 +153,7 @@ extension ETagValidator {
 
 extension ETagValidator {
   /// Returns the updates of a HEAD's 200 to the stored responses that the GET would have selected (RFC 9111 §4.3.5). Equal
-  /// validators and length update them. Otherwise they become stale, also the parts of one.
+  /// validators and length update them. Otherwise they become stale. Parts that it contradicts become stale too.
   func headUpdates(of received: JudgedResponse, stored: [StoredMetadata]) -> [Int: StoredMetadata] {
     guard !forbidsStoring(of: received) else { return [:] }
     var updates: [Int: StoredMetadata] = [:]

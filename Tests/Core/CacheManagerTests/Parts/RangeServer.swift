@@ -82,12 +82,12 @@ final class RangeServer: Sendable {
 extension ManagerFixture {
   /// Creates a manager that combines parts, with a server of one resource.
   static func combining(
-    _ count: Int, mode: CacheMode = .private, _ change: (inout ResourceManager.Configuration) -> Void = { _ in }
+    _ count: Int, mode: CacheMode = .private, _ change: (inout ResourceManager.Configuration) throws -> Void = { _ in }
   ) throws -> (fixture: ManagerFixture, server: RangeServer) {
     let server = RangeServer(count)
     let fixture = try ManagerFixture {
       $0.validator = ETagValidator(mode: mode, parts: .completed, digestSecret: DigestSecret(high: 1, low: 2))
-      change(&$0)
+      try change(&$0)
     }
     fixture.network.serve(fixture.url) { server.response(to: $0) }
     return (fixture, server)
