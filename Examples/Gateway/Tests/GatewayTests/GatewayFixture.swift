@@ -67,7 +67,9 @@ struct GatewayFixture: Sendable {
 
   func shutDown() async { await group.triggerGracefulShutdown() }
 
-  func client(reads: Bool = true) async throws -> RawClient { try await RawClient.connect(port, reads: reads) }
+  func client(reads: Bool = true, buffer: Int? = nil) async throws -> RawClient {
+    try await RawClient.connect(port, reads: reads, buffer: buffer)
+  }
 
   /// Sends one request over a new connection.
   ///

@@ -21,9 +21,13 @@ final class RawClient: Sendable {
   /// - Parameters:
   ///   - port: The port on 127.0.0.1.
   ///   - reads: Whether to read at once. Otherwise received bytes stay in the kernel until ``startReading()``.
-  static func connect(_ port: Int, reads: Bool = true) async throws -> RawClient {
+  ///   - buffer: The size in bytes of the kernel's buffer for received bytes, or `nil` for the system's.
+  static func connect(_ port: Int, reads: Bool = true, buffer: Int? = nil) async throws -> RawClient {
     let state = WatchedState(State())
-    let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+    var bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+    if let buffer { bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: .init(buffer)) }
+    let channel =
+      try await bootstrap
       .channelOption(.autoRead, value: reads)
       .channelOption(.allowRemoteHalfClosure, value: true)
       .channelInitializer { channel in
@@ -64,6 +68,12 @@ final class RawClient: Sendable {
   func until(bytes: Int) async -> Int {
     await state.wait { $0.isClosed || $0.bytes.readableBytes >= bytes }
     return state.read { $0.bytes.readableBytes }
+  }
+
+  /// Returns the received bytes when the connection has been closed.
+  func allBytes() async -> ByteBuffer {
+    await state.wait { $0.isClosed }
+    return state.read { $0.bytes }
   }
 
   /// Returns the next complete response. Bytes after it stay for the next call.

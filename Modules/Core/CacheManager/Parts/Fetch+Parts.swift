@@ -159,7 +159,7 @@ extension Fetch {
 
   /// Makes one part of several that follow each other, when there are many. Lookups read the head of each part.
   private func mergeParts(of live: LiveParts) async {
-    guard request.hasStore, let run = live.beginMerging(), let first = run.first, let last = run.last else { return }
+    guard let run = live.beginMerging(), let first = run.first, let last = run.last else { return }
     let bytes = first.bytes.lowerBound..<last.bytes.upperBound
     let former = run.map(\.candidate)
     let merged = await merge(run, bytes, of: live)
@@ -182,7 +182,21 @@ extension Fetch {
     else { return nil }
     let sources = run.map { fetch.opening($0.candidate, $0.bytes.upperBound - $0.bytes.lowerBound) }
     let body = ResourceBody(length: bytes.upperBound - bytes.lowerBound, source: ConcatenatedBody(sources))
-    return try? await fetch.storeOnDisk(body, variant, metadata)
+    return try? await request.hasStore ? fetch.storeOnDisk(body, variant, metadata) : fetch.storeInMemory(body, variant, metadata)
+  }
+
+  /// Stores a merged part in memory. Returns `nil` if memory has no room for it.
+  private func storeInMemory(_ body: ResourceBody, _ variant: String, _ metadata: StoredMetadata) async throws(CacheError)
+    -> Candidate?
+  {
+    guard let length = body.length, length <= request.maximumBodyInMemory,
+      let reservation = request.budget.streamReservation(holding: Int(length))
+    else { return nil }
+    defer { reservation.release() }
+    var part = Candidate(key: CacheKey(resource: cache.resource, variant: variant), metadata: metadata)
+    part.metadata.bodyLength = length
+    cache.storeInMemory(try await body.collect(limit: length), part, replacing: [])
+    return cache.isInMemory(part) ? part : nil
   }
 
   /// Returns a closure that opens a stored part.
