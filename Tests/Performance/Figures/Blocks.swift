@@ -4,9 +4,10 @@ import Foundation
 struct Blocks {
   let results: Results
   let simulations: Simulations
+  let soak: Soak
 
-  /// Returns the text for a block: `machine`, `headlines`, `missed`, `reached`, `failed`, `scenario NAME`, or `simulation NAME`
-  /// with the part of it.
+  /// Returns the text for a block: `machine`, `headlines`, `missed`, `reached`, `failed`, `soak`, `scenario NAME`, or
+  /// `simulation NAME` with the part of it.
   func text(_ name: String) throws -> String {
     if name.hasPrefix("simulation ") {
       return try simulations.text(name.split(separator: " ").dropFirst().map(String.init), results)
@@ -18,6 +19,7 @@ struct Blocks {
     case "missed": goals { !$0.isReached }
     case "reached": goals(\.isReached)
     case "failed": failures()
+    case "soak": try soak.table
     default: throw PlotError("there is no block '\(name)'")
     }
   }

@@ -77,9 +77,10 @@ struct Palette {
   let own: String
   let peer: String
   let line: String
+  var isDark = false
 
   static let light = Self(text: "#1d1d1f", note: "#5f6368", own: "#0b66c3", peer: "#9aa0a6", line: "#c2410c")
-  static let dark = Self(text: "#f5f5f7", note: "#a1a6ad", own: "#4da3ff", peer: "#6e747c", line: "#fb923c")
+  static let dark = Self(text: "#f5f5f7", note: "#a1a6ad", own: "#4da3ff", peer: "#6e747c", line: "#fb923c", isDark: true)
 }
 
 private enum Layout {

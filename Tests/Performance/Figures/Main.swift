@@ -26,13 +26,13 @@ struct Plot {
     let folder = root.appending(path: "Tests/Performance/Figures")
     let results = Results(runs: try ["Benchmarks", "Gateway", "Service"].map { try .read(folder.appending(path: "\($0).json")) })
     let simulations = try Simulations.read(folder.appending(path: "Simulation"))
-    let blocks = Blocks(results: results, simulations: simulations)
+    let soak = try Soak.read(folder.appending(path: "Soak.csv"))
+    let blocks = Blocks(results: results, simulations: simulations, soak: soak)
     var files: [(name: String, text: String)] = []
-    for chart in Charts.all {
-      for (suffix, palette) in [("", Palette.light), ("~dark", .dark)] {
-        files.append(
-          ("Modules/Core/Etagere/Etagere.docc/Resources/\(chart.name)\(suffix).svg", try chart.svg(results, palette)))
-      }
+    for (suffix, palette) in [("", Palette.light), ("~dark", .dark)] {
+      let resources = "Modules/Core/Etagere/Etagere.docc/Resources"
+      for chart in Charts.all { files.append(("\(resources)/\(chart.name)\(suffix).svg", try chart.svg(results, palette))) }
+      files.append(("\(resources)/soak-memory\(suffix).svg", soak.memoryChart.svg(palette)))
     }
     files.append(("Docs/scale-origin.svg", try simulations.originChart.svg()))
     for name in try pages(root) {

@@ -75,6 +75,7 @@ struct Simulations {
       return LineChart(
         title: "Requests to the origin per 1,000 requests of clients",
         subtitle: "Complete and conditional requests, by the number of nodes; simulated",
+        axis: .init(label: "nodes", isLogarithmic: true),
         lines: Self.kinds(runs).map { kind in
           LineChart.Line(
             label: kind,

@@ -68,13 +68,13 @@ struct SoakGatewayClient: Sendable {
       name: "a request to \(log.member.name) for \(resource.url) \(range?.field ?? "")", source: .resource(resource.number),
       start: minimum.uptime, writesFiles: true)
     log.count(.loads)
-    var version: UInt64?
+    var received: HTTPResponse?
     do throws(CacheError) {
       var head = request(.get, resource, port)
       head.headerFields[.range] = range?.field
       if resource.varies { head.headerFields[.acceptLanguage] = language }
       let response = try await engine.download(DownloadRequest(head: head))
-      version = resource.version(response.head, resource.varies ? language : nil)
+      received = response.head
       var data = Data()
       while let chunk = try await response.body.source.next() {
         data += chunk
@@ -100,7 +100,7 @@ struct SoakGatewayClient: Sendable {
         log.fail(.wrong, "\(error)")
       }
     } catch {
-      attempt.isOutdated = version.map { $0 < versions.version(resource.number) } ?? false
+      attempt.lacksRest = received.map { resource.lacksRest($0, resource.varies ? language : nil, versions) } ?? false
       log.fail(error, attempt)
     }
   }

@@ -188,13 +188,13 @@ struct SoakLoader: Sendable {
     var attempt = attempt(resource, minimum, "a response \(range?.field ?? "")", writesFiles: true)
     log.count(.loads)
     defer { log.end(number) }
-    var version: UInt64?
+    var head: HTTPResponse?
     do throws(CacheError) {
       var request = try HTTPRequest(resource: resource.url)
       request.headerFields[.range] = range?.field
       if resource.varies { request.headerFields[.acceptLanguage] = language }
       let response = try await manager.respond(to: request)
-      version = resource.version(response.head, resource.varies ? language : nil)
+      head = response.head
       var data = Data()
       while let chunk = try await response.body.source.next() {
         data += chunk
@@ -213,7 +213,7 @@ struct SoakLoader: Sendable {
         of: resource, language, range, minimum, response.source)
       if let error = response.fallbackReason { log.check(fallbackReason: error, attempt) }
     } catch {
-      attempt.isOutdated = version.map { $0 < versions.version(resource.number) } ?? false
+      attempt.lacksRest = head.map { resource.lacksRest($0, resource.varies ? language : nil, versions) } ?? false
       fail(error, attempt, mayBeCancelled: false)
     }
   }

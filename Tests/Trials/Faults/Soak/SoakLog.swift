@@ -133,9 +133,8 @@ final class SoakLog: Sendable {
     /// Whether the operation writes files of its own: the destination of a load, or the temporary file of a body. The failure of
     /// a cache's disk does not fail a load.
     var writesFiles = false
-    /// Whether the body has begun, and the resource has changed since its version. The rest of a stored part is then not
-    /// available, so the body breaks off.
-    var isOutdated = false
+    /// Whether the body has begun, and the rest of a stored part is not available, so that the body breaks off.
+    var lacksRest = false
   }
 
   /// Counts an error. It is a broken guarantee unless a disturbance explains it that lasted at some time of the operation.
@@ -159,7 +158,7 @@ final class SoakLog: Sendable {
 
   /// Counts a failed request by its kind, or a broken guarantee if no disturbance explains it.
   func fail(_ kind: SharedCounts.Count, _ attempt: Attempt, _ reason: String) {
-    if kind == .body || kind == .connection, attempt.isOutdated { return count(kind) }
+    if kind == .body || kind == .connection, attempt.lacksRest { return count(kind) }
     if counts.explainsFailure(of: attempt.source, member, since: attempt.start) || hasStorageFailure(attempt) {
       count(kind)
     } else {

@@ -58,8 +58,7 @@ struct SoakNode: Sendable {
       try DiskCache(path: "\(folder)/\(name)", configuration: .init(sizeLimit: size, clock: clock), calls: faulty.calls)
     }
     func loader(
-      _ name: String, _ store: any CacheStore, _ clock: SoakClock, _ validator: ETagValidator = ETagValidator(),
-      fleet: (any CacheFleet)? = nil
+      _ name: String, _ store: any CacheStore, _ clock: SoakClock, fleet: (any CacheFleet)? = nil
     ) throws -> SoakLoader {
       var configuration = ResourceManager.Configuration()
       configuration.downloader = SoakDownloader(engine: engine, port: port).decoding()
@@ -69,7 +68,7 @@ struct SoakNode: Sendable {
       configuration.clock = clock
       configuration.timeout = SoakLog.timeout
       configuration.collapseTimeout = SoakLog.collapseTimeout
-      configuration.validator = validator
+      configuration.validator = ETagValidator(parts: .completed)
       configuration.callbackQueue = .immediate
       // Two managers must not write to the same file.
       let files = "\(folder)/files-\(name)"
@@ -88,7 +87,7 @@ struct SoakNode: Sendable {
     layered = try LayeredStore([second, shared])
     disks = [first, second]
     loaders = [
-      try loader("disk", first, own, ETagValidator(parts: .completed)), try loader("database", database, own),
+      try loader("disk", first, own), try loader("database", database, own),
       try loader("fleet", layered, common, fleet: RedisFleet(shared, member: member.name)),
     ]
   }

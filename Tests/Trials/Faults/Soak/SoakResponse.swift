@@ -39,6 +39,17 @@ enum SoakRange {
   }
 }
 
+extension VersionedResource {
+  /// Whether the rest of a stored part may not be available: the resource has changed since its version, or the origin has claimed
+  /// a length that it does not have.
+  func lacksRest(_ head: HTTPResponse, _ language: String?, _ versions: SharedVersions) -> Bool {
+    guard let version = version(head, language) else { return false }
+    let claimed = length(version) + DeliveryFaults.excess
+    return version < versions.version(number) || head.headerFields[.contentRange]?.hasSuffix("/\(claimed)") == true
+      || head.headerFields[.contentLength] == "\(claimed)"
+  }
+}
+
 /// A successful response of a versioned resource, and its bytes.
 struct SoakResponse {
   var head: HTTPResponse
