@@ -23,7 +23,7 @@ struct LostReusedConnectionTests {
     func errorCaught(context: ChannelHandlerContext, error: any Error) { all.append(error) }
   }
 
-  /// What happens on a connection, in order.
+  /// An event on a connection.
   enum Step {
     case request, response, halfHead, interim, lost, closed
   }

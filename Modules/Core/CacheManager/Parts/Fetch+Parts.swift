@@ -90,7 +90,7 @@ extension Fetch {
     }
   }
 
-  /// Sends the request for missing bytes. It has the fields of this reader, and none of another one that reads the representation.
+  /// Sends the request for missing bytes. It has the fields of this reader, and none of another one.
   ///
   /// - Throws: An error with the response if it is not the wanted part. If it shows another state of the resource, the stored
   ///   parts are removed.

@@ -40,8 +40,8 @@ enum SoakRange {
 }
 
 extension VersionedResource {
-  /// Whether the rest of a stored part may not be available: the resource has changed since its version, or the origin has claimed
-  /// a length that it does not have.
+  /// Whether the rest of a stored part may not be available: the resource has changed since its version, or the origin has
+  /// claimed a length that it does not have.
   func lacksRest(_ head: HTTPResponse, _ language: String?, _ versions: SharedVersions) -> Bool {
     guard let version = version(head, language) else { return false }
     let claimed = length(version) + DeliveryFaults.excess
