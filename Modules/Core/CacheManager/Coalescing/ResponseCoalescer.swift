@@ -325,7 +325,7 @@ final class CoalescingLeader: Sendable {
 
   /// Stops requests from joining the body, unless one has ever followed this one.
   ///
-  /// - Returns: Whether no other request reads the body or will.
+  /// - Returns: Whether no other request has followed this one, and none will.
   func closeIfAlone() -> Bool { table.close(request, key) { !$0.isFollowed } }
 
   /// Stops requests from joining the body.

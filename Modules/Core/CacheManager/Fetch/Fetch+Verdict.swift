@@ -363,11 +363,14 @@ extension Fetch {
 
   private func apply(_ changes: StoreChanges) async {
     guard changes != .none else { return }
-    // The response to a HEAD may contradict parts (RFC 9111 §4.3.5). No request then joins their readers.
-    if head.method == .head, changes.updates.keys.contains(where: { stored[$0].response.status == .partialContent }) {
+    await cache.apply(changes, to: candidates, of: head)
+    // The response to a HEAD may have made stored parts stale (RFC 9111 §4.3.5). No request then joins their readers.
+    let now = request.clock.now
+    if head.method == .head,
+      changes.updates.contains(where: { $1.response.status == .partialContent && $1.freshness.freshUntil <= now })
+    {
       request.parts.outdate(self)
     }
-    await cache.apply(changes, to: candidates, of: head)
   }
 
   /// Carries out the changes except for removals, which happen when the new response is stored.

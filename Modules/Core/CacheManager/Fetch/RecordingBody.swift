@@ -60,7 +60,10 @@ final class RecordingBody: ResourceBody.Source {
   var storedOnDisk: StoredMetadata? { state.withLock { $0.isOnDisk ? $0.recording?.metadata : nil } }
   /// Whether the body was read to its end and is stored: in the durable store if there is one, or else in memory.
   var isStored: Bool {
-    state.withLock { $0.isOnDisk || !request.hasStore && $0.recording?.metadata != nil && $0.recording?.data != nil }
+    state.withLock { state in
+      guard !state.isOutdated, let recording = state.recording else { return false }
+      return state.isOnDisk || !request.hasStore && recording.metadata != nil && recording.data != nil
+    }
   }
   /// The bytes of a stream that are collected in memory, or `nil` if they are not collected.
   var collected: CollectedBytes? { state.withLock { $0.collector?.stream } }
@@ -277,7 +280,7 @@ final class RecordingBody: ResourceBody.Source {
     }
     guard let ending else { return }
     var recording = Recording(data: ending.data, count: ending.count)
-    if storage?.parts?.mayBeStored == false {
+    if storage?.parts?.isStorable == false {
       ending.writer?.abort()
     } else if let storage {
       let (cache, complete) = completed(storage, ending.count)

@@ -35,7 +35,7 @@ struct BrokenTransfer: Sendable {
   ) {
     let (whole, isInMemory) = (storage.candidate, writer == nil && !request.hasStore && Int64(data?.count ?? 0) == count)
     guard count >= Self.shortest, let length, count < length, request.validator?.combinesParts == true, !request.isFromCaller,
-      !storage.omitsOriginal, writer != nil || isInMemory, storage.parts?.mayBeStored != false,
+      !storage.omitsOriginal, writer != nil || isInMemory, storage.parts?.isStorable != false,
       let part = Self.part(whole, count, of: length, isInMemory: isInMemory, isOfParts: storage.parts != nil),
       !storage.known.contains(where: { $0.key == whole.key && !Self.contains(part, $0) })
     else { return nil }
@@ -45,13 +45,17 @@ struct BrokenTransfer: Sendable {
   /// Whether a stored response is a part of the same state whose bytes are among those of `part`, which may therefore replace it.
   private static func contains(_ part: Candidate, _ stored: Candidate) -> Bool {
     let (new, old) = (part.metadata, stored.metadata)
-    guard old.response.status == .partialContent, let bytes = ContentRange(new.response.headerFields),
-      let inner = ContentRange(old.response.headerFields), inner.completeLength == bytes.completeLength,
+    guard old.response.status == .partialContent, let range = ContentRange(new.response.headerFields),
+      let inner = ContentRange(old.response.headerFields), inner.completeLength == range.completeLength,
       let validator = RangeValidator(old.response.headerFields, now: old.responseTime)
     else { return false }
+    // The transfer of either may have broken off before the end of its range.
+    func end(_ range: ContentRange, _ metadata: StoredMetadata) -> Int64 {
+      range.bytes.lowerBound + (metadata.bodyLength ?? range.length)
+    }
     return validator.isConfirmed(by: new.response.headerFields)
       && old.response.headerFields[.contentEncoding] == new.response.headerFields[.contentEncoding]
-      && bytes.bytes.lowerBound <= inner.bytes.lowerBound && inner.bytes.upperBound <= bytes.bytes.upperBound
+      && range.bytes.lowerBound <= inner.bytes.lowerBound && end(inner, old) <= end(range, new)
   }
 
   /// - Parameter isOfParts: Whether the whole is combined from parts, whose origin has ranges.

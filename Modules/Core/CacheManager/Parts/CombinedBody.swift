@@ -148,7 +148,8 @@ final class CombinedBody: ResourceBody.Source {
       case .arriving(let transfer):
         if let chunk = try await transfer.next(at: position, for: reader) {
           if transfer.isForOwner, !isForOneReader() {
-            throw CacheError(.bodyInterrupted, reason: "a part of the body is for one request alone, and others read it too")
+            throw CacheError(
+              .bodyInterrupted, reason: "a part of the body is for one request alone, and others have asked for the body too")
           }
           if readsAhead(at: position) { requestAhead(of: transfer) }
           return advance(by: chunk)

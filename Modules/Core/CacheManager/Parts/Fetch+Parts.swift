@@ -159,7 +159,9 @@ extension Fetch {
 
   /// Makes one part of several that follow each other, when there are many. Lookups read the head of each part.
   private func mergeParts(of live: LiveParts) async {
-    guard let run = live.beginMerging(), let first = run.first, let last = run.last else { return }
+    guard let run = live.beginMerging(upTo: request.hasStore ? .max : request.maximumBodyInMemory), let first = run.first,
+      let last = run.last
+    else { return }
     let bytes = first.bytes.lowerBound..<last.bytes.upperBound
     let former = run.map(\.candidate)
     let merged = await merge(run, bytes, of: live)

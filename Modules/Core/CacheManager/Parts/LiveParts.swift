@@ -131,6 +131,9 @@ final class LiveParts: Sendable {
     }
   }
 
+  /// Whether the whole response may be stored, and no reader has found it outdated or stored it.
+  var isStorable: Bool { state.withLock { !$0.forbidsStoring && !$0.isOutdated } }
+
   /// Whether the whole response may be stored.
   var mayBeStored: Bool { state.withLock { !$0.forbidsStoring } }
 
@@ -311,13 +314,15 @@ final class LiveParts: Sendable {
 
   /// Returns stored parts that follow each other and should be one part, and `nil` if there are none or if others are being
   /// merged. ``endMerging(as:_:instead:)`` must follow.
-  func beginMerging() -> [(candidate: Candidate, bytes: Range<Int64>)]? {
+  ///
+  /// - Parameter limit: The most bytes that the merged part may have.
+  func beginMerging(upTo limit: Int64) -> [(candidate: Candidate, bytes: Range<Int64>)]? {
     state.withLock { state in
       guard !state.isMerging, !state.isOutdated else { return nil }
       let stored = state.pieces.compactMap { piece -> (candidate: Candidate, bytes: Range<Int64>)? in
         if case .stored(let candidate) = piece.source { (candidate, piece.bytes) } else { nil }
       }.sorted { $0.bytes.lowerBound < $1.bytes.lowerBound }
-      guard stored.count >= state.mergingMinimum, let run = Self.run(in: stored.map(\.bytes)) else { return nil }
+      guard stored.count >= state.mergingMinimum, let run = Self.run(in: stored.map(\.bytes), upTo: limit) else { return nil }
       state.isMerging = true
       return Array(stored[run])
     }
@@ -329,12 +334,12 @@ final class LiveParts: Sendable {
   /// together.
   ///
   /// Each byte is thus copied a few times at most, however many parts a long body arrives in.
-  static func run(in parts: [Range<Int64>]) -> Range<Int>? {
+  static func run(in parts: [Range<Int64>], upTo limit: Int64 = .max) -> Range<Int>? {
     guard parts.count >= fewestMerged else { return nil }
     for last in stride(from: parts.count - 1, through: fewestMerged - 1, by: -1) {
       var (first, total) = (last, parts[last].upperBound - parts[last].lowerBound)
       while first > 0, parts[first - 1].upperBound == parts[first].lowerBound,
-        case let size = parts[first - 1].upperBound - parts[first - 1].lowerBound, size < 4 * total
+        case let size = parts[first - 1].upperBound - parts[first - 1].lowerBound, size < 4 * total, total + size <= limit
       {
         total += size
         first -= 1

@@ -98,6 +98,42 @@ import Testing
     }
   }
 
+  @Test("a part that breaks off does not replace a longer one of the same range")
+  func shorter() async throws {
+    let (fixture, server) = try ManagerFixture.combining(1_000_000)
+    #expect(try await fixture.range("100000-999999").bytes == server.body[100_000...])
+    server.state.withLock { $0.change = { $1.chunked(by: 10_000) } }
+    let options = RequestOptions { $0.policy = .reload }
+    try await read(200_000, of: try await fixture.exchange([.range: "bytes=100000-999999"], options: options))
+    // The part would be stored in a task of its own.
+    for _ in 0..<200 { await Task.yield() }
+    server.reset()
+    #expect(try await fixture.range("100000-999999").bytes == server.body[100_000...])
+    #expect(server.ranges.isEmpty)
+  }
+
+  @Test("a whole that is complete after another reader has found a new state is not stored")
+  func lateWhole() async throws {
+    let (fixture, server) = try ManagerFixture.combining(3 << 20)
+    _ = try await fixture.range("0-99999")
+    let gate = Gate()
+    server.state.withLock { state in
+      state.change = { head, response in
+        head.headerFields[.range]?.hasPrefix("bytes=2197152-") == true ? response.bodyHeld(by: gate) : response
+      }
+    }
+    let task = Task { try await fixture.range(nil).bytes }
+    await gate.arrived()
+    let old = server.body
+    server.replace("\"2\"")
+    server.state.withLock { ($0.cacheControl, $0.change) = ("no-store", { $1 }) }
+    _ = try? await fixture.range("500000-500999")
+    gate.open()
+    #expect((try? await task.value) ?? old == old)
+    let stored = try await fixture.exchange(options: RequestOptions { $0.policy = .cacheOnly })
+    #expect(stored.head.status == .gatewayTimeout)
+  }
+
   @Test("a response to HEAD with another tag makes parts stale, also those that are being read")
   func head() async throws {
     let (fixture, server) = try ManagerFixture.combining(3 << 20)
@@ -108,6 +144,7 @@ import Testing
     _ = try await iterator.next()
     server.replace("\"2\"")
     #expect(try await fixture.exchange([.cacheControl: "no-cache"], .head).head.headerFields[.eTag] == "\"2\"")
+    #expect(try await fixture.range("100000-100999").bytes == server.body[100_000..<101_000])
     #expect(try await fixture.range("2000000-2000999").bytes == server.body[2_000_000..<2_001_000])
     #expect(try await fixture.range("3000000-3000999").bytes == server.body[3_000_000..<3_001_000])
     reader.body.source.cancel()
