@@ -99,8 +99,8 @@ private struct ConnectionSetup: ServerChildChannel {
     let channel: any Channel
   }
 
-  /// The number of unsent bytes from which on Linux accepts no more segments. Without this limit, a client that leaves, as a player
-  /// that seeks does, leaves up to 4 MB behind that were requested from the origin for it.
+  /// The number of unsent bytes from which on Linux accepts no more segments. Without this limit, a client that leaves, as a
+  /// player that seeks does, leaves up to 4 MB behind that were requested from the origin for it.
   private static let unsentLimit: SocketOptionValue = 64 << 10
   /// `TCP_NOTSENT_LOWAT`, which SwiftNIO has no name for.
   private static let unsentLimitOption = NIOBSDSocket.Option(rawValue: CInt(TCP_NOTSENT_LOWAT))
