@@ -99,11 +99,13 @@ private struct ConnectionSetup: ServerChildChannel {
     let channel: any Channel
   }
 
+  #if os(Linux)
   /// The number of unsent bytes from which on Linux accepts no more segments. Without this limit, a client that leaves, as a
   /// player that seeks does, leaves up to 4 MB behind that were requested from the origin for it.
   private static let unsentLimit: SocketOptionValue = 64 << 10
   /// `TCP_NOTSENT_LOWAT`, which SwiftNIO has no name for.
   private static let unsentLimitOption = NIOBSDSocket.Option(rawValue: CInt(TCP_NOTSENT_LOWAT))
+  #endif
 
   let responder: any HTTPResponder
   let settings: ConnectionSettings
@@ -119,8 +121,10 @@ private struct ConnectionSetup: ServerChildChannel {
       // The handler reads only when it can use the bytes. This is the back-pressure for uploads and pipelined requests.
       try channel.syncOptions?.setOption(.autoRead, value: false)
       try channel.syncOptions?.setOption(.tcpOption(.tcp_nodelay), value: 1)
+      #if os(Linux)
       // A system without the option serves too.
       try? channel.syncOptions?.setOption(.tcpOption(Self.unsentLimitOption), value: Self.unsentLimit)
+      #endif
       try channel.pipeline.syncOperations.addHandler(ConnectionHandler(responder, settings, channel: channel))
       return Value(channel: channel)
     }
