@@ -65,9 +65,27 @@ struct PlayerTests {
       }
       let sent = origin.counters.bodyBytesSent
       #expect(Double(sent) <= 1.05 * Double(seen), "\(sent) bytes for \(seen)")
-      // What the player saw last is stored.
+      // The last bytes are stored.
       let again = try await gateway.ask("GET", "/film", ["Range: bytes=\(end - 3_000_000)-\(end - 2_000_001)"])
       #expect(again.status == 206 && again["cache-status"]?.contains("hit") == true)
     }
   }
+
+  #if os(Linux)
+  @Test("a client that reads nothing makes the origin send no more than the buffers of the connection and a piece")
+  func paused() async throws {
+    try await GatewayFixture.run({ $0.cache = CacheSettings() }) { gateway, origin in
+      origin.setRoute(
+        "/film",
+        Route(OriginResponse(Self.film, etag: .strong("1"), fields: [.cacheControl: "max-age=3600"], acceptsRanges: true)))
+      let client = try await gateway.client(reads: false, buffer: 64 << 10)
+      try await client.send("GET /film HTTP/1.1\r\nHost: shop.example\r\nRange: bytes=0-\r\n\r\n")
+      // Meanwhile the gateway has the time to send several megabytes.
+      for _ in 0..<300 { _ = try await gateway.ask("GET", "/other") }
+      let sent = origin.counters(for: "/film").bodyBytesSent
+      #expect(sent > 0 && sent <= 1 << 20)
+      client.close()
+    }
+  }
+  #endif
 }

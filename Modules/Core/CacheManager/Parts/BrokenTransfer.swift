@@ -49,9 +49,9 @@ struct BrokenTransfer: Sendable {
       let inner = ContentRange(old.response.headerFields), inner.completeLength == range.completeLength,
       let validator = RangeValidator(old.response.headerFields, now: old.responseTime)
     else { return false }
-    // The transfer of either may have broken off before the end of its range.
+    // The transfer of either may have broken off before the end of its range. A store can state any length.
     func end(_ range: ContentRange, _ metadata: StoredMetadata) -> Int64 {
-      range.bytes.lowerBound + (metadata.bodyLength ?? range.length)
+      range.bytes.lowerBound + min(metadata.bodyLength ?? range.length, range.length)
     }
     return validator.isConfirmed(by: new.response.headerFields)
       && old.response.headerFields[.contentEncoding] == new.response.headerFields[.contentEncoding]
