@@ -85,8 +85,11 @@ final class StoreDeadline: Sendable {
       state.calls[state.last] = Call(limit: limit, checks: 2 * times)
       return state.last
     }
-    // Most work that a store does at once needs no other thread.
-    let task = Task.begun(on: load.downloader?.preferredExecutor, priority: Task.currentPriority) { [self] in
+    // Most work that a store does at once needs no other thread. Other work ends where the load waits: the way over an executor
+    // that the load does not run on would wake one more thread.
+    let hasExecutor = withUnsafeCurrentTask { $0?.unownedTaskExecutor != nil }
+    let executor = hasExecutor ? load.downloader?.preferredExecutor : nil
+    let task = Task.begun(on: executor, priority: Task.currentPriority) { [self] in
       let value = await work()
       result.withLock { $0 = value }
       ended(number)
