@@ -50,10 +50,7 @@ package struct ResumptionPlan: Hashable, Sendable {
     // These fields refer to an older response, and their 304 would say nothing about this one.
     rest.head.headerFields[.ifNoneMatch] = nil
     rest.head.headerFields[.ifModifiedSince] = nil
-    // A platform that adds its own codings would also decode a part.
-    if contentEncoding == nil, rest.head.headerFields[.acceptEncoding] == nil {
-      rest.head.headerFields[.acceptEncoding] = "identity"
-    }
+    if contentEncoding == nil { rest.head.refusePlatformCodings() }
     return rest
   }
 
@@ -218,5 +215,13 @@ extension Range<Int64> {
     var next = lowerBound
     for part in parts where part.lowerBound <= next { next = Swift.max(next, part.upperBound) }
     return next < upperBound ? next : nil
+  }
+}
+
+extension HTTPRequest {
+  /// Requests no content coding, unless the request names some itself. A platform adds its own codings to a request that names
+  /// none, and would decode a part as if it were a whole body.
+  package mutating func refusePlatformCodings() {
+    if headerFields[.acceptEncoding] == nil { headerFields[.acceptEncoding] = "identity" }
   }
 }

@@ -252,8 +252,7 @@ extension Fetch {
     var fetch = requesting(bytes)
     fetch.reason = reason
     var sent = fetch.head
-    // A platform that adds its own codings would also decode a part.
-    if sent.headerFields[.acceptEncoding] == nil { sent.headerFields[.acceptEncoding] = "identity" }
+    sent.refusePlatformCodings()
     let response = try await fetch.send(sent)
     guard let received = response.received, received.head.isSinglePart, response.isStored,
       let range = ContentRange(received.head.headerFields), range.bytes.lowerBound == bytes.lowerBound,

@@ -289,8 +289,7 @@ final class LiveParts: Sendable {
   /// whole response (RFC 9110 §13.1.5).
   func restrict(_ request: inout HTTPRequest) {
     request.headerFields[.ifRange] = condition
-    // A platform that adds its own codings would also decode a part.
-    if coding == nil, request.headerFields[.acceptEncoding] == nil { request.headerFields[.acceptEncoding] = "identity" }
+    if coding == nil { request.refusePlatformCodings() }
   }
 
   /// Returns the response with which the representation was opened, once, if it begins at a position.

@@ -93,8 +93,7 @@ extension HTTPRequest {
     var request = self
     request.headerFields[.range] = nil
     request.headerFields[.ifRange] = state.validator.fieldValue
-    // A platform that adds its own codings would also decode a part.
-    if state.coding == nil, request.headerFields[.acceptEncoding] == nil { request.headerFields[.acceptEncoding] = "identity" }
+    if state.coding == nil { request.refusePlatformCodings() }
     return request
   }
 }

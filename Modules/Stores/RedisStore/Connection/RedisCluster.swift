@@ -142,7 +142,9 @@ final class RedisCluster: RedisRouter {
     /// Returns `nil` for an address without a host, which means the host of the current server.
     private static func endpoint(_ text: Substring) -> RedisEndpoint? {
       guard let colon = text.lastIndex(of: ":"), colon > text.startIndex else { return nil }
-      return Int(text[text.index(after: colon)...]).flatMap { RedisEndpoint(String(text[..<colon]), port: $0) }
+      return Int64(digits: text[text.index(after: colon)...]).flatMap {
+        RedisEndpoint(String(text[..<colon]), port: Int(clamping: $0))
+      }
     }
   }
 
