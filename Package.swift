@@ -9,13 +9,19 @@ let strict: [SwiftSetting] = [
   .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-/// The privacy manifest is a resource only on Apple platforms. On other platforms a resource bundle would link all of Foundation.
 #if os(macOS)
+/// The privacy manifest is a resource only on Apple platforms. On other platforms a resource bundle would link all of Foundation.
 let privacyManifest: [Resource]? = [.copy("PrivacyInfo.xcprivacy")]
 let withoutPrivacyManifest: [String] = []
+/// The traits of the tool. Apple platforms have their own URLSession. Elsewhere it ends the process on some valid responses.
+let toolTraits: Set<String> = ["Demo"]
+/// The name of zlib's pkg-config file. Apple's SDKs contain zlib without one, and SwiftPM would warn that it is missing.
+let zlibConfiguration: String? = nil
 #else
 let privacyManifest: [Resource]? = nil
-let withoutPrivacyManifest: [String] = ["PrivacyInfo.xcprivacy"]
+let withoutPrivacyManifest = ["PrivacyInfo.xcprivacy"]
+let toolTraits: Set<String> = ["Demo", "AsyncHTTP"]
+let zlibConfiguration: String? = "zlib"
 #endif
 
 /// Targets of this package and the product HTTPTypes, with names separated by spaces. A build without the trait compiles none.
@@ -60,13 +66,6 @@ func support(_ path: String, _ name: String, _ names: String = "") -> Target {
   .target(name: name, dependencies: targets(names), path: "Tests/\(path)", swiftSettings: strict)
 }
 
-/// The traits of the tool. Apple platforms have their own URLSession. Elsewhere it ends the process on some valid responses.
-#if os(macOS)
-let toolTraits: Set<String> = ["Demo"]
-#else
-let toolTraits: Set<String> = ["Demo", "AsyncHTTP"]
-#endif
-
 /// libvips, which decodes images on Linux. Apple platforms use ImageIO.
 let vips: Target.Dependency = .target(name: "CEtagereVIPS", condition: .when(platforms: [.linux]))
 let withVIPS: TargetDependencyCondition? = .when(platforms: [.linux], traits: ["VIPS"])
@@ -75,13 +74,6 @@ let withVIPS: TargetDependencyCondition? = .when(platforms: [.linux], traits: ["
 let openCombine: Target.Dependency = .product(
   name: "OpenCombine", package: "OpenCombine",
   condition: .when(platforms: [.linux, .android, .windows, .wasi], traits: ["OpenCombine"]))
-
-/// The name of zlib's pkg-config file. Apple's SDKs contain zlib without one, and SwiftPM would warn that it is missing.
-#if os(macOS)
-let zlibConfiguration: String? = nil
-#else
-let zlibConfiguration: String? = "zlib"
-#endif
 
 let zlib: Target.Dependency = .target(name: "CEtagereZlib", condition: .when(traits: ["ContentDecoding"]))
 
