@@ -278,4 +278,59 @@ public final class ImageService: Sendable {
     workers?.close()
   }
 }
+
+/// A response of an ``ImageService``.
+public struct ImageResponse: Sendable {
+  /// The status and the fields. Fields about the connection, `Date` and `Server` are left to the HTTP server.
+  public var head: HTTPResponse
+  /// The bytes, which stream. The body is empty for HEAD.
+  public var body: ResourceBody
+  /// The tier of the cache from which the response came, or `nil` if the service responds itself, for example to a request
+  /// without a signature.
+  public var servedFrom: ResourceSource?
+  /// The error that caused this response, with its reason, for a log; or `nil`. The body does not contain it.
+  public var error: CacheError?
+
+  /// Creates a response from its parts, for fakes in tests.
+  public init(head: HTTPResponse, body: ResourceBody, servedFrom: ResourceSource? = nil, error: CacheError? = nil) {
+    (self.head, self.body, self.servedFrom, self.error) = (head, body, servedFrom, error)
+  }
+
+  init(_ problem: Problem, error: CacheError? = nil) {
+    let (head, body) = problem.response
+    self.init(head: head, body: ResourceBody(body), error: error)
+  }
+}
+
+/// The request rates of clients: a token bucket for each.
+final class ClientRates: Sendable {
+  private struct State {
+    var buckets: [String: TokenBucket] = [:]
+    /// The number of clients at which full buckets are removed.
+    var cleanupCount = 1_024
+  }
+
+  private let limit: RateLimit
+  private let state = Lock(State())
+
+  init(_ limit: ImageService.Rate) {
+    self.limit = RateLimit(perSecond: limit.perSecond, burst: limit.burst)
+  }
+
+  /// Counts a request. Returns `nil` if it is allowed, or else the time after which the next one is.
+  func take(_ client: String, at now: Duration) -> Duration? {
+    state.withLock { state in
+      var bucket = state.buckets[client] ?? TokenBucket(limit)
+      let delay = bucket.delay(at: now)
+      guard bucket.take(at: now) else { return delay }
+      state.buckets[client] = bucket
+      if state.buckets.count > state.cleanupCount {
+        // A full bucket is like none. The number doubles, so that the work for each request is constant.
+        state.buckets = state.buckets.filter { !$0.value.isFull(at: now) }
+        state.cleanupCount = max(1_024, state.buckets.count * 2)
+      }
+      return nil
+    }
+  }
+}
 #endif
