@@ -2,6 +2,15 @@
 import CacheCore
 import HTTPTypes
 import NIOCore
+import NIOPosix
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Glibc)
+import Glibc
+#endif
 
 /// The handler of one client connection. It reads requests one after another, and serves each with a task on the connection's
 /// event loop.
@@ -351,6 +360,15 @@ final class ConnectionHandler: ChannelInboundHandler {
     case .lingering: channel.close(promise: nil)
     case .refusing, .closed: break
     }
+  }
+}
+
+extension Channel {
+  /// Makes the connection end with a reset. If the end of the connection is the end of the body, a normal close would make a
+  /// truncated response look complete.
+  func resetOnClose() {
+    guard let socket = self as? any SocketOptionProvider else { return }
+    _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))
   }
 }
 #endif

@@ -1,6 +1,7 @@
 #if Server
 import CacheCore
 import HTTPTypes
+import NIOCore
 
 /// A strict parser of complete request heads (RFC 9112 §2.2, §3, §5).
 struct HeadReader {
@@ -126,5 +127,76 @@ struct HeadReader {
     let path = rest[end...]
     return (authority, path.hasPrefix("/") ? String(path) : "/\(path)")
   }
+}
+
+/// A search for the empty line that ends a header section. It examines each byte once, even if bytes arrive one at a time.
+struct HeadEnd {
+  private let limits: RequestLimits
+  private let hasRequestLine: Bool
+  /// The start of the incomplete line and the end of the searched bytes, both relative to the reader index.
+  private var lineStart = 0
+  private var searched = 0
+
+  /// - Parameters:
+  ///   - limits: The limits of the section.
+  ///   - hasRequestLine: Whether the section begins with a request line. Trailers do not.
+  init(limits: RequestLimits, hasRequestLine: Bool) { (self.limits, self.hasRequestLine) = (limits, hasRequestLine) }
+
+  /// Whether no byte of a section has been searched.
+  var isAtStart: Bool { searched == 0 }
+
+  /// Returns the length of the section including its empty line, or `nil` if the empty line has not arrived yet. The section
+  /// begins at the buffer's reader index.
+  ///
+  /// An LF without a CR is refused, because other recipients may not treat it as the end of a line (RFC 9112 §2.2).
+  mutating func find(in buffer: ByteBuffer) throws(RequestRefusal) -> Int? {
+    let view = buffer.readableBytesView
+    let start = view.startIndex
+    while let end = view[(start + searched)...].firstIndex(of: 10) {
+      let offset = end - start
+      guard offset < limits.headBytes else { throw tooLarge }
+      guard offset > lineStart, view[end - 1] == 13 else { throw .malformed("a line ends without CR") }
+      searched = offset + 1
+      if offset - 1 == lineStart {
+        (lineStart, searched) = (0, 0)
+        return offset + 1
+      }
+      lineStart = searched
+    }
+    searched = view.count
+    guard searched < limits.headBytes else { throw tooLarge }
+    return nil
+  }
+
+  private var tooLarge: RequestRefusal {
+    hasRequestLine && lineStart == 0
+      ? RequestRefusal(status: .uriTooLong, reason: "the request line has more than \(limits.headBytes) bytes")
+      : .fieldsTooLarge("the header section has more than \(limits.headBytes) bytes")
+  }
+}
+
+/// The character classes of RFC 9110 §5.6.
+extension UInt8 {
+  /// `ALPHA` or `DIGIT`.
+  var isLetterOrDigit: Bool { (48...57).contains(self) || (65...90).contains(self) || (97...122).contains(self) }
+
+  /// `HEXDIG`.
+  var isHexDigit: Bool { hexValue != nil }
+
+  /// A character of a registered name (RFC 3986 §3.2.2), including the percent sign of an escape.
+  var isHostByte: Bool {
+    if isLetterOrDigit { return true }
+    switch self {
+    case 0x21, 0x24...0x2E, 0x3B, 0x3D, 0x5F, 0x7E: return true
+    default: return false
+    }
+  }
+
+  /// A byte of a field value (RFC 9110 §5.5): visible, blank, or not ASCII. CR, LF and NUL are dangerous, and other control
+  /// characters are invalid.
+  var isFieldByte: Bool { self >= 0x20 && self != 0x7F || self == 9 }
+
+  /// Visible ASCII, a character of a request target.
+  var isVisible: Bool { (0x21...0x7E).contains(self) }
 }
 #endif
