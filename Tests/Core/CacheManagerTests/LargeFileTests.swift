@@ -2,6 +2,7 @@ import CacheCore
 import CacheManager
 import CacheTesting
 import DiskStore
+import Dispatch
 import Foundation
 import HTTPTypes
 import MemoryStore
@@ -86,6 +87,63 @@ struct LargeFileTests {
       fixture.observer.events.contains { if case .storeFailed(_, let error) = $0 { error.code == .entryTooLarge } else { false } }
     )
     await disk.close()
+  }
+
+  /// A body of small chunks, all but the first of which arrive while the first one is being written.
+  private final class DuringWrite: Downloader, ResourceBody.Source, Sendable {
+    static let chunk = Data(repeating: 7, count: 16 << 10)
+    static let chunks = 11
+
+    let id = ComponentID.unique(DuringWrite.self)
+    let isWriting = Gate()
+    let mayWrite = DispatchSemaphore(value: 0)
+    private let pulled = Lock(0)
+
+    func download(_ request: DownloadRequest) async throws(CacheError) -> DownloadResponse {
+      DownloadResponse(head: HTTPResponse(status: .ok), body: ResourceBody(length: nil, source: self))
+    }
+
+    func next() async throws(CacheError) -> Data? {
+      let number = pulled.withLock { pulled in
+        pulled += 1
+        return pulled
+      }
+      if number == 2 { await isWriting.pass() }
+      guard number > Self.chunks else { return Self.chunk }
+      mayWrite.signal()
+      return nil
+    }
+
+    func cancel() {}
+    var trailers: HTTPFields? { nil }
+  }
+
+  @Test("chunks that arrive during a write do not wait for it, and are written together")
+  func batches() async throws {
+    let body = DuringWrite()
+    let folder = try DownloadFolder()
+    let fixture = try ManagerFixture { $0.downloader = body }
+    let sizes = Lock<[Int]>([])
+    var calls = FileSystemCalls.system
+    let write = calls.write
+    calls.write = { descriptor, bytes, offset in
+      let isFirst = sizes.withLock { sizes in
+        sizes.append(bytes.count)
+        return sizes.count == 1
+      }
+      if isFirst {
+        body.isWriting.open()
+        // Without a limit, a load that waits for this write would never end.
+        _ = body.mayWrite.wait(timeout: .now() + 30)
+      }
+      return write(descriptor, bytes, offset)
+    }
+
+    _ = try await fixture.manager.load(ResourceRequest(fixture.url), to: folder.file(), calls: calls)
+
+    let count = DuringWrite.chunk.count
+    #expect(sizes.withLock { $0 } == [count, count * (DuringWrite.chunks - 1)])
+    #expect(folder.content() == Data(repeating: 7, count: count * DuringWrite.chunks))
   }
 
   @Test("a cancellation while the file is put into place comes too late, and the load succeeds")

@@ -46,6 +46,8 @@ final class PartialFile: Sendable {
     var file: OpenFile
     /// Bytes that were accepted and not written yet, so that many small chunks become one call.
     var pending = Data()
+    /// Whether a job in the queue is about to write them.
+    var isDraining = false
     /// The position in the current body up to which bytes were written or were already in the file.
     var written: Int64 = 0
     /// The bytes in the file and their record, or `nil` if they cannot be continued. They change only in the queue.
@@ -70,6 +72,8 @@ final class PartialFile: Sendable {
   /// The number of buffered bytes from which they are written. Most chunks are as large, so little is lost if the process is
   /// killed while the body pauses.
   private static let batch = 16 << 10
+  /// The number of buffered bytes from which a body waits until they are written.
+  private static let bufferLimit = MemoryBudget.streamed
   /// The number of blocks of a part that are verified at once. Other files share the queue.
   private static let verifiedBlocks = 8
 
@@ -242,19 +246,32 @@ final class PartialFile: Sendable {
     }
   }
 
-  /// Appends bytes. Waits until they are written if many are buffered.
+  /// Appends bytes. Waits until they are written if many are buffered. An error of writing is thrown by this call or a later one.
   func write(_ chunk: Data) async throws(CacheError) {
-    let isFull = try state.withLock { state throws(CacheError) in
+    let (isFull, drains) = try state.withLock { state throws(CacheError) in
       if let failure = state.failure { throw failure }
-      guard !state.isSealed else { return false }
+      guard !state.isSealed else { return (false, false) }
       let repeated = state.isOutdated ? 0 : max(0, min(state.recordedCount - state.position, Int64(chunk.count)))
       state.written += repeated
       let rest = chunk.dropFirst(Int(repeated))
       // A large chunk is written without a copy.
       if state.pending.isEmpty { state.pending = rest } else { state.pending.append(rest) }
-      return state.pending.count >= Self.batch
+      let isFull = state.pending.count >= Self.bufferLimit
+      // While a write is in progress, further chunks become one.
+      let drains = !isFull && !state.isDraining && state.pending.count >= Self.batch
+      if drains { state.isDraining = true }
+      return (isFull, drains)
     }
-    if isFull { try await flush() }
+    if isFull { return try await flush() }
+    guard drains else { return }
+    queue.async { [self] in
+      let hasPending = state.withLock { state in
+        state.isDraining = false
+        return !state.pending.isEmpty
+      }
+      // Another body, which does not replace the earlier bytes, can have begun since.
+      if hasPending { try? drain() }
+    }
   }
 
   /// Writes the buffered bytes.
