@@ -59,8 +59,16 @@ struct CacheFixture {
     }
   }
 
-  /// Requests the missing bytes in one piece each. If the origin sends something else, sends the request itself.
+  /// Requests the missing bytes in one piece each, or the first byte if the parts are stale and none is missing. If the origin
+  /// sends something else, sends the request itself.
   private mutating func combine(_ combination: PartCombination, for request: HTTPRequest, from origin: Origin) -> Outcome {
+    if combination.requiresValidation, !combination.isIncomplete {
+      var (caller, sent) = (request, combination.request)
+      (caller.headerFields[.range], sent.headerFields[.range], length) = ("bytes=0-0", "bytes=0-0", 1)
+      guard forward(sent, for: caller, fallback: nil, from: origin).response?.status == .partialContent else {
+        return forward(request, for: request, fallback: nil, from: origin)
+      }
+    }
     var next = combination.wanted.lowerBound
     let ends = combination.parts.map(\.bytes) + [combination.wanted.upperBound..<combination.wanted.upperBound]
     for part in ends {

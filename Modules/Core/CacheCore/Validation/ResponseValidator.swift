@@ -236,7 +236,8 @@ public struct PartCombination: Hashable, Sendable {
   public var variant: String
   /// The request for missing bytes, which has `If-Range`, and to which a `Range` is added.
   public var request: HTTPRequest
-  /// Whether the origin must confirm the parts with a missing part before they are used, because they are stale.
+  /// Whether the origin must confirm the parts before they are used, because they are stale: by its response with missing bytes,
+  /// or with any byte if none is missing.
   public var requiresValidation: Bool
 
   /// Creates a combination.

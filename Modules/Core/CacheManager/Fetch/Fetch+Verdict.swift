@@ -93,7 +93,7 @@ extension Fetch {
     return entry(variant, metadata, replacing: outdated, in: cache, length)
   }
 
-  private func entry(
+  func entry(
     _ variant: String, _ metadata: StoredMetadata, replacing outdated: [Candidate], in cache: TieredCache, _ length: Int64?
   ) -> RecordingBody.Storage {
     // A redirect is not the original of a value.
@@ -206,12 +206,15 @@ extension Fetch {
   }
 
   /// Stores a body in the durable store, and returns its entry, or `nil` if it is not stored.
+  ///
+  /// - Throws: The error of a store that does not accept the entry, which is not reported.
   @inline(never)
   func storeOnDisk(
     _ body: ResourceBody, _ variant: String, _ metadata: StoredMetadata
   ) async throws(CacheError) -> Candidate? {
     let entry = entry(variant, metadata, replacing: [], in: cache, body.length)
-    guard let writer = try await entry.cache.writer(entry.candidate) else { return nil }
+    guard let disk = cache.writableDisk, !request.isStoreOverloaded else { return nil }
+    let writer = try await disk.makeWriter(for: entry.candidate.key, metadata: entry.candidate.metadata)
     let recording = RecordingBody(body, for: request, storing: entry, writer: writer)
     while try await recording.next() != nil {}
     return recording.storedOnDisk.map { Candidate(key: entry.candidate.key, metadata: $0) }

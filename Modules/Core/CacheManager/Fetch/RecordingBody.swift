@@ -362,7 +362,9 @@ final class RecordingBody: ResourceBody.Source {
       ending.data, candidate, ticket, isOnDisk: isOnDisk, replacing: storage.outdated, known: storage.known)
     state.withLock { [isOnDisk] in $0.isOnDisk = isOnDisk }
     // If the whole response is stored nowhere, its parts remain.
-    if let parts = storage.parts, isOnDisk || !request.hasStore && ending.data != nil { await cache.drop(parts.becomeOutdated()) }
+    if let parts = storage.parts, isOnDisk || !request.hasStore && cache.isInMemory(candidate) {
+      await cache.drop(parts.becomeOutdated())
+    }
     ending.leader?.stored(candidate, status: nil)
     // A purge may have removed the response. Another process then sends the request.
     guard cache.surviving(candidate) != nil else {

@@ -123,9 +123,12 @@ struct BrokenTransfer: Sendable {
 }
 
 extension Candidate {
+  /// The variant without the range of a part.
+  var variantOfWhole: String { key.variant.split(separator: "\n").filter { !$0.hasPrefix("range=") }.joined(separator: "\n") }
+
   /// Whether the response is the part of a broken transfer, which has the key of the whole response. It must not come into
   /// memory, where that key is looked up for the whole response.
   var isPartUnderKeyOfWhole: Bool {
-    metadata.response.status == .partialContent && !key.variant.split(separator: "\n").contains { $0.hasPrefix("range=") }
+    metadata.response.status == .partialContent && key.variant == variantOfWhole
   }
 }

@@ -24,6 +24,10 @@ final class CombinedBody: ResourceBody.Source {
     var current: Current?
     /// A transfer that was requested before the reader reached it.
     var ahead: PartTransfer?
+    /// The whole response, if another request has stored it in place of the parts.
+    var whole: Candidate?
+    /// The position of the last lookup for parts that were gone.
+    var lookup: Int64?
     var isCancelled = false
     /// Whether other requests may read the body too.
     var isShared = false
@@ -93,30 +97,54 @@ final class CombinedBody: ResourceBody.Source {
   }
 
   /// Waits until the origin has confirmed a missing part, if the first byte is missing, the whole is wanted or the stored parts
-  /// are stale.
+  /// are stale. If no byte is missing, the first one confirms stale parts.
   ///
-  /// - Parameter requiresValidation: Whether a request that is sent now must confirm the parts.
-  /// - Returns: `false` if none does, so that the parts cannot be used.
-  func begin(requiresValidation: Bool) async throws(CacheError) -> Bool {
-    let first = wanted.lowerBound
-    guard let missing = live.firstMissing(in: wanted) else { return !requiresValidation }
+  /// - Parameter requiresValidation: Whether a response that arrives from now on must confirm the parts.
+  func begin(requiresValidation: Bool) async throws(CacheError) {
+    var joins = true
+    while let (transfer, isNew) = try confirmation(requiresValidation, joins: joins) {
+      let isWanted = state.withLock { state in
+        if transfer.start == state.position {
+          state.current = .arriving(transfer)
+        } else if wanted.contains(transfer.start) {
+          state.ahead = transfer
+        }
+        return state.current != nil || state.ahead != nil
+      }
+      if isNew { fetch.run(transfer, of: live, isStored: !isWanted || !storesWhole) }
+      var isUsable = false
+      do throws(CacheError) {
+        isUsable = try await transfer.confirmed(for: reader)
+        // Only a response that was fresh confirms the parts for a request with other fields.
+        if requiresValidation, !isNew, !live.whole.wasFresh { (isUsable, joins) = (false, false) }
+        // A transfer without readers ends. The fields of the first byte are stored with it.
+        if isUsable, !isWanted, isNew { _ = try await transfer.next(at: transfer.start + 1, for: reader) }
+      } catch {
+        if !isWanted { live.leave(transfer, reader) }
+        throw error
+      }
+      if !isWanted { live.leave(transfer, reader) }
+      if isUsable { return }
+      leave()
+    }
+  }
+
+  /// Returns the transfer for which the reader must wait, and whether it must run it. `nil` if it need not wait.
+  ///
+  /// - Parameter joins: Whether the transfer may be one that another reader has requested before.
+  private func confirmation(
+    _ requiresValidation: Bool, joins: Bool
+  ) throws(CacheError) -> (transfer: PartTransfer, isNew: Bool)? {
+    let missing = live.firstMissing(in: wanted)
     // A whole body that breaks off, because the origin has another state, costs more than waiting for the first missing part.
-    guard requiresValidation || missing == first || isWhole else { return true }
-    while true {
-      let (piece, isNew) = try piece(at: missing)
-      guard case .arriving(let transfer) = piece.source, isNew || !requiresValidation else {
-        if case .arriving(let transfer) = piece.source { live.leave(transfer, reader) }
-        return !requiresValidation
-      }
-      state.withLock { state in
-        if missing == first { state.current = .arriving(transfer) } else { state.ahead = transfer }
-      }
-      if isNew { fetch.run(transfer, of: live, isStored: !storesWhole) }
-      try await transfer.confirmed(for: reader)
-      if transfer.isUsable(by: reader) { return true }
-      state.withLock { ($0.current, $0.ahead) = (nil, nil) }
+    guard requiresValidation || missing == wanted.lowerBound || isWhole else { return nil }
+    if let missing, case let (piece, isNew) = try piece(at: missing), case .arriving(let transfer) = piece.source {
+      if !requiresValidation || isNew || joins && transfer.isExpected(by: reader) { return (transfer, isNew) }
       live.leave(transfer, reader)
     }
+    guard requiresValidation else { return nil }
+    guard fetch.permitsRequest else { throw .onlyCached }
+    return live.confirmation(for: reader, joins: joins)
   }
 
   /// Returns the piece at a position. If its bytes are missing, the memory budget counts them. Without room, the piece is short.
@@ -125,7 +153,8 @@ final class CombinedBody: ResourceBody.Source {
     guard fetch.permitsRequest else { throw .onlyCached }
     let most = isOpenEnded ? LiveParts.PieceLength.openEnded(after: position - wanted.lowerBound) : LiveParts.PieceLength.longest
     let reservation = fetch.request.budget.streamReservation(holding: Int(most))
-    let end = min(wanted.upperBound, position + (reservation == nil ? LiveParts.PieceLength.uncounted : most))
+    // A length that an origin states can be the greatest number.
+    let end = position + min(wanted.upperBound - position, reservation == nil ? LiveParts.PieceLength.uncounted : most)
     guard let piece = live.piece(at: position, for: reader, missing: (end, reservation)) else { throw .cancelled }
     return piece
   }
@@ -144,7 +173,10 @@ final class CombinedBody: ResourceBody.Source {
         if let chunk = try await nextStored(of: body) { return advance(by: chunk) }
         // The body ends early if the entry is damaged. The rest is then missing.
         if position < end { live.remove(candidate) }
-        state.withLock { $0.current = nil }
+        state.withLock { state in
+          state.current = nil
+          if position < end { state.whole = nil }
+        }
       case .arriving(let transfer):
         if let chunk = try await transfer.next(at: position, for: reader) {
           if transfer.isForOwner, !isForOneReader() {
@@ -186,12 +218,20 @@ final class CombinedBody: ResourceBody.Source {
 
   private func open(at position: Int64) async throws(CacheError) {
     // A transfer that has ended is no piece any more, unless it was stored.
-    let isRequested = state.withLock { state in
-      guard let ahead = state.ahead, ahead.start == position else { return false }
-      (state.current, state.ahead) = (.arriving(ahead), nil)
-      return true
+    let passed = state.withLock { state -> PartTransfer? in
+      guard let ahead = state.ahead, ahead.start <= position else { return nil }
+      state.ahead = nil
+      guard ahead.start == position || ahead.bytes.contains(position) else { return ahead }
+      state.current = .arriving(ahead)
+      return nil
     }
-    if isRequested { return }
+    if let passed { live.leave(passed, reader) }
+    if state.withLock({ $0.current != nil }) { return }
+    if !live.isCurrent, state.withLock({ $0.whole == nil }) { try await lookUp(at: position) }
+    if let whole = state.withLock({ $0.whole }) {
+      if try await open(whole, position..<wanted.upperBound, upTo: wanted.upperBound) { return }
+      state.withLock { $0.whole = nil }
+    }
     let (piece, isNew) = try piece(at: position)
     switch piece.source {
     case .arriving(let transfer):
@@ -204,13 +244,35 @@ final class CombinedBody: ResourceBody.Source {
     case .stored(let candidate):
       let end = min(piece.bytes.upperBound, wanted.upperBound)
       let bytes = (position - piece.bytes.lowerBound)..<(end - piece.bytes.lowerBound)
-      guard let body = try await fetch.storedBytes(of: candidate, bytes) else { return live.remove(candidate) }
-      let isLeft = state.withLock { state in
-        if !state.isCancelled { state.current = .stored(body, candidate, end: end) }
-        return state.isCancelled
-      }
-      if isLeft { body.source.cancel() }
+      if try await open(candidate, bytes, upTo: end) { return }
+      live.remove(candidate)
+      try await lookUp(at: position)
     }
+  }
+
+  /// Begins to read some of the bytes of a stored response.
+  ///
+  /// - Parameter end: The position after the last byte in the whole.
+  /// - Returns: Whether they can be read.
+  private func open(_ candidate: Candidate, _ bytes: Range<Int64>, upTo end: Int64) async throws(CacheError) -> Bool {
+    guard let body = try await fetch.storedBytes(of: candidate, bytes) else { return false }
+    let isLeft = state.withLock { state in
+      if !state.isCancelled { state.current = .stored(body, candidate, end: end) }
+      return state.isCancelled
+    }
+    if isLeft { body.source.cancel() }
+    return true
+  }
+
+  /// Looks once for what other requests have stored in place of a part that is gone.
+  private func lookUp(at position: Int64) async throws(CacheError) {
+    let isFirst = state.withLock { state in
+      defer { state.lookup = position }
+      return state.lookup != position
+    }
+    guard isFirst else { return }
+    let whole = live.takeOver(try await fetch.storedNow())
+    state.withLock { $0.whole = whole }
   }
 
   /// Requests the part after a transfer that is being read, if it is missing.

@@ -30,10 +30,13 @@ extension Fetch {
     case .range(let bytes): wanted = bytes
     }
     let isOpenEnded = request.destination.isStream && head.simpleRange.map { $0.last == nil } ?? false
-    let body = CombinedBody(self, live, wanted, isWhole: planned.content == .whole, isOpenEnded: isOpenEnded)
-    let isComplete = live.firstMissing(in: wanted) == nil
+    let hasAll = live.firstMissing(in: wanted) == nil
+    let isComplete = hasAll && !requiresValidation
+    var fetch = self
+    if hasAll, requiresValidation { fetch.reason = .stale }
+    let body = CombinedBody(fetch, live, wanted, isWhole: planned.content == .whole, isOpenEnded: isOpenEnded)
     do throws(CacheError) {
-      guard try await body.begin(requiresValidation: requiresValidation) else { return nil }
+      try await body.begin(requiresValidation: requiresValidation)
     } catch {
       // The request itself gets the new state, or the response of an origin that fails.
       guard !error.isCancellation, error.response != nil else { throw error }
@@ -45,7 +48,7 @@ extension Fetch {
     let content = ResourceBody(length: wanted.upperBound - wanted.lowerBound, source: body)
     var metadata = whole
     metadata.revision = .random()
-    var status = isComplete ? hit(whole) : forwarded(206)
+    var status = isComplete ? hit(whole) : fetch.forwarded(206)
     if !isComplete {
       status.isStored = live.mayBeStored && (request.hasStore || request.hasMemory)
       status.lifetimeLeft = lifetimeLeft(whole)
@@ -133,19 +136,23 @@ extension Fetch {
   }
 
   /// Returns the request of an HTTP caller for these bytes, with the same components and without the caller's conditions.
-  private func requesting(_ bytes: Range<Int64>, isStored: Bool = true) -> Fetch {
+  ///
+  /// - Parameters:
+  ///   - isFirst: Whether the response to the request begins the caller's response.
+  ///   - isStored: Whether the part is stored while it arrives.
+  private func requesting(_ bytes: Range<Int64>, isFirst: Bool = false, isStored: Bool = true) -> Fetch {
     let part = head.withoutRange.with(range: bytes)
     let settings = request.with {
       if self.hop == nil { $0.head = part }
       $0.destination = .stream
       $0.staleFallback = .never
       // Several readers can share a piece.
-      $0.onInterimResponse = nil
+      if !isFirst { $0.onInterimResponse = nil }
       if !isStored { $0.writes = [] }
     }
     let hop = self.hop.map { RedirectHop(request: part, url: $0.url, chain: $0.chain) }
     var fetch = Fetch(settings, at: hop, priority, cache.seen(by: settings))
-    (fetch.candidates, fetch.reason, fetch.mayWaitForLease) = (candidates, .partial, false)
+    (fetch.candidates, fetch.reason, fetch.mayWaitForLease) = (candidates, reason == .stale ? .stale : .partial, false)
     return fetch
   }
 
@@ -153,6 +160,12 @@ extension Fetch {
   func storedBytes(of candidate: Candidate, _ bytes: Range<Int64>) async throws(CacheError) -> ResourceBody? {
     let reader = request.destination.isStream ? cache : cache.seen(by: request.with { $0.destination = .stream })
     return try await reader.content(of: candidate, priority, .range(bytes))?.body
+  }
+
+  /// Returns the stored responses of the resource.
+  func storedNow() async throws(CacheError) -> [Candidate] {
+    guard request.hasStore else { return cache.responsesInMemory() }
+    return try await cache.lookUp(head, readsAllLayers: true).candidates
   }
 
   // MARK: Merging
@@ -164,16 +177,21 @@ extension Fetch {
     else { return }
     let bytes = first.bytes.lowerBound..<last.bytes.upperBound
     let former = run.map(\.candidate)
-    let merged = await merge(run, bytes, of: live)
+    let merged: Result<Candidate?, CacheError>
+    do throws(CacheError) {
+      merged = .success(try await merge(run, bytes, of: live))
+    } catch {
+      merged = .failure(error)
+    }
     live.endMerging(as: merged, bytes, instead: former)
-    if merged != nil { await cache.drop(former) }
+    if case .success(.some) = merged { await cache.drop(former) }
     // The whole response was stored meanwhile.
     if !live.isCurrent { await cache.drop(live.stored) }
   }
 
   private func merge(
     _ run: [(candidate: Candidate, bytes: Range<Int64>)], _ bytes: Range<Int64>, of live: LiveParts
-  ) async -> Candidate? {
+  ) async throws(CacheError) -> Candidate? {
     let fetch = requesting(bytes)
     let now = request.clock.now
     // The validator describes the part as it would describe a response of the origin.
@@ -184,7 +202,8 @@ extension Fetch {
     else { return nil }
     let sources = run.map { fetch.opening($0.candidate, $0.bytes.upperBound - $0.bytes.lowerBound) }
     let body = ResourceBody(length: bytes.upperBound - bytes.lowerBound, source: ConcatenatedBody(sources))
-    return try? await request.hasStore ? fetch.storeOnDisk(body, variant, metadata) : fetch.storeInMemory(body, variant, metadata)
+    guard request.hasStore else { return try await fetch.storeInMemory(body, variant, metadata) }
+    return try await fetch.storeOnDisk(body, variant, metadata)
   }
 
   /// Stores a merged part in memory. Returns `nil` if memory has no room for it.
@@ -195,8 +214,7 @@ extension Fetch {
       let reservation = request.budget.streamReservation(holding: Int(length))
     else { return nil }
     defer { reservation.release() }
-    var part = Candidate(key: CacheKey(resource: cache.resource, variant: variant), metadata: metadata)
-    part.metadata.bodyLength = length
+    let part = entry(variant, metadata, replacing: [], in: cache, length).candidate
     cache.storeInMemory(try await body.collect(limit: length), part, replacing: [])
     return cache.isInMemory(part) ? part : nil
   }
@@ -249,7 +267,7 @@ extension Fetch {
     guard let reservation = request.budget.streamReservation(holding: Int(bytes.upperBound - bytes.lowerBound)) else {
       return nil
     }
-    var fetch = requesting(bytes)
+    var fetch = requesting(bytes, isFirst: true)
     fetch.reason = reason
     var sent = fetch.head
     sent.refusePlatformCodings()

@@ -64,6 +64,8 @@ final class LiveParts: Sendable {
     var isMerging = false
     /// The number of stored parts from which on they are merged, which a failure raises.
     var mergingMinimum = 0
+    /// The most bytes of a merged part that the store may accept.
+    var mergingLimit = Int64.max
   }
 
   /// The variant under which the whole response is stored.
@@ -175,15 +177,36 @@ final class LiveParts: Sendable {
   }
 
   /// Adds the stored parts that a later lookup has found.
-  func add(_ combination: PartCombination, _ candidates: [Candidate]) {
+  func add(_ combination: PartCombination, _ candidates: [Candidate]) { add(Self.pieces(combination, candidates)) }
+
+  private func add(_ pieces: [Piece]) {
     state.withLock { state in
-      for piece in Self.pieces(combination, candidates) {
+      for piece in pieces {
         guard case .stored(let candidate) = piece.source,
           !state.pieces.contains(where: { $0.isStored(candidate.metadata.revision) })
         else { continue }
         state.pieces.append(piece)
       }
     }
+  }
+
+  /// Takes over what other requests have stored in place of parts that are gone: merged parts, which are added, or the whole.
+  ///
+  /// - Returns: The whole response, if it is stored.
+  func takeOver(_ found: [Candidate]) -> Candidate? {
+    // Two variants can have the same date as their validator.
+    var same = found.filter { $0.variantOfWhole == variant && isConfirmed(by: $0.metadata.response.headerFields) }
+    for index in same.indices { (same[index].data, same[index].record) = (nil, nil) }
+    if let whole = same.first(where: { $0.metadata.response.status == .ok && $0.metadata.bodyLength == length }) { return whole }
+    add(
+      same.compactMap { part in
+        let response = part.metadata.response
+        guard response.isSinglePart, let range = ContentRange(response.headerFields), range.completeLength == length,
+          let count = part.metadata.bodyLength, count > 0, count <= range.length
+        else { return nil }
+        return Piece(bytes: range.bytes.lowerBound..<range.bytes.lowerBound + count, source: .stored(part))
+      })
+    return nil
   }
 
   /// The stored parts.
@@ -232,6 +255,25 @@ final class LiveParts: Sendable {
       let piece = Piece(bytes: transfer.bytes, source: .arriving(transfer))
       state.pieces.append(piece)
       return (piece, transfer.begin())
+    }
+  }
+
+  /// Returns a transfer whose response confirms the stored parts: one whose response is expected, or a new one for the first
+  /// byte.
+  ///
+  /// - Parameters:
+  ///   - reader: The reader, which joins the transfer.
+  ///   - joins: Whether the transfer may be one that another reader has requested before.
+  /// - Returns: The transfer, and whether the caller must run it.
+  func confirmation(for reader: PartTransfer.Reader, joins: Bool) -> (transfer: PartTransfer, isNew: Bool) {
+    state.withLock { state in
+      let expected = state.pieces.lazy.compactMap { piece -> PartTransfer? in
+        if joins, case .arriving(let transfer) = piece.source, transfer.isExpected(by: reader) { transfer } else { nil }
+      }.first
+      let transfer = expected ?? PartTransfer(0..<1, for: reader, nil)
+      if expected == nil { state.pieces.append(Piece(bytes: transfer.bytes, source: .arriving(transfer))) }
+      transfer.join(reader)
+      return (transfer, transfer.begin())
     }
   }
 
@@ -318,9 +360,15 @@ final class LiveParts: Sendable {
   func beginMerging(upTo limit: Int64) -> [(candidate: Candidate, bytes: Range<Int64>)]? {
     state.withLock { state in
       guard !state.isMerging, !state.isOutdated else { return nil }
+      let all = state.pieces.map(\.bytes)
       let stored = state.pieces.compactMap { piece -> (candidate: Candidate, bytes: Range<Int64>)? in
-        if case .stored(let candidate) = piece.source { (candidate, piece.bytes) } else { nil }
+        // The first byte that confirms the parts is inside the first one.
+        guard case .stored(let candidate) = piece.source,
+          !all.contains(where: { $0 != piece.bytes && $0.clamped(to: piece.bytes) == piece.bytes })
+        else { return nil }
+        return (candidate, piece.bytes)
       }.sorted { $0.bytes.lowerBound < $1.bytes.lowerBound }
+      let limit = min(limit, state.mergingLimit)
       guard stored.count >= state.mergingMinimum, let run = Self.run(in: stored.map(\.bytes), upTo: limit) else { return nil }
       state.isMerging = true
       return Array(stored[run])
@@ -349,13 +397,18 @@ final class LiveParts: Sendable {
   }
 
   /// - Parameters:
-  ///   - candidate: The part into which others were merged, or `nil` if that failed. It is tried again with more parts.
+  ///   - result: The part into which others were merged, or `nil` if that failed. It is tried again with more parts, or with
+  ///     fewer bytes if there were too many for the store.
   ///   - former: The parts that it replaces.
-  func endMerging(as candidate: Candidate?, _ bytes: Range<Int64>, instead former: [Candidate]) {
+  func endMerging(as result: Result<Candidate?, CacheError>, _ bytes: Range<Int64>, instead former: [Candidate]) {
     state.withLock { state in
       state.isMerging = false
-      guard let candidate else {
-        state.mergingMinimum = state.pieces.count + Self.fewestMerged
+      guard let candidate = try? result.get() else {
+        if case .failure(let error) = result, error.code == .entryTooLarge {
+          state.mergingLimit = bytes.upperBound - bytes.lowerBound - 1
+        } else {
+          state.mergingMinimum = state.pieces.count + Self.fewestMerged
+        }
         return
       }
       for former in former { state.pieces.removeAll { $0.isStored(former.metadata.revision) } }

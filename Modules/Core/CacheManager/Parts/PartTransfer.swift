@@ -56,11 +56,17 @@ final class PartTransfer: Sendable {
   /// The positions of all bytes of the part.
   var bytes: Range<Int64> { start..<max(start, state.read { $0.end }) }
 
-  /// Whether a reader may use the bytes.
+  /// Whether a reader may use the bytes. The error of a request that had no part as its response is for its reader alone: the
+  /// fields of another reader's request can lead to another response.
   ///
   /// - Parameter isKnown: Whether the response must have arrived. If not, a reader may use them as far as is known.
   func isUsable(by reader: Reader, isKnown: Bool = false) -> Bool {
-    reader === owner || state.read { !$0.isForOwner && ($0.isConfirmed || !isKnown) }
+    reader === owner || state.read { !$0.isForOwner && ($0.isConfirmed || !isKnown && $0.ending == nil) }
+  }
+
+  /// Whether the response has not arrived yet and may be for a reader, too.
+  func isExpected(by reader: Reader) -> Bool {
+    reader !== owner && state.read { !$0.isConfirmed && $0.ending == nil }
   }
 
   /// Whether the bytes are for one reader alone.
@@ -154,12 +160,17 @@ final class PartTransfer: Sendable {
   }
 
   /// Waits until the origin has confirmed the state of the representation.
-  func confirmed(for reader: Reader) async throws(CacheError) {
+  ///
+  /// - Returns: Whether the reader may use the bytes.
+  /// - Throws: A cancellation, and for the owner the error of the request.
+  func confirmed(for reader: Reader) async throws(CacheError) -> Bool {
     await state.wait { $0.isConfirmed || $0.ending != nil || !$0.readers.contains(ObjectIdentifier(reader)) }
     try state.read { state -> Result<Void, CacheError> in
       if state.isConfirmed { return .success(()) }
-      return state.ending ?? .failure(.cancelled)
+      guard let ending = state.ending, state.readers.contains(ObjectIdentifier(reader)) else { return .failure(.cancelled) }
+      return reader === owner ? ending : .success(())
     }.get()
+    return isUsable(by: reader)
   }
 
   /// Returns the next bytes from a position on, or `nil` if the part has no more for the reader.
@@ -171,6 +182,8 @@ final class PartTransfer: Sendable {
     return try state.read { state -> Result<Data?, CacheError> in
       guard state.readers.contains(ObjectIdentifier(reader)) else { return .failure(.cancelled) }
       if state.isForOwner, reader !== owner { return .success(nil) }
+      // The reader requests the bytes itself.
+      if !state.isConfirmed, state.ending != nil, reader !== owner { return .success(nil) }
       guard position < state.arrived else {
         if Task.isCancelled, state.ending == nil { return .failure(.cancelled) }
         return (state.ending ?? .success(())).map { nil }

@@ -13,7 +13,7 @@ extension TieredCache {
   /// Whether the request has a memory store and may write to it.
   private var writesMemory: Bool { request.writes.contains(.memory) }
   private var writableMemory: MemoryTier? { writesMemory ? request.memory.map(MemoryTier.init) : nil }
-  private var writableDisk: (any CacheStore)? { request.writes.contains(.disk) ? request.store : nil }
+  var writableDisk: (any CacheStore)? { request.writes.contains(.disk) ? request.store : nil }
 
   /// Registers a response whose head has arrived, so that it does not replace a later one.
   ///

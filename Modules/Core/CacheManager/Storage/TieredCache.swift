@@ -170,7 +170,7 @@ struct TieredCache: Sendable {
     return result
   }
 
-  private func responsesInMemory() -> [Candidate] {
+  func responsesInMemory() -> [Candidate] {
     recordsInMemory.map { record in
       var candidate = Candidate(record, of: resource)
       candidate.data = value(of: candidate, transform: "", as: Data.self)

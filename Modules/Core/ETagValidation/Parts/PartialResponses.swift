@@ -20,8 +20,8 @@ extension ETagValidator {
   /// none.
   ///
   /// The parts are those of the latest state, which its strong validator identifies. The latest part decides about freshness,
-  /// because its fields are newer than those of the other parts (§3.2). Stale parts are combined only if bytes are missing, whose
-  /// response confirms them (RFC 9110 §13.1.5).
+  /// because its fields are newer than those of the other parts (§3.2). Stale parts are confirmed by the response with missing
+  /// bytes, or with any byte if none is missing (RFC 9110 §13.1.5).
   func combination(
     for request: HTTPRequest, _ directives: CacheControl, policy: LoadPolicy, stored: [StoredMetadata], now: Timestamp
   ) -> PartCombination? {
@@ -46,11 +46,10 @@ extension ETagValidator {
       case .staleWhileRevalidate: use.isFresh
       }
     let whole = whole(of: metadata, latest.state.completeLength)
-    let combination = PartCombination(
+    return PartCombination(
       parts: known.filter { $0.state == latest.state }.map(\.part).sorted { $0.bytes.lowerBound < $1.bytes.lowerBound },
       wanted: wanted, whole: whole, variant: SelectingFields(of: whole).variant,
       request: request.requestingParts(of: latest.state), requiresValidation: !isUsable)
-    return isUsable || combination.isIncomplete ? combination : nil
   }
 
   /// Returns the positions of the bytes that a request wants, or `nil` if the origin must respond: to a range that cannot be

@@ -45,14 +45,13 @@ extension ValidatorContract {
       }
     }
 
-    /// Requests the first missing bytes. Without missing bytes, the parts are used.
+    /// Requests the first missing bytes. Without missing bytes, the parts are used, and the first byte confirms stale ones.
     private mutating func combine(
       _ step: Step, _ combination: PartCombination, _ resource: String, _ stored: [StoredMetadata]
     ) throws -> Decisions {
       let (request, now) = (step.request, start + step.time)
       for part in combination.parts { _ = try element(part.index, of: stored) }
-      guard let missing = combination.firstMissing else {
-        guard !combination.requiresValidation else { throw ContractViolation("no missing bytes would confirm stale parts") }
+      guard let missing = combination.firstMissing ?? (combination.requiresValidation ? 0..<1 : nil) else {
         return reply(.used, to: request, from: combination.whole, sent: nil, at: now)
       }
       // The whole response, and an error, belong to the client's request.

@@ -137,6 +137,15 @@ extension ValidatorContract {
       part("0-39", tag: a, fields: [custom: "1"], .stored), part("40-99", at: 1, tag: a, fields: [custom: "2"], .stored),
       get(2, .used, status: 200, reply: [custom: "2", .contentLength: "100", .contentRange: nil], content: .whole)),
     row(
+      "9111 §3.4", .may, "stale parts without a gap are confirmed by one byte, which is requested with If-Range",
+      part("0-39", tag: a, .stored), part("40-99", at: 1, tag: a, .stored),
+      get(
+        90, origin: partial("0-0", tag: a), .completed, sent: [.range: "bytes=0-0", .ifRange: a], status: 200,
+        reply: [.contentLength: "100", .contentRange: nil], content: .whole)),
+    row(
+      "9111 §4", .must, "stale parts without a gap are not used without the origin",
+      part("0-39", tag: a), part("40-99", at: 1, tag: a), get(90, .forwarded)),
+    row(
       "9111 §3.4", .must, "parts with different tags are not combined",
       part("0-39", tag: a), part("40-99", at: 1, tag: b), get(2, .forwarded)),
     row(
