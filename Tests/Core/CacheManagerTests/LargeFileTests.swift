@@ -92,7 +92,7 @@ struct LargeFileTests {
   /// A body of small chunks, all but the first of which arrive while the first one is being written.
   private final class DuringWrite: Downloader, ResourceBody.Source, Sendable {
     static let chunk = Data(repeating: 7, count: 16 << 10)
-    static let chunks = 11
+    static let chunks = 7
 
     let id = ComponentID.unique(DuringWrite.self)
     let isWriting = Gate()

@@ -207,7 +207,7 @@ extension Fetch {
 
   /// Stores a body in the durable store, and returns its entry, or `nil` if it is not stored.
   ///
-  /// - Throws: The error of a store that does not accept the entry, which is not reported.
+  /// - Throws: The error of a store that does not begin the entry, which the caller reports.
   @inline(never)
   func storeOnDisk(
     _ body: ResourceBody, _ variant: String, _ metadata: StoredMetadata

@@ -187,14 +187,16 @@ extension Fetch {
   /// Whether a fresh response to an equal request would satisfy this one. A range may be far from the bytes that the other reader
   /// reads first.
   var isSatisfiedByFreshResponse: Bool {
-    guard head.method == .get || head.method == .head, !head.headerFields.contains(.range) else {
-      return false
-    }
+    (head.method == .get || head.method == .head) && !head.headerFields.contains(.range) && acceptsFreshResponse
+  }
+
+  /// Whether the fields and the policy of the request accept a fresh response.
+  var acceptsFreshResponse: Bool {
     // Only these fields can make a validator reject a fresh response.
     let mayBeHeard = head.headerFields.contains { Self.limiting.contains($0.name.canonicalName) }
     if request.validator != nil, request.policy == .standard, !mayBeHeard { return true }
     var plainHead = head
-    for name in ConfidentialFields.credentials { plainHead.headerFields[name] = nil }
+    for name in ConfidentialFields.credentials + [.range] { plainHead.headerFields[name] = nil }
     let now = request.clock.now
     var plain = plainHead
     plain.headerFields = [:]

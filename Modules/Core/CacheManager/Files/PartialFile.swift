@@ -73,7 +73,7 @@ final class PartialFile: Sendable {
   /// killed while the body pauses.
   private static let batch = 16 << 10
   /// The number of buffered bytes from which a body waits until they are written.
-  private static let bufferLimit = MemoryBudget.streamed
+  private static let bufferLimit = MemoryBudget.streamed / 2
   /// The number of blocks of a part that are verified at once. Other files share the queue.
   private static let verifiedBlocks = 8
 
@@ -264,14 +264,8 @@ final class PartialFile: Sendable {
     }
     if isFull { return try await flush() }
     guard drains else { return }
-    queue.async { [self] in
-      let hasPending = state.withLock { state in
-        state.isDraining = false
-        return !state.pending.isEmpty
-      }
-      // Another body, which does not replace the earlier bytes, can have begun since.
-      if hasPending { try? drain() }
-    }
+    // After `restart()`, a drain without bytes would remove those that the next body may continue.
+    queue.async { [self] in try? drain(onlyPending: true) }
   }
 
   /// Writes the buffered bytes.
@@ -279,20 +273,47 @@ final class PartialFile: Sendable {
     try await queue.perform { [self] () throws(CacheError) in try drain() }
   }
 
+  /// The bytes for one write, and what has to be done before.
+  private struct Batch {
+    let file: OpenFile
+    let bytes: Data
+    let offset: Int64
+    let recorded: RecordedBytes?
+    /// The record of an earlier body. It is closed outside the lock.
+    let outdated: RecordedBytes?
+    /// Whether the bytes of earlier bodies are removed first.
+    let empties: Bool
+  }
+
+  /// Takes the buffered bytes. In one step, because the next body can begin at any time.
+  private func takeBatch(onlyPending: Bool) throws(CacheError) -> Batch? {
+    try state.withLock { state throws(CacheError) in
+      state.isDraining = false
+      if let failure = state.failure { throw failure }
+      if onlyPending, state.pending.isEmpty { return nil }
+      let replaces = state.isOutdated && !state.isSealed
+      let batch = Batch(
+        file: state.file, bytes: state.pending, offset: state.written, recorded: replaces ? nil : state.recorded,
+        outdated: replaces ? state.recorded : nil, empties: replaces && state.hasBytes)
+      if replaces { (state.recorded, state.isOutdated, state.hasBytes) = (nil, false, false) }
+      state.written += Int64(state.pending.count)
+      (state.pending, state.hasBytes) = (Data(), state.hasBytes || !state.pending.isEmpty)
+      return batch
+    }
+  }
+
   /// Writes the buffered bytes, after the bytes of earlier bodies were removed.
-  private func drain() throws(CacheError) {
+  ///
+  /// - Parameter onlyPending: Whether nothing is done if no bytes are buffered.
+  private func drain(onlyPending: Bool = false) throws(CacheError) {
     do throws(CacheError) {
-      if let failure = state.withLock({ $0.failure }) { throw failure }
-      if state.withLock({ $0.isOutdated && !$0.isSealed }) { try removeContent() }
-      let (file, batch, offset, recorded) = state.withLock { state in
-        defer {
-          state.written += Int64(state.pending.count)
-          (state.pending, state.hasBytes) = (Data(), state.hasBytes || !state.pending.isEmpty)
-        }
-        return (state.file, state.pending, state.written, state.recorded)
+      guard let taken = try takeBatch(onlyPending: onlyPending) else { return }
+      let (file, batch, offset) = (taken.file, taken.bytes, taken.offset)
+      guard !taken.empties || ftruncate(file.descriptor, 0) == 0 else {
+        throw Self.error(errno, "empty its temporary file", target)
       }
       guard !batch.isEmpty else { return }
-      var added = recorded
+      var added = taken.recorded
       let failure = batch.withUnsafeBytes { bytes in
         added?.add(bytes)
         return calls.writeAll(file.descriptor, bytes, at: offset)

@@ -28,6 +28,8 @@ final class CombinedBody: ResourceBody.Source {
     var whole: Candidate?
     /// The position of the last lookup for parts that were gone.
     var lookup: Int64?
+    /// Whether another reader's request for a part has failed. This reader then waits for no such request any more.
+    var requestsAlone = false
     var isCancelled = false
     /// Whether other requests may read the body too.
     var isShared = false
@@ -100,62 +102,84 @@ final class CombinedBody: ResourceBody.Source {
   /// are stale. If no byte is missing, the first one confirms stale parts.
   ///
   /// - Parameter requiresValidation: Whether a response that arrives from now on must confirm the parts.
-  func begin(requiresValidation: Bool) async throws(CacheError) {
-    var joins = true
-    while let (transfer, isNew) = try confirmation(requiresValidation, joins: joins) {
-      let isWanted = state.withLock { state in
-        if transfer.start == state.position {
-          state.current = .arriving(transfer)
-        } else if wanted.contains(transfer.start) {
-          state.ahead = transfer
-        }
-        return state.current != nil || state.ahead != nil
-      }
+  /// - Returns: `false` if another reader's request has shown that the origin has another state.
+  func begin(requiresValidation: Bool) async throws(CacheError) -> Bool {
+    if !fetch.acceptsFreshResponse { state.withLock { $0.requestsAlone = true } }
+    while let (transfer, isNew) = try confirmation(requiresValidation) {
+      let isWanted = take(transfer)
       if isNew { fetch.run(transfer, of: live, isStored: !isWanted || !storesWhole) }
-      var isUsable = false
+      let isUsable: Bool
       do throws(CacheError) {
-        isUsable = try await transfer.confirmed(for: reader)
-        // Only a response that was fresh confirms the parts for a request with other fields.
-        if requiresValidation, !isNew, !live.whole.wasFresh { (isUsable, joins) = (false, false) }
-        // A transfer without readers ends. The fields of the first byte are stored with it.
-        if isUsable, !isWanted, isNew { _ = try await transfer.next(at: transfer.start + 1, for: reader) }
+        isUsable = try await transfer.confirmed(for: reader) && (isNew || !requiresValidation || isConfirmedByOther())
+        if isUsable, !isWanted, isNew { try await end(of: transfer) }
       } catch {
         if !isWanted { live.leave(transfer, reader) }
         throw error
       }
       if !isWanted { live.leave(transfer, reader) }
-      if isUsable { return }
+      if isUsable { return true }
       leave()
+      guard live.isCurrent else { return false }
+      state.withLock { $0.requestsAlone = true }
+    }
+    return true
+  }
+
+  /// Retains a transfer until the reader has read it.
+  ///
+  /// - Returns: Whether the reader wants its bytes.
+  private func take(_ transfer: PartTransfer) -> Bool {
+    state.withLock { state in
+      if transfer.bytes.contains(state.position) {
+        state.current = .arriving(transfer)
+      } else if transfer.bytes.overlaps(wanted) {
+        state.ahead = transfer
+      } else {
+        return false
+      }
+      return true
+    }
+  }
+
+  /// Whether the response to another reader's request, which has just arrived, confirms the parts for this one.
+  private func isConfirmedByOther() -> Bool {
+    live.mayBeStored && live.whole.wasFresh && fetch.mayJoin(live) && fetch.isSatisfied(by: live, isEarly: true)
+  }
+
+  /// Waits until the byte that has confirmed the parts is stored. A transfer without readers ends.
+  private func end(of transfer: PartTransfer) async throws(CacheError) {
+    do throws(CacheError) {
+      _ = try await transfer.next(at: transfer.start + 1, for: reader)
+    } catch {
+      // The reader does not need the byte.
+      if error.isCancellation { throw error }
     }
   }
 
   /// Returns the transfer for which the reader must wait, and whether it must run it. `nil` if it need not wait.
-  ///
-  /// - Parameter joins: Whether the transfer may be one that another reader has requested before.
-  private func confirmation(
-    _ requiresValidation: Bool, joins: Bool
-  ) throws(CacheError) -> (transfer: PartTransfer, isNew: Bool)? {
+  private func confirmation(_ requiresValidation: Bool) throws(CacheError) -> (transfer: PartTransfer, isNew: Bool)? {
     let missing = live.firstMissing(in: wanted)
     // A whole body that breaks off, because the origin has another state, costs more than waiting for the first missing part.
     guard requiresValidation || missing == wanted.lowerBound || isWhole else { return nil }
     if let missing, case let (piece, isNew) = try piece(at: missing), case .arriving(let transfer) = piece.source {
-      if !requiresValidation || isNew || joins && transfer.isExpected(by: reader) { return (transfer, isNew) }
+      if !requiresValidation || isNew || transfer.isExpected(by: reader) { return (transfer, isNew) }
       live.leave(transfer, reader)
     }
     guard requiresValidation else { return nil }
     guard fetch.permitsRequest else { throw .onlyCached }
-    return live.confirmation(for: reader, joins: joins)
+    return live.confirmation(for: reader, alone: state.withLock { $0.requestsAlone })
   }
 
   /// Returns the piece at a position. If its bytes are missing, the memory budget counts them. Without room, the piece is short.
   private func piece(at position: Int64) throws(CacheError) -> (piece: LiveParts.Piece, isNew: Bool) {
-    if let known = live.piece(at: position, for: reader, missing: nil) { return known }
+    let isAlone = state.withLock { $0.requestsAlone }
+    if let known = live.piece(at: position, for: reader, alone: isAlone, missing: nil) { return known }
     guard fetch.permitsRequest else { throw .onlyCached }
     let most = isOpenEnded ? LiveParts.PieceLength.openEnded(after: position - wanted.lowerBound) : LiveParts.PieceLength.longest
     let reservation = fetch.request.budget.streamReservation(holding: Int(most))
     // A length that an origin states can be the greatest number.
     let end = position + min(wanted.upperBound - position, reservation == nil ? LiveParts.PieceLength.uncounted : most)
-    guard let piece = live.piece(at: position, for: reader, missing: (end, reservation)) else { throw .cancelled }
+    guard let piece = live.piece(at: position, for: reader, alone: isAlone, missing: (end, reservation)) else { throw .cancelled }
     return piece
   }
 
@@ -190,7 +214,11 @@ final class CombinedBody: ResourceBody.Source {
         if position == transfer.start, transfer.isUsable(by: reader) {
           throw .truncated(received: 0, expected: wanted.upperBound - position)
         }
-        state.withLock { $0.current = nil }
+        let isUsable = transfer.isUsable(by: reader)
+        state.withLock { state in
+          state.current = nil
+          if !isUsable { state.requestsAlone = true }
+        }
         live.leave(transfer, reader)
       }
     }

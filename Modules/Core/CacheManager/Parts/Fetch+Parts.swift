@@ -36,7 +36,7 @@ extension Fetch {
     if hasAll, requiresValidation { fetch.reason = .stale }
     let body = CombinedBody(fetch, live, wanted, isWhole: planned.content == .whole, isOpenEnded: isOpenEnded)
     do throws(CacheError) {
-      try await body.begin(requiresValidation: requiresValidation)
+      guard try await body.begin(requiresValidation: requiresValidation) else { return nil }
     } catch {
       // The request itself gets the new state, or the response of an origin that fails.
       guard !error.isCancellation, error.response != nil else { throw error }
@@ -115,13 +115,14 @@ extension Fetch {
       await cache.drop(live.becomeOutdated())
       throw CacheError(.bodyInterrupted, reason: "the resource changed while its parts were combined", response: response.head)
     }
-    live.update(whole(with: response))
+    live.update(whole(with: response, of: live))
     return response
   }
 
-  /// Returns the metadata of the whole response after a part has arrived, or `nil` if the part must not be stored.
-  private func whole(with part: Exchange) -> StoredMetadata? {
-    guard part.isStored, let combination = combination(of: part.metadata) else { return nil }
+  /// Returns the metadata of the whole response after a part has arrived, or `nil` if the part must not be stored, or if other
+  /// fields of the request select now. Its fields are then for this request alone.
+  private func whole(with part: Exchange, of live: LiveParts) -> StoredMetadata? {
+    guard part.isStored, let combination = combination(of: part.metadata), combination.variant == live.variant else { return nil }
     return combination.whole
   }
 
@@ -182,6 +183,7 @@ extension Fetch {
       merged = .success(try await merge(run, bytes, of: live))
     } catch {
       merged = .failure(error)
+      if error.code != .entryTooLarge, !error.isCancellation { request.observe(.storeFailed(key: key(of: live), error: error)) }
     }
     live.endMerging(as: merged, bytes, instead: former)
     if case .success(.some) = merged { await cache.drop(former) }

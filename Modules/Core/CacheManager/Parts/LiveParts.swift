@@ -235,13 +235,15 @@ final class LiveParts: Sendable {
   ///   - missing: The end of a missing piece, and the part of the memory budget for it, if it is not short. With `nil`, nothing
   ///     is requested.
   ///   - reader: The reader, which joins a transfer.
+  ///   - isAlone: Whether the reader joins no transfer whose response has not arrived.
   /// - Returns: The piece, and whether the caller must run its transfer. `nil` if the byte is missing and nothing is requested.
   func piece(
-    at position: Int64, for reader: PartTransfer.Reader, missing: (end: Int64, reservation: MemoryReservation?)?
+    at position: Int64, for reader: PartTransfer.Reader, alone isAlone: Bool,
+    missing: (end: Int64, reservation: MemoryReservation?)?
   ) -> (piece: Piece, isNew: Bool)? {
     state.withLock { state in
       // After a part that is for one reader alone, readers do not wait for each other: the next one may be such a part too.
-      let pieces = state.pieces.filter { $0.isUsable(by: reader, isKnown: state.forbidsStoring) }
+      let pieces = state.pieces.filter { $0.isUsable(by: reader, isKnown: state.forbidsStoring || isAlone) }
       let known = pieces.filter { $0.bytes.contains(position) }.max { $0.bytes.upperBound < $1.bytes.upperBound }
       if let known {
         guard case .arriving(let transfer) = known.source else { return (known, false) }
@@ -263,12 +265,12 @@ final class LiveParts: Sendable {
   ///
   /// - Parameters:
   ///   - reader: The reader, which joins the transfer.
-  ///   - joins: Whether the transfer may be one that another reader has requested before.
+  ///   - isAlone: Whether the transfer must be a new one.
   /// - Returns: The transfer, and whether the caller must run it.
-  func confirmation(for reader: PartTransfer.Reader, joins: Bool) -> (transfer: PartTransfer, isNew: Bool) {
+  func confirmation(for reader: PartTransfer.Reader, alone isAlone: Bool) -> (transfer: PartTransfer, isNew: Bool) {
     state.withLock { state in
       let expected = state.pieces.lazy.compactMap { piece -> PartTransfer? in
-        if joins, case .arriving(let transfer) = piece.source, transfer.isExpected(by: reader) { transfer } else { nil }
+        if !isAlone, case .arriving(let transfer) = piece.source, transfer.isExpected(by: reader) { transfer } else { nil }
       }.first
       let transfer = expected ?? PartTransfer(0..<1, for: reader, nil)
       if expected == nil { state.pieces.append(Piece(bytes: transfer.bytes, source: .arriving(transfer))) }
@@ -362,7 +364,7 @@ final class LiveParts: Sendable {
       guard !state.isMerging, !state.isOutdated else { return nil }
       let all = state.pieces.map(\.bytes)
       let stored = state.pieces.compactMap { piece -> (candidate: Candidate, bytes: Range<Int64>)? in
-        // The first byte that confirms the parts is inside the first one.
+        // A part inside another one, such as the byte that has confirmed stale parts, would interrupt the run.
         guard case .stored(let candidate) = piece.source,
           !all.contains(where: { $0 != piece.bytes && $0.clamped(to: piece.bytes) == piece.bytes })
         else { return nil }

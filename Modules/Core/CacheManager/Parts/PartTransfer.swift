@@ -64,7 +64,7 @@ final class PartTransfer: Sendable {
     reader === owner || state.read { !$0.isForOwner && ($0.isConfirmed || !isKnown && $0.ending == nil) }
   }
 
-  /// Whether the response has not arrived yet and may be for a reader, too.
+  /// Whether the response has not arrived yet, and was requested by another reader.
   func isExpected(by reader: Reader) -> Bool {
     reader !== owner && state.read { !$0.isConfirmed && $0.ending == nil }
   }

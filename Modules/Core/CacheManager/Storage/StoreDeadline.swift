@@ -85,8 +85,8 @@ final class StoreDeadline: Sendable {
       state.calls[state.last] = Call(limit: limit, checks: 2 * times)
       return state.last
     }
-    // Most work that a store does at once needs no other thread. Other work ends where the load waits: the way over an executor
-    // that the load does not run on would wake one more thread.
+    // Most work that a store does at once needs no other thread. A task on the engine's executor, for a load that does not run
+    // there, would wake two threads at the end of other work: that of the engine, and that of the load.
     let hasExecutor = withUnsafeCurrentTask { $0?.unownedTaskExecutor != nil }
     let executor = hasExecutor ? load.downloader?.preferredExecutor : nil
     let task = Task.begun(on: executor, priority: Task.currentPriority) { [self] in

@@ -41,11 +41,7 @@ extension ETagValidator {
     case .cacheFirst, .memoryElseReload, .cacheOnly:
       return .use(match, thenRevalidate: nil)
     case .revalidate(let floor, _):
-      if use.isFresh, isImmutable(metadata) { return .use(match, thenRevalidate: nil) }
-      // If the clock was set back, the elapsed time is unknown.
-      if let floor, use.isAcceptable, now >= metadata.responseTime, now - metadata.responseTime < floor {
-        return .use(match, thenRevalidate: nil)
-      }
+      if needsNoRevalidation(metadata, use, atMostEvery: floor, now: now) { return .use(match, thenRevalidate: nil) }
     case .staleWhileRevalidate where use.mayShowStale:
       if !use.isFresh { return .use(match, thenRevalidate: revalidation(request, directives, selected, stored)) }
       return .use(match, thenRevalidate: nil)
@@ -56,6 +52,14 @@ extension ETagValidator {
     let reason: ForwardReason = selected == nil ? .varyMiss : metadata.freshness.isFresh(at: now) ? .request : .stale
     return .fetch(
       revalidating(request, directives, selected, stored), fallback: use.mayBeFallback ? match : nil, reason: reason)
+  }
+
+  /// Whether ``LoadPolicy/revalidate`` uses a response without a request.
+  func needsNoRevalidation(_ metadata: StoredMetadata, _ use: StoredUse, atMostEvery floor: Duration?, now: Timestamp) -> Bool {
+    if use.isFresh, isImmutable(metadata) { return true }
+    // If the clock was set back, the elapsed time is unknown.
+    guard let floor, use.isAcceptable, now >= metadata.responseTime else { return false }
+    return now - metadata.responseTime < floor
   }
 
   /// Whether the origin states that the response does not change while it is fresh, so that a revalidation would be useless

@@ -40,7 +40,8 @@ extension ETagValidator {
     let isUsable =
       switch policy {
       case .cacheFirst, .memoryElseReload, .cacheOnly: true
-      case .revalidate, .reload: false
+      case .revalidate(let floor, _): needsNoRevalidation(metadata, use, atMostEvery: floor, now: now)
+      case .reload: false
       case .standard: use.isFresh || use.isAcceptedStale
       // The parts would be used without a revalidation in the background.
       case .staleWhileRevalidate: use.isFresh
