@@ -56,6 +56,7 @@ final class CombinedBody: ResourceBody.Source {
   ///   - isOpenEnded: Whether the reader is likely to leave before the end.
   init(_ fetch: Fetch, _ live: LiveParts, _ wanted: Range<Int64>, isWhole: Bool, isOpenEnded: Bool) {
     (self.live, self.wanted, self.isWhole, self.isOpenEnded) = (live, wanted, isWhole, isOpenEnded)
+    reader = PartTransfer.Reader(fetch.head)
     var alone = fetch
     // The requests for parts are no outcome for the requests that wait for the whole.
     alone.leader = nil
@@ -74,7 +75,7 @@ final class CombinedBody: ResourceBody.Source {
     leave()
   }
 
-  private let reader = PartTransfer.Reader()
+  private let reader: PartTransfer.Reader
 
   /// Notes that other requests may read this body too.
   func share(by leader: CoalescingLeader) { state.withLock { ($0.isShared, $0.leader) = (true, leader) } }
@@ -104,13 +105,15 @@ final class CombinedBody: ResourceBody.Source {
   /// - Parameter requiresValidation: Whether a response that arrives from now on must confirm the parts.
   /// - Returns: `false` if another reader's request has shown that the origin has another state.
   func begin(requiresValidation: Bool) async throws(CacheError) -> Bool {
-    if !fetch.acceptsFreshResponse { state.withLock { $0.requestsAlone = true } }
-    while let (transfer, isNew) = try confirmation(requiresValidation) {
+    var confirmsAlone = !fetch.acceptsFreshResponse
+    while let (transfer, isNew) = try confirmation(requiresValidation, alone: confirmsAlone) {
       let isWanted = take(transfer)
       if isNew { fetch.run(transfer, of: live, isStored: !isWanted || !storesWhole) }
       let isUsable: Bool
       do throws(CacheError) {
-        isUsable = try await transfer.confirmed(for: reader) && (isNew || !requiresValidation || isConfirmedByOther())
+        let hasPart = try await transfer.confirmed(for: reader)
+        if !hasPart { state.withLock { $0.requestsAlone = true } }
+        isUsable = hasPart && (isNew || !requiresValidation || isConfirmed(by: transfer))
         if isUsable, !isWanted, isNew { try await end(of: transfer) }
       } catch {
         if !isWanted { live.leave(transfer, reader) }
@@ -120,7 +123,7 @@ final class CombinedBody: ResourceBody.Source {
       if isUsable { return true }
       leave()
       guard live.isCurrent else { return false }
-      state.withLock { $0.requestsAlone = true }
+      confirmsAlone = true
     }
     return true
   }
@@ -141,9 +144,11 @@ final class CombinedBody: ResourceBody.Source {
     }
   }
 
-  /// Whether the response to another reader's request, which has just arrived, confirms the parts for this one.
-  private func isConfirmedByOther() -> Bool {
-    live.mayBeStored && live.whole.wasFresh && fetch.mayJoin(live) && fetch.isSatisfied(by: live, isEarly: true)
+  /// Whether the response to another reader's request, which has just arrived, confirms the parts for this one. One that was not
+  /// fresh does so only if the fields are equal, because the origin cannot distinguish those.
+  private func isConfirmed(by transfer: PartTransfer) -> Bool {
+    live.mayBeStored && (live.whole.wasFresh || transfer.hasOwner(like: reader)) && fetch.mayJoin(live)
+      && fetch.isSatisfied(by: live, isEarly: true)
   }
 
   /// Waits until the byte that has confirmed the parts is stored. A transfer without readers ends.
@@ -157,17 +162,21 @@ final class CombinedBody: ResourceBody.Source {
   }
 
   /// Returns the transfer for which the reader must wait, and whether it must run it. `nil` if it need not wait.
-  private func confirmation(_ requiresValidation: Bool) throws(CacheError) -> (transfer: PartTransfer, isNew: Bool)? {
+  ///
+  /// - Parameter isAlone: Whether the response to another reader's request confirms nothing.
+  private func confirmation(
+    _ requiresValidation: Bool, alone isAlone: Bool
+  ) throws(CacheError) -> (transfer: PartTransfer, isNew: Bool)? {
     let missing = live.firstMissing(in: wanted)
     // A whole body that breaks off, because the origin has another state, costs more than waiting for the first missing part.
     guard requiresValidation || missing == wanted.lowerBound || isWhole else { return nil }
     if let missing, case let (piece, isNew) = try piece(at: missing), case .arriving(let transfer) = piece.source {
-      if !requiresValidation || isNew || transfer.isExpected(by: reader) { return (transfer, isNew) }
+      if !requiresValidation || isNew || !isAlone && transfer.isExpected(by: reader) { return (transfer, isNew) }
       live.leave(transfer, reader)
     }
     guard requiresValidation else { return nil }
     guard fetch.permitsRequest else { throw .onlyCached }
-    return live.confirmation(for: reader, alone: state.withLock { $0.requestsAlone })
+    return live.confirmation(for: reader, alone: isAlone)
   }
 
   /// Returns the piece at a position. If its bytes are missing, the memory budget counts them. Without room, the piece is short.

@@ -33,7 +33,7 @@ extension Fetch {
     let hasAll = live.firstMissing(in: wanted) == nil
     let isComplete = hasAll && !requiresValidation
     var fetch = self
-    if hasAll, requiresValidation { fetch.reason = .stale }
+    if hasAll, requiresValidation { fetch.reason = live.whole.freshness.isFresh(at: request.clock.now) ? .request : .stale }
     let body = CombinedBody(fetch, live, wanted, isWhole: planned.content == .whole, isOpenEnded: isOpenEnded)
     do throws(CacheError) {
       guard try await body.begin(requiresValidation: requiresValidation) else { return nil }
@@ -153,7 +153,8 @@ extension Fetch {
     }
     let hop = self.hop.map { RedirectHop(request: part, url: $0.url, chain: $0.chain) }
     var fetch = Fetch(settings, at: hop, priority, cache.seen(by: settings))
-    (fetch.candidates, fetch.reason, fetch.mayWaitForLease) = (candidates, reason == .stale ? .stale : .partial, false)
+    (fetch.candidates, fetch.mayWaitForLease) = (candidates, false)
+    fetch.reason = [.stale, .request].contains(reason) ? reason : .partial
     return fetch
   }
 
@@ -186,6 +187,7 @@ extension Fetch {
       if error.code != .entryTooLarge, !error.isCancellation { request.observe(.storeFailed(key: key(of: live), error: error)) }
     }
     live.endMerging(as: merged, bytes, instead: former)
+    if case .failure(let error) = merged, error.code == .entryTooLarge { return await mergeParts(of: live) }
     if case .success(.some) = merged { await cache.drop(former) }
     // The whole response was stored meanwhile.
     if !live.isCurrent { await cache.drop(live.stored) }

@@ -407,7 +407,8 @@ final class LiveParts: Sendable {
       state.isMerging = false
       guard let candidate = try? result.get() else {
         if case .failure(let error) = result, error.code == .entryTooLarge {
-          state.mergingLimit = bytes.upperBound - bytes.lowerBound - 1
+          let length = bytes.upperBound - bytes.lowerBound
+          state.mergingLimit = length - length / 8 - 1
         } else {
           state.mergingMinimum = state.pieces.count + Self.fewestMerged
         }

@@ -14,7 +14,12 @@ internal import Foundation
 /// memory budget counts it. A part that must not be stored is for the reader alone that has requested it (RFC 9111 §5.2.2.5).
 final class PartTransfer: Sendable {
   /// The identity of a reader. A transfer retains that of its owner, so that no later reader has the same one.
-  final class Reader: Sendable {}
+  final class Reader: Sendable {
+    /// The fields by which an origin can distinguish its request.
+    fileprivate let fields: HTTPFields
+
+    init(_ request: HTTPRequest) { fields = request.comparedFields.filter { $0.name != .range } }
+  }
 
   private struct State {
     /// The bytes that have arrived, each chunk with its position in the whole.
@@ -68,6 +73,9 @@ final class PartTransfer: Sendable {
   func isExpected(by reader: Reader) -> Bool {
     reader !== owner && state.read { !$0.isConfirmed && $0.ending == nil }
   }
+
+  /// Whether the reader that has requested the part has the fields of another one.
+  func hasOwner(like reader: Reader) -> Bool { owner?.fields == reader.fields }
 
   /// Whether the bytes are for one reader alone.
   var isForOwner: Bool { state.read { $0.isForOwner } }

@@ -96,6 +96,22 @@ import Testing
     #expect(server.ranges == [0..<1, 0..<1])
   }
 
+  @Test("equal requests share a confirmation that is not fresh, and all requests share missing parts", arguments: [true, false])
+  func stillStale(isEqual: Bool) async throws {
+    let (fixture, server) = try await staleParts(until: 199_999)
+    let gate = Gate()
+    server.state.withLock { ($0.cacheControl, $0.change) = ("no-cache", { $1.held(by: gate) }) }
+    let tasks = (0..<5).map { number in
+      Task { try await fixture.range("0-", [.userAgent: isEqual ? "player" : "player \(number)"]).bytes }
+    }
+    await gate.arrived()
+    for _ in 0..<500 { await Task.yield() }
+    gate.open()
+    for task in tasks { #expect(try await task.value == server.body) }
+    #expect(server.wholes == 0 && server.sent < 5 * 100_000)
+    if isEqual { #expect(server.ranges.count < 5) }
+  }
+
   @Test("a confirmation with the fields of another user is for that user alone")
   func selected() async throws {
     let (fixture, server) = try await staleParts(mode: .shared)
@@ -228,6 +244,27 @@ import Testing
     #expect(try await fixture.range("0-").bytes == server.body)
     #expect(server.ranges.isEmpty && server.wholes == 0)
     #expect(!fixture.observer.events.contains { if case .storeFailed = $0 { true } else { false } })
+    await cache.close()
+  }
+
+  @Test("parts of separate ranges are merged up to the size that the store accepts")
+  func entryLimitOfRanges() async throws {
+    let folder = try DownloadFolder()
+    var disk: DiskCache?
+    let (fixture, server) = try ManagerFixture.combining(12 << 20) {
+      let store = try DiskCache(
+        folder: folder.file("disk"), configuration: .init(entrySizeLimit: 1_500_000, clock: $0.clock))
+      (disk, $0.store, $0.memory) = (store, store, nil)
+    }
+    let cache = try #require(disk)
+    for start in stride(from: 0, to: 12 << 20, by: 128 << 10) {
+      _ = try await fixture.range("\(start)-\(start + (128 << 10) - 1)")
+      // At most 64 parts are stored. Merging goes on in tasks of its own.
+      try await Polling.until { try await cache.entries(where: { _, _ in true }).count <= 40 }
+    }
+    server.reset()
+    #expect(try await fixture.range("0-").bytes == server.body)
+    #expect(server.ranges.isEmpty && server.wholes == 0)
     await cache.close()
   }
 
