@@ -96,7 +96,9 @@ extension LoadOperation {
   @inline(never)
   func combine(_ combination: PartCombination, _ fetch: Fetch) async throws(CacheError) -> Exchange {
     // Engines decode whole bodies, and no parts.
-    guard combination.whole.response.headerFields[.contentEncoding] == nil else { return try await request(whole: fetch) }
+    guard combination.whole.response.headerFields[.contentEncoding] == nil, !keepsBytesInFile || !combination.isIncomplete else {
+      return try await request(whole: fetch)
+    }
     let live = request.parts.live(combination, fetch)
     guard var exchange = try await fetch.combined(live, requiresValidation: combination.requiresValidation) else {
       return try await request(whole: fetch)
@@ -116,6 +118,11 @@ extension LoadOperation {
   }
 
   /// Requests the whole response, because stored parts could not be combined.
+  /// Whether only the file can keep the bytes of a load that ends early. A body that is combined leaves no part of a file.
+  private var keepsBytesInFile: Bool {
+    if case .file = request.destination { request.writes.isEmpty } else { false }
+  }
+
   private func request(whole fetch: Fetch) async throws(CacheError) -> Exchange {
     guard fetch.permitsRequest else { throw .onlyCached }
     return try await collect(fetch.head, fetch)

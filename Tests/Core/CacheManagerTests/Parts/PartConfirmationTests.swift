@@ -301,6 +301,23 @@ import Testing
     #expect(try await fixture.range("0-99").bytes == server.body[0..<100])
   }
 
+  @Test("a load into a file that writes nothing to the cache leaves a part of the file, although parts are stored")
+  func fileAlone() async throws {
+    let (fixture, server) = try ManagerFixture.combining(2 << 20)
+    _ = try await fixture.range("0-99999")
+    server.reset()
+    let folder = try DownloadFolder()
+    let options = RequestOptions { $0.writes = [] }
+    server.state.withLock { $0.change = { $1.cut(after: 1 << 20) } }
+    await #expect(throws: CacheError.self) {
+      try await fixture.manager.load(ResourceRequest(fixture.url, options: options), to: folder.file())
+    }
+    server.state.withLock { $0.change = { $1 } }
+    _ = try await fixture.manager.load(ResourceRequest(fixture.url, options: options), to: folder.file())
+    #expect(folder.content() == server.body)
+    #expect(server.ranges == [(1 << 20)..<(2 << 20)])
+  }
+
   @Test("the request that opens a representation gets the interim responses")
   func interim() async throws {
     let (fixture, server) = try ManagerFixture.combining(300_000)
