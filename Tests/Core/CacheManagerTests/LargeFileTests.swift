@@ -134,7 +134,7 @@ struct LargeFileTests {
       if isFirst {
         body.isWriting.open()
         // Without a limit, a load that waits for this write would never end.
-        _ = body.mayWrite.wait(timeout: .now() + 30)
+        _ = body.mayWrite.wait(timeout: .now() + 600)
       }
       return write(descriptor, bytes, offset)
     }
