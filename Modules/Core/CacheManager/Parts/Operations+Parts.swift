@@ -117,12 +117,12 @@ extension LoadOperation {
     }
   }
 
-  /// Requests the whole response, because stored parts could not be combined.
   /// Whether only the file can keep the bytes of a load that ends early. A body that is combined leaves no part of a file.
   private var keepsBytesInFile: Bool {
     if case .file = request.destination { request.writes.isEmpty } else { false }
   }
 
+  /// Requests the whole response, because stored parts could not be combined.
   private func request(whole fetch: Fetch) async throws(CacheError) -> Exchange {
     guard fetch.permitsRequest else { throw .onlyCached }
     return try await collect(fetch.head, fetch)
