@@ -213,8 +213,7 @@ extension Fetch {
     _ body: ResourceBody, _ variant: String, _ metadata: StoredMetadata
   ) async throws(CacheError) -> Candidate? {
     let entry = entry(variant, metadata, replacing: [], in: cache, body.length)
-    guard let disk = cache.writableDisk, !request.isStoreOverloaded else { return nil }
-    let writer = try await disk.makeWriter(for: entry.candidate.key, metadata: entry.candidate.metadata)
+    guard let writer = try await entry.cache.writerOrError(entry.candidate) else { return nil }
     let recording = RecordingBody(body, for: request, storing: entry, writer: writer)
     while try await recording.next() != nil {}
     return recording.storedOnDisk.map { Candidate(key: entry.candidate.key, metadata: $0) }

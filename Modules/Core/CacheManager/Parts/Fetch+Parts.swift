@@ -312,6 +312,12 @@ extension HTTPRequest {
     return request
   }
 
+  /// Whether an origin cannot distinguish two requests for parts by their fields.
+  func isLike(_ other: HTTPRequest) -> Bool {
+    func compared(_ request: HTTPRequest) -> HTTPFields { request.comparedFields.filter { $0.name != .range } }
+    return compared(self) == compared(other)
+  }
+
   /// Whether `Cache-Control` may have a directive. Another directive may contain the name.
   func hasDirective(_ name: String) -> Bool {
     headerFields.contains { $0.name == .cacheControl && $0.value.lowercased().contains(name) }

@@ -163,8 +163,7 @@ final class LiveParts: Sendable {
   /// Whether the fields of a request that arrived before the first response allow it to use that response. One that was not
   /// fresh is shared only by requests with equal fields, because the origin cannot distinguish those.
   func isShareable(with request: HTTPRequest) -> Bool {
-    func compared(_ request: HTTPRequest) -> HTTPFields { request.comparedFields.filter { $0.name != .range } }
-    return whole.wasFresh || openingRequest.map { compared($0) == compared(request) } ?? false
+    whole.wasFresh || openingRequest?.isLike(request) == true
   }
 
   /// Whether a combination is about the same representation.
@@ -362,13 +361,12 @@ final class LiveParts: Sendable {
   func beginMerging(upTo limit: Int64) -> [(candidate: Candidate, bytes: Range<Int64>)]? {
     state.withLock { state in
       guard !state.isMerging, !state.isOutdated else { return nil }
-      let all = state.pieces.map(\.bytes)
-      let stored = state.pieces.compactMap { piece -> (candidate: Candidate, bytes: Range<Int64>)? in
-        // A part inside another one, such as the byte that has confirmed stale parts, would interrupt the run.
-        guard case .stored(let candidate) = piece.source,
-          !all.contains(where: { $0 != piece.bytes && $0.clamped(to: piece.bytes) == piece.bytes })
-        else { return nil }
-        return (candidate, piece.bytes)
+      let all = state.pieces.compactMap { piece -> (candidate: Candidate, bytes: Range<Int64>)? in
+        if case .stored(let candidate) = piece.source { (candidate, piece.bytes) } else { nil }
+      }
+      // A part inside another one, such as the byte that has confirmed stale parts, would interrupt the run.
+      let stored = all.filter { part in
+        !all.contains { $0.bytes != part.bytes && $0.bytes.clamped(to: part.bytes) == part.bytes }
       }.sorted { $0.bytes.lowerBound < $1.bytes.lowerBound }
       let limit = min(limit, state.mergingLimit)
       guard stored.count >= state.mergingMinimum, let run = Self.run(in: stored.map(\.bytes), upTo: limit) else { return nil }

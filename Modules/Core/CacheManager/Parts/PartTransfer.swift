@@ -15,10 +15,9 @@ internal import Foundation
 final class PartTransfer: Sendable {
   /// The identity of a reader. A transfer retains that of its owner, so that no later reader has the same one.
   final class Reader: Sendable {
-    /// The fields by which an origin can distinguish its request.
-    fileprivate let fields: HTTPFields
+    fileprivate let request: HTTPRequest
 
-    init(_ request: HTTPRequest) { fields = request.comparedFields.filter { $0.name != .range } }
+    init(_ request: HTTPRequest) { self.request = request }
   }
 
   private struct State {
@@ -75,7 +74,7 @@ final class PartTransfer: Sendable {
   }
 
   /// Whether the reader that has requested the part has the fields of another one.
-  func hasOwner(like reader: Reader) -> Bool { owner?.fields == reader.fields }
+  func hasOwner(like reader: Reader) -> Bool { owner?.request.isLike(reader.request) == true }
 
   /// Whether the bytes are for one reader alone.
   var isForOwner: Bool { state.read { $0.isForOwner } }

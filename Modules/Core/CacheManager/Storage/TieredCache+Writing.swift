@@ -13,7 +13,7 @@ extension TieredCache {
   /// Whether the request has a memory store and may write to it.
   private var writesMemory: Bool { request.writes.contains(.memory) }
   private var writableMemory: MemoryTier? { writesMemory ? request.memory.map(MemoryTier.init) : nil }
-  var writableDisk: (any CacheStore)? { request.writes.contains(.disk) ? request.store : nil }
+  private var writableDisk: (any CacheStore)? { request.writes.contains(.disk) ? request.store : nil }
 
   /// Registers a response whose head has arrived, so that it does not replace a later one.
   ///
@@ -287,16 +287,23 @@ extension TieredCache {
   /// - Throws: The store's error, if the store is the only destination.
   @inline(never)
   func writer(_ candidate: Candidate, _ lease: (any RequestLease)? = nil) async throws(CacheError) -> (any EntryWriter)? {
-    guard let disk = writableDisk else { return nil }
     do throws(CacheError) {
-      if request.isStoreOverloaded { throw .overloadedStore }
-      guard let lease else { return try await disk.makeWriter(for: candidate.key, metadata: candidate.metadata) }
-      return try await disk.makeWriter(for: candidate.key, metadata: candidate.metadata, lease: lease)
+      return try await writerOrError(candidate, lease)
     } catch {
       request.observe(.storeFailed(key: candidate.key, error: error))
       if request.destination.isStore { throw error }
       return nil
     }
+  }
+
+  /// Like ``writer(_:_:)``, but throws the error of the store, and does not report it.
+  func writerOrError(
+    _ candidate: Candidate, _ lease: (any RequestLease)? = nil
+  ) async throws(CacheError) -> (any EntryWriter)? {
+    guard let disk = writableDisk else { return nil }
+    if request.isStoreOverloaded { throw .overloadedStore }
+    guard let lease else { return try await disk.makeWriter(for: candidate.key, metadata: candidate.metadata) }
+    return try await disk.makeWriter(for: candidate.key, metadata: candidate.metadata, lease: lease)
   }
 
   private func updateInMemory(_ candidate: Candidate) {
